@@ -1,0 +1,291 @@
+use super::{all, duration, optional, require, try_all, wire_duration};
+use crate::domain::decision::{
+    Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
+    SuspectedInjection, Usage,
+};
+use crate::error::FieldError;
+use crate::v1::common as wire;
+
+impl TryFrom<wire::Usage> for Usage {
+    type Error = FieldError;
+
+    fn try_from(usage: wire::Usage) -> Result<Self, FieldError> {
+        Ok(Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cost_micros_usd: usage.cost_micros_usd,
+            calls: usage.calls,
+            inference_time: duration("inference_time", usage.inference_time)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl From<Usage> for wire::Usage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cost_micros_usd: usage.cost_micros_usd,
+            calls: usage.calls,
+            inference_time: Some(wire_duration(usage.inference_time)),
+        }
+    }
+}
+
+/// Usage of an answer; absent means nothing was used.
+pub(super) fn usage(message: Option<wire::Usage>) -> Result<Usage, FieldError> {
+    Ok(optional("usage", message)?.unwrap_or_default())
+}
+
+impl TryFrom<wire::SafetyCheck> for SafetyCheck {
+    type Error = FieldError;
+
+    fn try_from(check: wire::SafetyCheck) -> Result<Self, FieldError> {
+        Ok(Self {
+            id: check.id,
+            code: check.code,
+            message: check.message,
+        })
+    }
+}
+
+impl From<SafetyCheck> for wire::SafetyCheck {
+    fn from(check: SafetyCheck) -> Self {
+        Self {
+            id: check.id,
+            code: check.code,
+            message: check.message,
+        }
+    }
+}
+
+impl TryFrom<wire::FunctionDeclaration> for FunctionDeclaration {
+    type Error = FieldError;
+
+    fn try_from(function: wire::FunctionDeclaration) -> Result<Self, FieldError> {
+        if function.name.is_empty() {
+            return Err(FieldError::missing("name"));
+        }
+        Ok(Self {
+            name: function.name,
+            description: function.description,
+            parameters_json_schema: function.parameters_json_schema,
+        })
+    }
+}
+
+impl From<FunctionDeclaration> for wire::FunctionDeclaration {
+    fn from(function: FunctionDeclaration) -> Self {
+        Self {
+            name: function.name,
+            description: function.description,
+            parameters_json_schema: function.parameters_json_schema,
+        }
+    }
+}
+
+impl TryFrom<wire::FunctionCall> for FunctionCall {
+    type Error = FieldError;
+
+    fn try_from(call: wire::FunctionCall) -> Result<Self, FieldError> {
+        if call.name.is_empty() {
+            return Err(FieldError::missing("name"));
+        }
+        Ok(Self {
+            call_id: call.call_id,
+            name: call.name,
+            arguments_json: call.arguments_json,
+        })
+    }
+}
+
+impl From<FunctionCall> for wire::FunctionCall {
+    fn from(call: FunctionCall) -> Self {
+        Self {
+            call_id: call.call_id,
+            name: call.name,
+            arguments_json: call.arguments_json,
+        }
+    }
+}
+
+impl TryFrom<wire::FunctionResult> for FunctionResult {
+    type Error = FieldError;
+
+    fn try_from(result: wire::FunctionResult) -> Result<Self, FieldError> {
+        use wire::function_result::Outcome;
+
+        let outcome = match result.outcome {
+            Some(Outcome::ResultJson(json)) => Ok(json),
+            Some(Outcome::Error(error)) => Err(error),
+            None => return Err(FieldError::missing("outcome")),
+        };
+        Ok(Self {
+            call_id: result.call_id,
+            outcome,
+        })
+    }
+}
+
+impl From<FunctionResult> for wire::FunctionResult {
+    fn from(result: FunctionResult) -> Self {
+        use wire::function_result::Outcome;
+
+        let outcome = match result.outcome {
+            Ok(json) => Outcome::ResultJson(json),
+            Err(error) => Outcome::Error(error),
+        };
+        Self {
+            call_id: result.call_id,
+            outcome: Some(outcome),
+        }
+    }
+}
+
+impl TryFrom<wire::PlannedAction> for PlannedAction {
+    type Error = FieldError;
+
+    fn try_from(planned: wire::PlannedAction) -> Result<Self, FieldError> {
+        Ok(Self {
+            action: require("action", planned.action)?,
+            intent: planned.intent,
+            verify_pointer: planned.verify_pointer,
+            repeatable: planned.repeatable,
+        })
+    }
+}
+
+impl From<PlannedAction> for wire::PlannedAction {
+    fn from(planned: PlannedAction) -> Self {
+        Self {
+            action: Some(planned.action.into()),
+            intent: planned.intent,
+            verify_pointer: planned.verify_pointer,
+            repeatable: planned.repeatable,
+        }
+    }
+}
+
+impl TryFrom<wire::SuspectedInjection> for SuspectedInjection {
+    type Error = FieldError;
+
+    fn try_from(suspicion: wire::SuspectedInjection) -> Result<Self, FieldError> {
+        Ok(Self {
+            quote: suspicion.quote,
+            bounds: optional("bounds", suspicion.bounds)?,
+        })
+    }
+}
+
+impl From<SuspectedInjection> for wire::SuspectedInjection {
+    fn from(suspicion: SuspectedInjection) -> Self {
+        Self {
+            quote: suspicion.quote,
+            bounds: suspicion.bounds.map(Into::into),
+        }
+    }
+}
+
+fn at_least_one<T>(field: &str, values: Vec<T>) -> Result<Vec<T>, FieldError> {
+    if values.is_empty() {
+        Err(FieldError::missing(field))
+    } else {
+        Ok(values)
+    }
+}
+
+fn next(next: Option<wire::decision::Next>) -> Result<Next, FieldError> {
+    use wire::decision::Next as Wire;
+
+    Ok(match next {
+        Some(Wire::Act(act)) => Next::Act(at_least_one(
+            "act.actions",
+            try_all("act.actions", act.actions)?,
+        )?),
+        Some(Wire::Done(done)) => Next::Done {
+            answer: done.answer,
+            evidence: done.evidence,
+        },
+        Some(Wire::Fail(fail)) => Next::Fail {
+            reason: fail.reason,
+        },
+        Some(Wire::Ask(ask)) => Next::Ask {
+            question: ask.question,
+            needs_hands: ask.needs_hands,
+        },
+        Some(Wire::CallFunctions(functions)) => {
+            let calls = try_all("call_functions.calls", functions.calls)?;
+            Next::CallFunctions(at_least_one("call_functions.calls", calls)?)
+        }
+        Some(Wire::Extract(extract)) => Next::Extract {
+            json_schema: extract.json_schema,
+            instruction: extract.instruction,
+        },
+        None => return Err(FieldError::missing("next")),
+    })
+}
+
+fn wire_next(next: Next) -> wire::decision::Next {
+    use wire::decision::Next as Wire;
+
+    match next {
+        Next::Act(actions) => Wire::Act(wire::ActDecision {
+            actions: all(actions),
+        }),
+        Next::Done { answer, evidence } => Wire::Done(wire::DoneDecision { answer, evidence }),
+        Next::Fail { reason } => Wire::Fail(wire::FailDecision { reason }),
+        Next::Ask {
+            question,
+            needs_hands,
+        } => Wire::Ask(wire::AskDecision {
+            question,
+            needs_hands,
+        }),
+        Next::CallFunctions(calls) => {
+            Wire::CallFunctions(wire::CallFunctionsDecision { calls: all(calls) })
+        }
+        Next::Extract {
+            json_schema,
+            instruction,
+        } => Wire::Extract(wire::ExtractDecision {
+            json_schema,
+            instruction,
+        }),
+    }
+}
+
+impl TryFrom<wire::Decision> for Decision {
+    type Error = FieldError;
+
+    fn try_from(decision: wire::Decision) -> Result<Self, FieldError> {
+        Ok(Self {
+            thought: decision.thought,
+            progress: decision.progress,
+            next: next(decision.next)?,
+            safety_checks: try_all("safety_checks", decision.safety_checks)?,
+            conversation: decision.conversation,
+            backend: decision.backend,
+            model: decision.model,
+            usage: usage(decision.usage)?,
+            suspected_injections: try_all("suspected_injections", decision.suspected_injections)?,
+        })
+    }
+}
+
+impl From<Decision> for wire::Decision {
+    fn from(decision: Decision) -> Self {
+        Self {
+            thought: decision.thought,
+            progress: decision.progress,
+            next: Some(wire_next(decision.next)),
+            safety_checks: all(decision.safety_checks),
+            conversation: decision.conversation,
+            backend: decision.backend,
+            model: decision.model,
+            usage: Some(decision.usage.into()),
+            suspected_injections: all(decision.suspected_injections),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+use super::{filled, time, wire_time};
+use crate::domain::desktop::{Desktop, Lease, Platform};
+use crate::domain::id::{DesktopEpoch, DesktopName, DisplayId};
+use crate::error::FieldError;
+use crate::v1::common as wire;
+
+impl TryFrom<wire::Lease> for Lease {
+    type Error = FieldError;
+
+    fn try_from(lease: wire::Lease) -> Result<Self, FieldError> {
+        Ok(Self {
+            display: DisplayId::new(lease.desktop),
+            epoch: DesktopEpoch(lease.epoch),
+            expires_at: time("expire_time", lease.expire_time)?,
+        })
+    }
+}
+
+impl From<Lease> for wire::Lease {
+    fn from(lease: Lease) -> Self {
+        Self {
+            desktop: lease.display.as_str().to_owned(),
+            epoch: lease.epoch.0,
+            expire_time: Some(wire_time(lease.expires_at)),
+        }
+    }
+}
+
+impl From<Platform> for wire::Platform {
+    fn from(platform: Platform) -> Self {
+        match platform {
+            Platform::Unknown => Self::Unspecified,
+            Platform::Linux => Self::Linux,
+            Platform::Windows => Self::Windows,
+            Platform::Macos => Self::Macos,
+            Platform::Browser => Self::Browser,
+        }
+    }
+}
+
+/// The platform of that number; one that a newer contract added is unknown.
+pub(super) fn platform(number: i32) -> Platform {
+    use wire::Platform as Wire;
+
+    match Wire::try_from(number).unwrap_or_default() {
+        Wire::Unspecified => Platform::Unknown,
+        Wire::Linux => Platform::Linux,
+        Wire::Windows => Platform::Windows,
+        Wire::Macos => Platform::Macos,
+        Wire::Browser => Platform::Browser,
+    }
+}
+
+impl TryFrom<wire::Desktop> for Desktop {
+    type Error = FieldError;
+
+    fn try_from(desktop: wire::Desktop) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: DesktopName::parse("name", &desktop.name)?,
+            perception_endpoint: filled(desktop.perception_endpoint),
+            executor_endpoint: filled(desktop.executor_endpoint),
+            display: filled(desktop.display).map(DisplayId::new),
+            platform: platform(desktop.platform),
+            labels: desktop.labels.into_iter().collect(),
+        })
+    }
+}
+
+impl From<Desktop> for wire::Desktop {
+    fn from(desktop: Desktop) -> Self {
+        Self {
+            name: desktop.name.to_string(),
+            perception_endpoint: desktop.perception_endpoint.unwrap_or_default(),
+            executor_endpoint: desktop.executor_endpoint.unwrap_or_default(),
+            display: desktop
+                .display
+                .map(|display| display.as_str().to_owned())
+                .unwrap_or_default(),
+            platform: wire::Platform::from(desktop.platform).into(),
+            labels: desktop.labels.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+use super::{all, require, required_enum, try_all};
+use crate::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use crate::domain::id::{ElementId, FrameId};
+use crate::error::FieldError;
+use crate::v1::common as wire;
+
+/// The kind that a message names; `None` where it names none.
+pub(super) fn kind(number: i32) -> Result<Option<ElementKind>, FieldError> {
+    use wire::ElementKind as Wire;
+
+    let kind = Wire::try_from(number)
+        .map_err(|_| FieldError::new("kind", format!("has the unknown value {number}")))?;
+    Ok(Some(match kind {
+        Wire::Unspecified => return Ok(None),
+        Wire::Button => ElementKind::Button,
+        Wire::TextField => ElementKind::TextField,
+        Wire::Checkbox => ElementKind::Checkbox,
+        Wire::Radio => ElementKind::Radio,
+        Wire::Switch => ElementKind::Switch,
+        Wire::DropDown => ElementKind::DropDown,
+        Wire::Slider => ElementKind::Slider,
+        Wire::SpinBox => ElementKind::SpinBox,
+        Wire::Tab => ElementKind::Tab,
+        Wire::Link => ElementKind::Link,
+        Wire::MenuItem => ElementKind::MenuItem,
+        Wire::ListItem => ElementKind::ListItem,
+        Wire::TableRow => ElementKind::TableRow,
+        Wire::Icon => ElementKind::Icon,
+        Wire::Image => ElementKind::Image,
+        Wire::Label => ElementKind::Label,
+        Wire::ScrollBar => ElementKind::ScrollBar,
+        Wire::WindowControl => ElementKind::WindowControl,
+        Wire::Dialog => ElementKind::Dialog,
+        Wire::Control => ElementKind::Control,
+    }))
+}
+
+impl From<ElementKind> for wire::ElementKind {
+    fn from(kind: ElementKind) -> Self {
+        match kind {
+            ElementKind::Button => Self::Button,
+            ElementKind::TextField => Self::TextField,
+            ElementKind::Checkbox => Self::Checkbox,
+            ElementKind::Radio => Self::Radio,
+            ElementKind::Switch => Self::Switch,
+            ElementKind::DropDown => Self::DropDown,
+            ElementKind::Slider => Self::Slider,
+            ElementKind::SpinBox => Self::SpinBox,
+            ElementKind::Tab => Self::Tab,
+            ElementKind::Link => Self::Link,
+            ElementKind::MenuItem => Self::MenuItem,
+            ElementKind::ListItem => Self::ListItem,
+            ElementKind::TableRow => Self::TableRow,
+            ElementKind::Icon => Self::Icon,
+            ElementKind::Image => Self::Image,
+            ElementKind::Label => Self::Label,
+            ElementKind::ScrollBar => Self::ScrollBar,
+            ElementKind::WindowControl => Self::WindowControl,
+            ElementKind::Dialog => Self::Dialog,
+            ElementKind::Control => Self::Control,
+        }
+    }
+}
+
+impl From<ElementSource> for wire::ElementSource {
+    fn from(source: ElementSource) -> Self {
+        match source {
+            ElementSource::Detector => Self::Detector,
+            ElementSource::Ocr => Self::Ocr,
+            ElementSource::Both => Self::Both,
+        }
+    }
+}
+
+fn source(number: i32) -> Result<ElementSource, FieldError> {
+    use wire::ElementSource as Wire;
+
+    required_enum("source", number, |source| match source {
+        Wire::Unspecified => None,
+        Wire::Detector => Some(ElementSource::Detector),
+        Wire::Ocr => Some(ElementSource::Ocr),
+        Wire::Both => Some(ElementSource::Both),
+    })
+}
+
+impl From<wire::ElementState> for ElementState {
+    fn from(state: wire::ElementState) -> Self {
+        let wire::ElementState {
+            checked,
+            selected,
+            disabled,
+            focused,
+            expanded,
+        } = state;
+        Self {
+            checked,
+            selected,
+            disabled,
+            focused,
+            expanded,
+        }
+    }
+}
+
+impl From<ElementState> for wire::ElementState {
+    fn from(state: ElementState) -> Self {
+        let ElementState {
+            checked,
+            selected,
+            disabled,
+            focused,
+            expanded,
+        } = state;
+        Self {
+            checked,
+            selected,
+            disabled,
+            focused,
+            expanded,
+        }
+    }
+}
+
+impl TryFrom<wire::Element> for Element {
+    type Error = FieldError;
+
+    fn try_from(element: wire::Element) -> Result<Self, FieldError> {
+        Ok(Self {
+            id: ElementId(element.id),
+            kind: kind(element.kind)?.ok_or_else(|| FieldError::missing("kind"))?,
+            content: element.content,
+            bounds: require("bounds", element.bounds)?,
+            interactable: element.interactable,
+            confidence: element.confidence,
+            centre: require("centre", element.centre)?,
+            source: source(element.source)?,
+            state: element.state.map(ElementState::from).unwrap_or_default(),
+        })
+    }
+}
+
+impl From<Element> for wire::Element {
+    fn from(element: Element) -> Self {
+        Self {
+            id: element.id.0,
+            kind: wire::ElementKind::from(element.kind).into(),
+            content: element.content,
+            bounds: Some(element.bounds.into()),
+            interactable: element.interactable,
+            confidence: element.confidence,
+            centre: Some(element.centre.into()),
+            source: wire::ElementSource::from(element.source).into(),
+            state: Some(element.state.into()),
+        }
+    }
+}
+
+impl TryFrom<wire::Scene> for Scene {
+    type Error = FieldError;
+
+    fn try_from(scene: wire::Scene) -> Result<Self, FieldError> {
+        Ok(Self {
+            frame: FrameId::new(scene.frame),
+            elements: try_all("elements", scene.elements)?,
+        })
+    }
+}
+
+impl From<Scene> for wire::Scene {
+    fn from(scene: Scene) -> Self {
+        Self {
+            frame: scene.frame.as_str().to_owned(),
+            elements: all(scene.elements),
+            relations: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+use super::{all, optional, require, sha256, time, try_all, wire_time};
+use crate::domain::frame::{Cursor, Display, Frame, Image, ImageContent, Monitor, Window};
+use crate::domain::id::{DisplayId, FrameId};
+use crate::error::FieldError;
+use crate::v1::common as wire;
+
+impl TryFrom<wire::Image> for Image {
+    type Error = FieldError;
+
+    fn try_from(image: wire::Image) -> Result<Self, FieldError> {
+        use wire::image::Content;
+
+        let content = match image.content {
+            Some(Content::Data(data)) => ImageContent::Bytes(data),
+            Some(Content::BlobUri(uri)) => ImageContent::BlobUri(uri),
+            None => return Err(FieldError::missing("content")),
+        };
+        let sha256 = sha256("sha256", &image.sha256)?;
+        Ok(Image {
+            content,
+            media_type: image.media_type,
+            width: image.width,
+            height: image.height,
+            sha256,
+        })
+    }
+}
+
+impl From<Image> for wire::Image {
+    fn from(image: Image) -> Self {
+        use wire::image::Content;
+
+        let content = match image.content {
+            ImageContent::Bytes(data) => Content::Data(data),
+            ImageContent::BlobUri(uri) => Content::BlobUri(uri),
+        };
+        Self {
+            content: Some(content),
+            media_type: image.media_type,
+            width: image.width,
+            height: image.height,
+            sha256: image.sha256.to_vec().into(),
+        }
+    }
+}
+
+impl TryFrom<wire::Monitor> for Monitor {
+    type Error = FieldError;
+
+    fn try_from(monitor: wire::Monitor) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: monitor.name,
+            bounds: require("bounds", monitor.bounds)?,
+            primary: monitor.primary,
+        })
+    }
+}
+
+impl From<Monitor> for wire::Monitor {
+    fn from(monitor: Monitor) -> Self {
+        Self {
+            name: monitor.name,
+            bounds: Some(monitor.bounds.into()),
+            primary: monitor.primary,
+        }
+    }
+}
+
+impl TryFrom<wire::Display> for Display {
+    type Error = FieldError;
+
+    fn try_from(display: wire::Display) -> Result<Self, FieldError> {
+        Ok(Self {
+            id: DisplayId::new(display.id),
+            size: require("size", display.size)?,
+            logical_size: require("logical_size", display.logical_size)?,
+            scale: display.scale,
+            monitors: try_all("monitors", display.monitors)?,
+        })
+    }
+}
+
+impl From<Display> for wire::Display {
+    fn from(display: Display) -> Self {
+        Self {
+            id: display.id.as_str().to_owned(),
+            size: Some(display.size.into()),
+            logical_size: Some(display.logical_size.into()),
+            scale: display.scale,
+            monitors: all(display.monitors),
+        }
+    }
+}
+
+impl TryFrom<wire::Window> for Window {
+    type Error = FieldError;
+
+    fn try_from(window: wire::Window) -> Result<Self, FieldError> {
+        Ok(Self {
+            id: window.id,
+            title: window.title,
+            application: window.application,
+            process: (window.process_id != 0).then_some(window.process_id),
+            bounds: require("bounds", window.bounds)?,
+            active: window.active,
+            minimised: window.minimised,
+            modal: window.modal,
+        })
+    }
+}
+
+impl From<Window> for wire::Window {
+    fn from(window: Window) -> Self {
+        Self {
+            id: window.id,
+            title: window.title,
+            application: window.application,
+            process_id: window.process.unwrap_or_default(),
+            bounds: Some(window.bounds.into()),
+            active: window.active,
+            minimised: window.minimised,
+            modal: window.modal,
+        }
+    }
+}
+
+impl TryFrom<wire::Cursor> for Cursor {
+    type Error = FieldError;
+
+    fn try_from(cursor: wire::Cursor) -> Result<Self, FieldError> {
+        Ok(Self {
+            position: require("position", cursor.position)?,
+            drawn: cursor.drawn,
+        })
+    }
+}
+
+impl From<Cursor> for wire::Cursor {
+    fn from(cursor: Cursor) -> Self {
+        Self {
+            position: Some(cursor.position.into()),
+            drawn: cursor.drawn,
+        }
+    }
+}
+
+impl TryFrom<wire::Frame> for Frame {
+    type Error = FieldError;
+
+    fn try_from(frame: wire::Frame) -> Result<Self, FieldError> {
+        Ok(Self {
+            id: FrameId::new(frame.id),
+            display: DisplayId::new(frame.display),
+            size: require("size", frame.size)?,
+            scale: frame.scale,
+            captured_at: time("capture_time", frame.capture_time)?,
+            cursor: optional("cursor", frame.cursor)?,
+            monitors: try_all("monitors", frame.monitors)?,
+            windows: try_all("windows", frame.windows)?,
+        })
+    }
+}
+
+impl From<Frame> for wire::Frame {
+    fn from(frame: Frame) -> Self {
+        Self {
+            id: frame.id.as_str().to_owned(),
+            display: frame.display.as_str().to_owned(),
+            size: Some(frame.size.into()),
+            scale: frame.scale,
+            capture_time: Some(wire_time(frame.captured_at)),
+            cursor: frame.cursor.map(Into::into),
+            monitors: all(frame.monitors),
+            windows: all(frame.windows),
+        }
+    }
+}

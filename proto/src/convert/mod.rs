@@ -1,0 +1,358 @@
+//! Messages to domain values and back.
+//!
+//! Receiving validates: whatever is required, in range or well formed in the domain is checked here, once, and the
+//! error names the field. Sending cannot fail.
+
+mod action;
+mod decision;
+mod desktop;
+mod effect;
+mod element;
+mod executor;
+mod frame;
+mod geometry;
+mod perception;
+mod planner;
+
+use std::time::{Duration, SystemTime};
+
+use crate::error::FieldError;
+
+/// The domain value of a required message.
+///
+/// # Errors
+/// If the message is absent, or does not mean a value; the error names the field.
+pub fn require<T, D>(field: &str, message: Option<T>) -> Result<D, FieldError>
+where
+    D: TryFrom<T, Error = FieldError>,
+{
+    let message = message.ok_or_else(|| FieldError::missing(field))?;
+    D::try_from(message).map_err(|error| error.within(field))
+}
+
+/// The domain value of an optional message.
+///
+/// # Errors
+/// If the message is there and does not mean a value; the error names the field.
+pub fn optional<T, D>(field: &str, message: Option<T>) -> Result<Option<D>, FieldError>
+where
+    D: TryFrom<T, Error = FieldError>,
+{
+    message
+        .map(D::try_from)
+        .transpose()
+        .map_err(|error| error.within(field))
+}
+
+/// The domain values of a repeated message.
+///
+/// # Errors
+/// The first one that is at fault, named with its index.
+pub fn try_all<T, D>(field: &str, messages: Vec<T>) -> Result<Vec<D>, FieldError>
+where
+    D: TryFrom<T, Error = FieldError>,
+{
+    let value = |(index, message)| {
+        D::try_from(message).map_err(|error| error.within(&format!("{field}[{index}]")))
+    };
+    messages.into_iter().enumerate().map(value).collect()
+}
+
+/// The messages of domain values.
+pub fn all<D, T: From<D>>(values: Vec<D>) -> Vec<T> {
+    values.into_iter().map(T::from).collect()
+}
+
+/// The length of a duration message.
+///
+/// # Errors
+/// If it is negative or malformed.
+pub fn duration(
+    field: &str,
+    message: Option<prost_types::Duration>,
+) -> Result<Option<Duration>, FieldError> {
+    let value = message.map(Duration::try_from).transpose();
+    value.map_err(|_| FieldError::new(field, "must be a duration that is not negative"))
+}
+
+/// The message of a duration. One too long for the message (292 billion years) is cut.
+#[must_use]
+pub fn wire_duration(duration: Duration) -> prost_types::Duration {
+    duration.try_into().unwrap_or(prost_types::Duration {
+        seconds: i64::MAX,
+        nanos: 0,
+    })
+}
+
+/// The moment of a required timestamp message.
+///
+/// # Errors
+/// If it is absent or before the epoch.
+pub fn time(
+    field: &str,
+    message: Option<prost_types::Timestamp>,
+) -> Result<SystemTime, FieldError> {
+    let message = message.ok_or_else(|| FieldError::missing(field))?;
+    SystemTime::try_from(message)
+        .map_err(|_| FieldError::new(field, "is not a moment this machine can represent"))
+}
+
+/// The message of a moment.
+#[must_use]
+pub fn wire_time(time: SystemTime) -> prost_types::Timestamp {
+    prost_types::Timestamp::from(time)
+}
+
+/// A required enumeration value; unspecified counts as absent.
+fn required_enum<W, D>(
+    field: &str,
+    number: i32,
+    value: impl Fn(W) -> Option<D>,
+) -> Result<D, FieldError>
+where
+    W: TryFrom<i32>,
+{
+    let known = W::try_from(number)
+        .map_err(|_| FieldError::new(field, format!("has the unknown value {number}")))?;
+    value(known).ok_or_else(|| FieldError::missing(field))
+}
+
+fn sha256(field: &str, bytes: &[u8]) -> Result<[u8; 32], FieldError> {
+    bytes.try_into().map_err(|_| {
+        FieldError::new(
+            field,
+            format!("has {} bytes; a SHA-256 has 32", bytes.len()),
+        )
+    })
+}
+
+fn filled(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::action::{Action, Target, Text};
+    use crate::domain::geometry::CapturePoint;
+    use crate::service::{AwaitQuiet, PerformRequest, PlanRequest};
+    use crate::v1::{common, executor, perception, planner};
+
+    fn point(x: i32, y: i32) -> Option<common::Target> {
+        Some(Target::Point(CapturePoint::new(x, y)).into())
+    }
+
+    fn check_action(action: common::action::Action, expected: Result<&str, &str>) {
+        let message = common::Action {
+            action: Some(action),
+        };
+        let got = Action::<Target>::try_from(message);
+        match (got, expected) {
+            (Ok(action), Ok(kind)) => assert_eq!(action.kind().as_str(), kind),
+            (Err(error), Err(field)) => assert_eq!(error.field, field, "{error}"),
+            (got, expected) => panic!("got {got:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn an_action_at_fault_is_named_by_its_field() {
+        use common::action::Action as A;
+
+        check_action(
+            A::Click(common::ClickAction {
+                at: point(3, 4),
+                ..Default::default()
+            }),
+            Ok("click"),
+        );
+        check_action(
+            A::Click(common::ClickAction {
+                count: 4,
+                ..Default::default()
+            }),
+            Err("click.count"),
+        );
+        check_action(
+            A::Click(common::ClickAction {
+                button: 9,
+                ..Default::default()
+            }),
+            Err("click.button"),
+        );
+        check_action(
+            A::Click(common::ClickAction {
+                modifiers: vec!["ctrl".into(), "flurb".into()],
+                ..Default::default()
+            }),
+            Err("click.modifiers[1]"),
+        );
+        check_action(A::Move(common::MoveAction { to: None }), Err("move.to"));
+        check_action(
+            A::Drag(common::DragAction {
+                path: vec![point(1, 1).unwrap()],
+                ..Default::default()
+            }),
+            Err("drag.path"),
+        );
+        check_action(A::Scroll(common::ScrollAction::default()), Err("scroll.y"));
+        check_action(
+            A::TypeText(common::TypeTextAction::default()),
+            Err("type_text.text"),
+        );
+        check_action(
+            A::KeyChord(common::KeyChordAction::default()),
+            Err("key_chord.keys"),
+        );
+        let chord = common::KeyChordAction {
+            keys: vec!["ctrl+s".into()],
+            repeat: 0,
+        };
+        check_action(A::KeyChord(chord), Ok("key_chord"));
+        check_action(
+            A::Wait(common::WaitAction { duration: None }),
+            Err("wait.duration"),
+        );
+        check_action(
+            A::Wait(common::WaitAction {
+                duration: Some(prost_types::Duration {
+                    seconds: -1,
+                    nanos: 0,
+                }),
+            }),
+            Err("wait.duration"),
+        );
+        check_action(
+            A::FocusWindow(common::FocusWindowAction { window: None }),
+            Err("focus_window.window"),
+        );
+    }
+
+    #[test]
+    fn the_executor_takes_points_only() {
+        let message = executor::PerformRequest {
+            display: ":1".into(),
+            action_id: "a".into(),
+            action: Some(
+                Action::Move {
+                    to: Target::Element(crate::domain::id::ElementId(3)),
+                }
+                .into(),
+            ),
+            ..Default::default()
+        };
+        let error = PerformRequest::try_from(message).unwrap_err();
+        assert_eq!(error.field, "action.move.to.target");
+    }
+
+    #[test]
+    fn every_action_survives_the_wire() {
+        use crate::domain::action::{
+            Button, ControlCharacters, ScrollAmount, TextAnchor, WindowSelector,
+        };
+        use crate::domain::key::Key;
+        use std::time::Duration;
+
+        let anchor = || {
+            Target::Text(TextAnchor {
+                text: "Save".into(),
+                ..TextAnchor::default()
+            })
+        };
+        let text = || Text::Literal("你好 {}[]~@#€".into());
+        let actions: Vec<Action<Target>> = vec![
+            Action::Move { to: anchor() },
+            Action::Click {
+                at: Some(anchor()),
+                button: Button::Right,
+                count: 2,
+                modifiers: vec![Key::Control],
+            },
+            Action::MouseDown {
+                at: None,
+                button: Button::Middle,
+            },
+            Action::MouseUp {
+                at: None,
+                button: Button::Left,
+            },
+            Action::Drag {
+                path: vec![anchor(), Target::Point(CapturePoint::new(-3, 8))],
+                button: Button::Left,
+                modifiers: vec![],
+                duration: Some(Duration::from_millis(250)),
+            },
+            Action::Scroll {
+                at: None,
+                amount: ScrollAmount::Notches { x: -2, y: 3 },
+                modifiers: vec![Key::Shift],
+            },
+            Action::Scroll {
+                at: None,
+                amount: ScrollAmount::Pixels { x: 0, y: -100 },
+                modifiers: vec![],
+            },
+            Action::TypeText {
+                text: text(),
+                control_characters: ControlCharacters::AsText,
+            },
+            Action::TypeText {
+                text: Text::Secret("bank".into()),
+                control_characters: ControlCharacters::AsKeys,
+            },
+            Action::KeyChord {
+                keys: vec![Key::Control, Key::Function(5)],
+                repeat: 3,
+            },
+            Action::HoldKey {
+                keys: vec![Key::Character('w')],
+                duration: Duration::from_secs(1),
+            },
+            Action::Wait {
+                duration: Duration::from_millis(1),
+            },
+            Action::SetClipboard { text: text() },
+            Action::Paste { text: Some(text()) },
+            Action::Paste { text: None },
+            Action::OpenApplication {
+                name: "editor".into(),
+            },
+            Action::OpenUrl {
+                url: "https://example.org".into(),
+            },
+            Action::FocusWindow {
+                window: WindowSelector::Title("Untitled".into()),
+            },
+            Action::GoToUrl {
+                url: "https://example.org".into(),
+            },
+            Action::GoBack,
+            Action::GoForward,
+            Action::Refresh,
+        ];
+        for action in actions {
+            let message = common::Action::from(action.clone());
+            assert_eq!(Action::<Target>::try_from(message).unwrap(), action);
+        }
+    }
+
+    #[test]
+    fn absent_fields_have_the_documented_defaults() {
+        let quiet = AwaitQuiet::try_from(perception::AwaitQuietRequest::default()).unwrap();
+        assert_eq!(quiet, AwaitQuiet::default());
+    }
+
+    #[test]
+    fn a_goal_is_required_and_bounded() {
+        let check = |goal: String, part: &str| {
+            let error = PlanRequest::try_from(planner::PlanRequest {
+                goal,
+                ..Default::default()
+            })
+            .unwrap_err();
+            assert_eq!(error.field, "goal");
+            assert!(error.description.contains(part), "{error}");
+        };
+        check(String::new(), "is empty");
+        check("  \n".into(), "is empty");
+        check("a".repeat(crate::limits::MAX_GOAL + 1), "at most 16384");
+    }
+}

@@ -1,0 +1,518 @@
+use super::{all, duration, filled, optional, require, try_all, wire_duration};
+use crate::domain::id::{DisplayId, ElementId, FrameId};
+use crate::error::FieldError;
+use crate::service::{
+    AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, FrameTile,
+    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseRequest, Parsed,
+    Quiet, Redaction, SceneDelta, StageTiming, StreamRequest,
+};
+use crate::v1::common as common_wire;
+use crate::v1::perception as wire;
+
+/// JPEG quality if the caller does not say.
+const DEFAULT_QUALITY: u8 = 80;
+/// Frames a second of a live stream if the caller does not say.
+const DEFAULT_FRAMES_PER_SECOND: u32 = 5;
+
+impl TryFrom<wire::ImageOptions> for ImageOptions {
+    type Error = FieldError;
+
+    fn try_from(options: wire::ImageOptions) -> Result<Self, FieldError> {
+        use wire::ImageFormat as Wire;
+
+        let format = Wire::try_from(options.format).map_err(|_| {
+            FieldError::new(
+                "format",
+                format!("has the unknown value {}", options.format),
+            )
+        })?;
+        let quality = match options.quality {
+            0 => DEFAULT_QUALITY,
+            quality @ 1..=100 => quality as u8,
+            other => {
+                return Err(FieldError::new(
+                    "quality",
+                    format!("is {other}; it goes from 1 to 100"),
+                ));
+            }
+        };
+        let format = match format {
+            Wire::Unspecified | Wire::Png => ImageFormat::Png,
+            Wire::Webp => ImageFormat::WebpLossless,
+            Wire::Jpeg => ImageFormat::Jpeg { quality },
+        };
+        Ok(Self {
+            format,
+            fit: optional("fit", options.fit)?,
+        })
+    }
+}
+
+impl From<ImageOptions> for wire::ImageOptions {
+    fn from(options: ImageOptions) -> Self {
+        let (format, quality) = match options.format {
+            ImageFormat::Png => (wire::ImageFormat::Png, 0),
+            ImageFormat::WebpLossless => (wire::ImageFormat::Webp, 0),
+            ImageFormat::Jpeg { quality } => (wire::ImageFormat::Jpeg, quality.into()),
+        };
+        Self {
+            format: format.into(),
+            quality,
+            fit: options.fit.map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<wire::CaptureArea> for CaptureArea {
+    type Error = FieldError;
+
+    fn try_from(area: wire::CaptureArea) -> Result<Self, FieldError> {
+        use wire::capture_area::Area;
+
+        Ok(match area.area {
+            None => CaptureArea::Display,
+            Some(Area::Monitor(name)) => CaptureArea::Monitor(name),
+            Some(Area::Window(id)) => CaptureArea::Window(id),
+            Some(Area::Region(region)) => CaptureArea::Region(require("region", Some(region))?),
+        })
+    }
+}
+
+impl From<CaptureArea> for wire::CaptureArea {
+    fn from(area: CaptureArea) -> Self {
+        use wire::capture_area::Area;
+
+        let area = match area {
+            CaptureArea::Display => None,
+            CaptureArea::Monitor(name) => Some(Area::Monitor(name)),
+            CaptureArea::Window(id) => Some(Area::Window(id)),
+            CaptureArea::Region(region) => Some(Area::Region(region.into())),
+        };
+        Self { area }
+    }
+}
+
+impl TryFrom<wire::Redaction> for Redaction {
+    type Error = FieldError;
+
+    fn try_from(redaction: wire::Redaction) -> Result<Self, FieldError> {
+        use wire::redaction::What;
+
+        match redaction.what {
+            Some(What::Region(region)) => Ok(Redaction::Region(require("region", Some(region))?)),
+            Some(What::TextPattern(pattern)) => Ok(Redaction::TextPattern(pattern)),
+            None => Err(FieldError::missing("what")),
+        }
+    }
+}
+
+impl From<Redaction> for wire::Redaction {
+    fn from(redaction: Redaction) -> Self {
+        use wire::redaction::What;
+
+        let what = match redaction {
+            Redaction::Region(region) => What::Region(region.into()),
+            Redaction::TextPattern(pattern) => What::TextPattern(pattern),
+        };
+        Self { what: Some(what) }
+    }
+}
+
+impl TryFrom<wire::CaptureRequest> for CaptureRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::CaptureRequest) -> Result<Self, FieldError> {
+        Ok(Self {
+            display: filled(request.display).map(DisplayId::new),
+            area: optional("area", request.area)?.unwrap_or_default(),
+            omit_cursor: request.omit_cursor,
+            image: optional("image", request.image)?,
+            redactions: try_all("redactions", request.redactions)?,
+        })
+    }
+}
+
+fn display_name(display: Option<DisplayId>) -> String {
+    display
+        .map(|display| display.as_str().to_owned())
+        .unwrap_or_default()
+}
+
+fn frame_name(frame: Option<FrameId>) -> String {
+    frame
+        .map(|frame| frame.as_str().to_owned())
+        .unwrap_or_default()
+}
+
+impl From<CaptureRequest> for wire::CaptureRequest {
+    fn from(request: CaptureRequest) -> Self {
+        Self {
+            display: display_name(request.display),
+            area: Some(request.area.into()),
+            omit_cursor: request.omit_cursor,
+            image: request.image.map(Into::into),
+            redactions: all(request.redactions),
+        }
+    }
+}
+
+impl TryFrom<wire::CaptureResponse> for Captured {
+    type Error = FieldError;
+
+    fn try_from(response: wire::CaptureResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            frame: require("frame", response.frame)?,
+            image: optional("image", response.image)?,
+        })
+    }
+}
+
+impl From<Captured> for wire::CaptureResponse {
+    fn from(captured: Captured) -> Self {
+        Self {
+            frame: Some(captured.frame.into()),
+            image: captured.image.map(Into::into),
+        }
+    }
+}
+
+fn limit(max_elements: u32) -> Option<u32> {
+    (max_elements != 0).then_some(max_elements)
+}
+
+impl TryFrom<wire::ObserveRequest> for ObserveRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::ObserveRequest) -> Result<Self, FieldError> {
+        Ok(Self {
+            capture: optional("capture", request.capture)?.unwrap_or_default(),
+            max_elements: limit(request.max_elements),
+            marked_image: optional("marked_image", request.marked_image)?,
+            since_frame: filled(request.since_frame).map(FrameId::new),
+        })
+    }
+}
+
+impl From<ObserveRequest> for wire::ObserveRequest {
+    fn from(request: ObserveRequest) -> Self {
+        Self {
+            capture: Some(request.capture.into()),
+            max_elements: request.max_elements.unwrap_or_default(),
+            marked_image: request.marked_image.map(Into::into),
+            since_frame: frame_name(request.since_frame),
+        }
+    }
+}
+
+impl TryFrom<wire::StageTiming> for StageTiming {
+    type Error = FieldError;
+
+    fn try_from(timing: wire::StageTiming) -> Result<Self, FieldError> {
+        Ok(Self {
+            stage: timing.stage,
+            elapsed: duration("elapsed", timing.elapsed)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl From<StageTiming> for wire::StageTiming {
+    fn from(timing: StageTiming) -> Self {
+        Self {
+            stage: timing.stage,
+            elapsed: Some(wire_duration(timing.elapsed)),
+        }
+    }
+}
+
+fn element_ids(numbers: Vec<u32>) -> Vec<ElementId> {
+    numbers.into_iter().map(ElementId).collect()
+}
+
+fn element_numbers(ids: Vec<ElementId>) -> Vec<u32> {
+    ids.into_iter().map(|id| id.0).collect()
+}
+
+impl TryFrom<common_wire::SceneDelta> for SceneDelta {
+    type Error = FieldError;
+
+    fn try_from(delta: common_wire::SceneDelta) -> Result<Self, FieldError> {
+        Ok(Self {
+            since_frame: FrameId::new(delta.since_frame),
+            added: element_ids(delta.added),
+            removed: element_ids(delta.removed),
+            changed: element_ids(delta.changed),
+        })
+    }
+}
+
+impl From<SceneDelta> for common_wire::SceneDelta {
+    fn from(delta: SceneDelta) -> Self {
+        Self {
+            since_frame: delta.since_frame.as_str().to_owned(),
+            added: element_numbers(delta.added),
+            removed: element_numbers(delta.removed),
+            changed: element_numbers(delta.changed),
+        }
+    }
+}
+
+impl TryFrom<wire::ObserveResponse> for Observation {
+    type Error = FieldError;
+
+    fn try_from(response: wire::ObserveResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            frame: require("frame", response.frame)?,
+            image: optional("image", response.image)?,
+            scene: require("scene", response.scene)?,
+            marked_image: optional("marked_image", response.marked_image)?,
+            prompt_lines: response.prompt_lines,
+            delta: optional("delta", response.delta)?,
+            timings: try_all("timings", response.timings)?,
+        })
+    }
+}
+
+impl From<Observation> for wire::ObserveResponse {
+    fn from(observation: Observation) -> Self {
+        Self {
+            frame: Some(observation.frame.into()),
+            image: observation.image.map(Into::into),
+            scene: Some(observation.scene.into()),
+            marked_image: observation.marked_image.map(Into::into),
+            prompt_lines: observation.prompt_lines,
+            delta: observation.delta.map(Into::into),
+            timings: all(observation.timings),
+        }
+    }
+}
+
+impl TryFrom<wire::ParseRequest> for ParseRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::ParseRequest) -> Result<Self, FieldError> {
+        Ok(Self {
+            image: require("image", request.image)?,
+            max_elements: limit(request.max_elements),
+            marked_image: optional("marked_image", request.marked_image)?,
+        })
+    }
+}
+
+impl From<ParseRequest> for wire::ParseRequest {
+    fn from(request: ParseRequest) -> Self {
+        Self {
+            image: Some(request.image.into()),
+            max_elements: request.max_elements.unwrap_or_default(),
+            marked_image: request.marked_image.map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<wire::ParseResponse> for Parsed {
+    type Error = FieldError;
+
+    fn try_from(response: wire::ParseResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            size: require("size", response.size)?,
+            scene: require("scene", response.scene)?,
+            marked_image: optional("marked_image", response.marked_image)?,
+            prompt_lines: response.prompt_lines,
+            timings: try_all("timings", response.timings)?,
+        })
+    }
+}
+
+impl From<Parsed> for wire::ParseResponse {
+    fn from(parsed: Parsed) -> Self {
+        Self {
+            size: Some(parsed.size.into()),
+            scene: Some(parsed.scene.into()),
+            marked_image: parsed.marked_image.map(Into::into),
+            prompt_lines: parsed.prompt_lines,
+            timings: all(parsed.timings),
+        }
+    }
+}
+
+fn frame_id(field: &str, id: String) -> Result<FrameId, FieldError> {
+    filled(id)
+        .map(FrameId::new)
+        .ok_or_else(|| FieldError::missing(field))
+}
+
+impl TryFrom<wire::CompareRequest> for CompareRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::CompareRequest) -> Result<Self, FieldError> {
+        let threshold = match request.threshold {
+            0 => CompareRequest::DEFAULT_THRESHOLD,
+            threshold => u8::try_from(threshold).map_err(|_| {
+                FieldError::new(
+                    "threshold",
+                    format!("is {threshold}; grey values go up to 255"),
+                )
+            })?,
+        };
+        Ok(Self {
+            before: frame_id("before", request.before)?,
+            after: frame_id("after", request.after)?,
+            threshold,
+            ignore: try_all("ignore", request.ignore)?,
+            near: try_all("near", request.near)?,
+        })
+    }
+}
+
+impl From<CompareRequest> for wire::CompareRequest {
+    fn from(request: CompareRequest) -> Self {
+        Self {
+            before: request.before.as_str().to_owned(),
+            after: request.after.as_str().to_owned(),
+            threshold: request.threshold.into(),
+            ignore: all(request.ignore),
+            near: all(request.near),
+        }
+    }
+}
+
+impl TryFrom<wire::CompareResponse> for Comparison {
+    type Error = FieldError;
+
+    fn try_from(response: wire::CompareResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            change: require("change", response.change)?,
+            near_shares: response.near_shares,
+        })
+    }
+}
+
+impl TryFrom<wire::AwaitQuietRequest> for AwaitQuiet {
+    type Error = FieldError;
+
+    fn try_from(request: wire::AwaitQuietRequest) -> Result<Self, FieldError> {
+        let default = AwaitQuiet::default();
+        let first_change = duration("first_change_timeout", request.first_change_timeout)?;
+        Ok(Self {
+            display: filled(request.display).map(DisplayId::new),
+            since_frame: filled(request.since_frame).map(FrameId::new),
+            first_change_timeout: first_change.unwrap_or(default.first_change_timeout),
+            quiet: duration("quiet", request.quiet)?.unwrap_or(default.quiet),
+            timeout: duration("timeout", request.timeout)?.unwrap_or(default.timeout),
+            ignore_pixels: match request.ignore_pixels {
+                0 => default.ignore_pixels,
+                pixels => pixels,
+            },
+            ignore: try_all("ignore", request.ignore)?,
+        })
+    }
+}
+
+impl From<AwaitQuiet> for wire::AwaitQuietRequest {
+    fn from(request: AwaitQuiet) -> Self {
+        Self {
+            display: display_name(request.display),
+            since_frame: frame_name(request.since_frame),
+            first_change_timeout: Some(wire_duration(request.first_change_timeout)),
+            quiet: Some(wire_duration(request.quiet)),
+            timeout: Some(wire_duration(request.timeout)),
+            ignore_pixels: request.ignore_pixels,
+            ignore: all(request.ignore),
+        }
+    }
+}
+
+impl TryFrom<wire::AwaitQuietResponse> for Quiet {
+    type Error = FieldError;
+
+    fn try_from(response: wire::AwaitQuietResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            settled: response.settled,
+            changed: response.changed,
+            elapsed: duration("elapsed", response.elapsed)?.unwrap_or_default(),
+            first_change_after: duration("first_change_after", response.first_change_after)?,
+            still_changing: try_all("still_changing", response.still_changing)?,
+            noise: try_all("noise", response.noise)?,
+        })
+    }
+}
+
+impl From<Quiet> for wire::AwaitQuietResponse {
+    fn from(quiet: Quiet) -> Self {
+        Self {
+            settled: quiet.settled,
+            changed: quiet.changed,
+            elapsed: Some(wire_duration(quiet.elapsed)),
+            first_change_after: quiet.first_change_after.map(wire_duration),
+            still_changing: all(quiet.still_changing),
+            noise: all(quiet.noise),
+        }
+    }
+}
+
+impl TryFrom<wire::StreamFramesRequest> for StreamRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::StreamFramesRequest) -> Result<Self, FieldError> {
+        let max_frames_per_second = match request.max_frames_per_second {
+            0 => DEFAULT_FRAMES_PER_SECOND,
+            frames => frames,
+        };
+        Ok(Self {
+            display: filled(request.display).map(DisplayId::new),
+            max_frames_per_second,
+            image: optional("image", request.image)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl From<StreamRequest> for wire::StreamFramesRequest {
+    fn from(request: StreamRequest) -> Self {
+        Self {
+            display: display_name(request.display),
+            max_frames_per_second: request.max_frames_per_second,
+            image: Some(request.image.into()),
+        }
+    }
+}
+
+impl TryFrom<wire::FrameTile> for FrameTile {
+    type Error = FieldError;
+
+    fn try_from(tile: wire::FrameTile) -> Result<Self, FieldError> {
+        Ok(Self {
+            bounds: require("bounds", tile.bounds)?,
+            image: require("image", tile.image)?,
+        })
+    }
+}
+
+impl From<FrameTile> for wire::FrameTile {
+    fn from(tile: FrameTile) -> Self {
+        Self {
+            bounds: Some(tile.bounds.into()),
+            image: Some(tile.image.into()),
+        }
+    }
+}
+
+impl TryFrom<wire::StreamFramesResponse> for FrameUpdate {
+    type Error = FieldError;
+
+    fn try_from(response: wire::StreamFramesResponse) -> Result<Self, FieldError> {
+        Ok(Self {
+            sequence: response.sequence,
+            frame: require("frame", response.frame)?,
+            tiles: try_all("tiles", response.tiles)?,
+        })
+    }
+}
+
+impl From<FrameUpdate> for wire::StreamFramesResponse {
+    fn from(update: FrameUpdate) -> Self {
+        Self {
+            sequence: update.sequence,
+            frame: Some(update.frame.into()),
+            tiles: all(update.tiles),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Keys, and the one table of their names.
+//!
+//! Every spelling that planners use is understood here: xdotool's (`Return`, `Page_Down`, `super`), pyautogui's
+//! (`pagedown`, `altleft`), the upper-case words of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. How a key
+//! is pressed is the driver's business.
+
+use std::fmt;
+
+use crate::error::FieldError;
+
+/// Declares [`Key`]'s named keys: canonical name first, then every other spelling (lower case, without `_` and `-`).
+macro_rules! named_keys {
+    ($($variant:ident = $name:literal $(| $alias:literal)*,)*) => {
+        /// One key: a named one, or the key that gives a character.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Key {
+            $($variant,)*
+            /// The key whose unshifted (or, failing that, shifted) character this is.
+            Character(char),
+            /// F1 to F24.
+            Function(u8),
+        }
+
+        impl Key {
+            fn from_folded_name(name: &str) -> Option<Key> {
+                match name {
+                    $($name $(| $alias)* => Some(Key::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for Key {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Key::$variant => f.write_str($name),)*
+                    Key::Character(character) => write!(f, "{character}"),
+                    Key::Function(number) => write!(f, "f{number}"),
+                }
+            }
+        }
+    };
+}
+
+named_keys! {
+    Control = "ctrl" | "control" | "controll" | "controlr" | "ctrlleft" | "ctrlright" | "controlleft" | "controlright",
+    Shift = "shift" | "shiftl" | "shiftr" | "shiftleft" | "shiftright",
+    Alt = "alt" | "altl" | "altleft" | "option" | "optionleft" | "opt",
+    AltGr = "altgr" | "altr" | "altright" | "optionright" | "iso3levelshift" | "isolevel3shift",
+    Super = "super" | "superl" | "superr" | "win" | "winleft" | "winright" | "windows" | "meta" | "metal" | "metar" | "cmd" | "command",
+    Enter = "enter" | "return" | "kpenter" | "\n" | "\r",
+    Tab = "tab" | "\t",
+    Space = "space" | "spacebar" | " ",
+    Backspace = "backspace" | "back",
+    Delete = "delete" | "del",
+    Insert = "insert" | "ins",
+    Escape = "escape" | "esc",
+    Home = "home",
+    End = "end",
+    PageUp = "pageup" | "pgup" | "prior",
+    PageDown = "pagedown" | "pgdn" | "pgdown" | "next",
+    Left = "left" | "arrowleft" | "leftarrow",
+    Right = "right" | "arrowright" | "rightarrow",
+    Up = "up" | "arrowup" | "uparrow",
+    Down = "down" | "arrowdown" | "downarrow",
+    Menu = "menu" | "apps" | "contextmenu",
+    CapsLock = "capslock",
+    NumLock = "numlock",
+    ScrollLock = "scrolllock",
+    PrintScreen = "printscreen" | "print" | "prtsc" | "prtscr" | "prntscrn",
+    Pause = "pause" | "break",
+}
+
+impl Key {
+    /// Parses one key's name in any of the spellings of the table.
+    ///
+    /// # Errors
+    /// If no key has that name; the error says which.
+    pub fn parse(field: &str, name: &str) -> Result<Key, FieldError> {
+        let mut characters = name.chars();
+        if let (Some(character), None) = (characters.next(), characters.next())
+            && !character.is_control()
+            && character != ' '
+        {
+            return Ok(Key::Character(character));
+        }
+        let folded: String = name
+            .to_lowercase()
+            .chars()
+            .filter(|c| !matches!(c, '_' | '-'))
+            .collect();
+        let function = folded
+            .strip_prefix('f')
+            .and_then(|digits| digits.parse::<u8>().ok());
+        if let Some(number @ 1..=24) = function {
+            return Ok(Key::Function(number));
+        }
+        Key::from_folded_name(&folded)
+            .or_else(|| punctuation(&folded).map(Key::Character))
+            .ok_or_else(|| FieldError::new(field, format!("no key is called `{name}`; use names like ctrl, enter, pagedown, f5 or a character")))
+    }
+
+    /// Parses a chord: keys joined by `+` (`ctrl+shift+t`, `ctrl++`).
+    ///
+    /// # Errors
+    /// If a key is unknown or the chord is empty.
+    pub fn parse_chord(field: &str, chord: &str) -> Result<Vec<Key>, FieldError> {
+        let chord = chord.trim();
+        if chord.is_empty() {
+            return Err(FieldError::new(field, "the chord is empty"));
+        }
+        if chord == "+" {
+            return Ok(vec![Key::Character('+')]);
+        }
+        // A plus at the end of a chord is the plus key itself.
+        let (names, plus) = match chord.strip_suffix("++") {
+            Some(rest) => (rest, true),
+            None => (chord, false),
+        };
+        let mut keys = names
+            .split('+')
+            .map(|name| Key::parse(field, name.trim()))
+            .collect::<Result<Vec<_>, _>>()?;
+        if plus {
+            keys.push(Key::Character('+'));
+        }
+        Ok(keys)
+    }
+
+    /// Whether the key changes what others mean while it is held.
+    #[must_use]
+    pub fn is_modifier(self) -> bool {
+        matches!(
+            self,
+            Key::Control | Key::Shift | Key::Alt | Key::AltGr | Key::Super
+        )
+    }
+}
+
+/// X11's names of punctuation.
+fn punctuation(name: &str) -> Option<char> {
+    Some(match name {
+        "plus" | "add" | "kpadd" => '+',
+        "minus" | "subtract" | "kpsubtract" => '-',
+        "equal" | "equals" => '=',
+        "comma" => ',',
+        "period" | "dot" => '.',
+        "slash" | "divide" => '/',
+        "backslash" => '\\',
+        "semicolon" => ';',
+        "colon" => ':',
+        "apostrophe" | "quote" => '\'',
+        "grave" | "backquote" | "backtick" => '`',
+        "bracketleft" => '[',
+        "bracketright" => ']',
+        "asterisk" | "multiply" => '*',
+        "underscore" => '_',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(chord: &str, expected: &[Key]) {
+        assert_eq!(
+            Key::parse_chord("keys", chord).unwrap(),
+            expected,
+            "{chord}"
+        );
+    }
+
+    #[test]
+    fn every_spelling_means_the_same_key() {
+        check("ctrl+s", &[Key::Control, Key::Character('s')]);
+        check("Control_L+S", &[Key::Control, Key::Character('S')]);
+        check(
+            "CTRL+SHIFT+T",
+            &[Key::Control, Key::Shift, Key::Character('T')],
+        );
+        check("cmd + a", &[Key::Super, Key::Character('a')]);
+        check("ARROWLEFT", &[Key::Left]);
+        check("Page_Down", &[Key::PageDown]);
+        check("pgdn", &[Key::PageDown]);
+        check("Return", &[Key::Enter]);
+        check("F12", &[Key::Function(12)]);
+        check("f", &[Key::Character('f')]);
+        check("ctrl++", &[Key::Control, Key::Character('+')]);
+        check("ctrl+minus", &[Key::Control, Key::Character('-')]);
+        check("+", &[Key::Character('+')]);
+        check("你", &[Key::Character('你')]);
+    }
+
+    #[test]
+    fn unknown_names_are_named() {
+        for bad in ["ctrl+flurb", "", "f25", "ctrl+", "+a"] {
+            let error = Key::parse_chord("keys", bad).unwrap_err();
+            assert_eq!(error.field, "keys", "{bad}");
+        }
+        assert!(
+            Key::parse("keys", "flurb")
+                .unwrap_err()
+                .description
+                .contains("`flurb`")
+        );
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for chord in [
+            "ctrl",
+            "altgr",
+            "pagedown",
+            "f5",
+            "a",
+            "enter",
+            "printscreen",
+            "+",
+        ] {
+            let keys = Key::parse_chord("keys", chord).unwrap();
+            assert_eq!(Key::parse("keys", &keys[0].to_string()).unwrap(), keys[0]);
+        }
+    }
+}

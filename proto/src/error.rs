@@ -1,0 +1,220 @@
+//! How an error travels: one shape with a code, a stable reason and the details that fit, to and from `Status`.
+//!
+//! Each service has its own error enum and one function that turns it into an [`ErrorReport`]; everything after
+//! that is here. Every status that leaves a Motorium service carries `google.rpc.ErrorInfo`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// The `domain` of every `ErrorInfo`.
+pub const DOMAIN: &str = "motorium.dev";
+
+/// A request field that cannot be accepted, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// Path of the field within the request (`action.click.count`).
+    pub field: String,
+    /// A sentence without its full stop.
+    pub description: String,
+}
+
+impl FieldError {
+    /// An error of the field at `field`.
+    pub fn new(field: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            description: description.into(),
+        }
+    }
+
+    /// The field is required and was not given.
+    #[must_use]
+    pub fn missing(field: &str) -> Self {
+        Self::new(field, "is required")
+    }
+
+    /// The same error, seen from the message that holds the field's message as `parent`.
+    #[must_use]
+    pub fn within(mut self, parent: &str) -> Self {
+        self.field = format!("{parent}.{}", self.field);
+        self
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.description)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+impl From<FieldError> for Status {
+    fn from(error: FieldError) -> Self {
+        ErrorReport::invalid(error).into_status()
+    }
+}
+
+/// An error, ready to travel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorReport {
+    pub code: Code,
+    /// Stable, `UPPER_SNAKE_CASE`; has a page in `docs/errors/`.
+    pub reason: String,
+    /// What is wrong and what to do about it.
+    pub message: String,
+    /// Whatever is dynamic in the message, by name.
+    pub metadata: BTreeMap<String, String>,
+    /// The fields at fault (`BadRequest`).
+    pub fields: Vec<FieldError>,
+    /// When it makes sense to try again (`RetryInfo`).
+    pub retry_after: Option<Duration>,
+}
+
+impl ErrorReport {
+    /// An error with a code, a reason and a message.
+    pub fn new(code: Code, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.into(),
+            metadata: BTreeMap::new(),
+            fields: Vec::new(),
+            retry_after: None,
+        }
+    }
+
+    /// `INVALID_ARGUMENT` with the field at fault.
+    #[must_use]
+    pub fn invalid(error: FieldError) -> Self {
+        let mut report = Self::new(
+            Code::InvalidArgument,
+            reason::INVALID_FIELD,
+            error.to_string(),
+        );
+        report
+            .metadata
+            .insert("field".to_owned(), error.field.clone());
+        report.fields.push(error);
+        report
+    }
+
+    /// Adds a fact to `ErrorInfo.metadata`.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.metadata.insert(key.to_owned(), value.to_string());
+        self
+    }
+
+    /// Says when to try again.
+    #[must_use]
+    pub fn retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
+    }
+
+    /// The status that carries all of it.
+    #[must_use]
+    pub fn into_status(self) -> Status {
+        let metadata: std::collections::HashMap<String, String> =
+            self.metadata.into_iter().collect();
+        let mut details = ErrorDetails::with_error_info(self.reason, DOMAIN, metadata);
+        for FieldError { field, description } in self.fields {
+            details.add_bad_request_violation(field, description);
+        }
+        if let Some(after) = self.retry_after {
+            details.set_retry_info(Some(after));
+        }
+        Status::with_error_details(self.code, self.message, details)
+    }
+
+    /// What a status carries. One that did not come from a Motorium service has the reason `TRANSPORT`.
+    #[must_use]
+    pub fn from_status(status: &Status) -> Self {
+        let details = status.get_error_details();
+        let info = details.error_info();
+        let fields = details
+            .bad_request()
+            .map(|bad| &bad.field_violations)
+            .into_iter()
+            .flatten()
+            .map(|violation| FieldError::new(&violation.field, &violation.description))
+            .collect();
+        Self {
+            code: status.code(),
+            reason: info.map_or_else(|| reason::TRANSPORT.to_owned(), |info| info.reason.clone()),
+            message: status.message().to_owned(),
+            metadata: info
+                .map(|info| info.metadata.clone().into_iter().collect())
+                .unwrap_or_default(),
+            fields,
+            retry_after: details.retry_info().and_then(|info| info.retry_delay),
+        }
+    }
+}
+
+impl fmt::Display for ErrorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ErrorReport {}
+
+impl From<ErrorReport> for Status {
+    fn from(report: ErrorReport) -> Self {
+        report.into_status()
+    }
+}
+
+/// Reasons that every service may give. Those of one service stand beside its error enum.
+pub mod reason {
+    /// A request field cannot be accepted; `BadRequest` says which and why.
+    pub const INVALID_FIELD: &str = "INVALID_FIELD";
+    /// The status was made by the transport or a proxy, not by a Motorium service.
+    pub const TRANSPORT: &str = "TRANSPORT";
+    /// The call's deadline passed before there was an answer.
+    pub const DEADLINE_EXCEEDED: &str = "DEADLINE_EXCEEDED";
+    /// The message is larger than the receiver accepts.
+    pub const MESSAGE_TOO_LARGE: &str = "MESSAGE_TOO_LARGE";
+    /// The server is shutting down; another instance or a later call will answer.
+    pub const SHUTTING_DOWN: &str = "SHUTTING_DOWN";
+    /// A token is needed and was not given, or is not the right one.
+    pub const UNAUTHENTICATED: &str = "UNAUTHENTICATED";
+    /// The call is part of the contract, but this build does not serve it.
+    pub const NOT_SERVED: &str = "NOT_SERVED";
+    /// A service answered with something that does not keep the contract: versions do not fit.
+    pub const MALFORMED_ANSWER: &str = "MALFORMED_ANSWER";
+    /// A defect of the service; the log has more.
+    pub const INTERNAL: &str = "INTERNAL";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_wire() {
+        let mut report = ErrorReport::invalid(FieldError::missing("goal"))
+            .with("task", "tasks/a")
+            .retry_after(Duration::from_millis(1500));
+        report
+            .fields
+            .push(FieldError::new("limits.max_steps", "is negative"));
+        assert_eq!(
+            ErrorReport::from_status(&report.clone().into_status()),
+            report
+        );
+    }
+
+    #[test]
+    fn a_foreign_status_is_recognised() {
+        let report = ErrorReport::from_status(&Status::unavailable("connection refused"));
+        assert_eq!(report.reason, reason::TRANSPORT);
+        assert_eq!(report.code, Code::Unavailable);
+    }
+}

@@ -1,0 +1,62 @@
+//! The contract of Motorium: generated messages, the domain they mean, limits and errors.
+//!
+//! What lies here is shared by every service and client. It holds no state.
+
+pub mod convert;
+pub mod domain;
+pub mod error;
+pub mod limits;
+pub mod service;
+
+/// The generated messages, clients and servers, as deep as their packages.
+#[expect(
+    clippy::allow_attributes_without_reason,
+    clippy::large_enum_variant,
+    reason = "generated"
+)]
+mod generated {
+    pub(crate) mod common {
+        pub mod v1 {
+            tonic::include_proto!("motorium.common.v1");
+        }
+    }
+    pub(crate) mod perception {
+        pub mod v1 {
+            tonic::include_proto!("motorium.perception.v1");
+        }
+    }
+    pub(crate) mod planner {
+        pub mod v1 {
+            tonic::include_proto!("motorium.planner.v1");
+        }
+    }
+    pub(crate) mod executor {
+        pub mod v1 {
+            tonic::include_proto!("motorium.executor.v1");
+        }
+    }
+    pub(crate) mod orchestrator {
+        pub mod v1 {
+            tonic::include_proto!("motorium.orchestrator.v1");
+        }
+    }
+    pub(crate) mod tool {
+        pub mod v1 {
+            tonic::include_proto!("motorium.tool.v1");
+        }
+    }
+}
+
+/// The generated messages, clients and servers, one module per package. Only the edges handle them: [`convert`],
+/// [`service`], and whoever serves or calls the Orchestrator.
+pub mod v1 {
+    pub use super::generated::common::v1 as common;
+    pub use super::generated::executor::v1 as executor;
+    pub use super::generated::orchestrator::v1 as orchestrator;
+    pub use super::generated::perception::v1 as perception;
+    pub use super::generated::planner::v1 as planner;
+    pub use super::generated::tool::v1 as tool;
+}
+
+/// Descriptors of the whole contract with their comments, for reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
