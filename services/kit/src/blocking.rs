@@ -1,0 +1,32 @@
+//! Work that keeps a processor busy or waits for a disk, away from the threads that serve connections.
+
+use tracing::Span;
+
+/// Runs `work` on the threads meant for it, in the current span. A panic goes on in the caller.
+///
+/// The work goes on when the future is dropped: it cannot be stopped, only no longer be waited for.
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let span = Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(payload) => std::panic::resume_unwind(payload),
+            // Only a runtime that is going away cancels such a task, and then the caller is going away too.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn returns_what_the_work_returns() {
+        assert_eq!(super::run(|| 6 * 7).await, 42);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "in the work")]
+    async fn a_panic_is_the_callers() {
+        super::run(|| panic!("in the work")).await;
+    }
+}

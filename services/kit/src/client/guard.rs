@@ -1,0 +1,210 @@
+//! Refuses a message that is larger than its receiver accepts, before it is sent or kept in memory.
+//!
+//! The other side would refuse it as well, but in a way of its own: tonic with `OUT_OF_RANGE`, others with
+//! `RESOURCE_EXHAUSTED`, a proxy in between with `CANCELLED`. Only the lengths in gRPC's message prefixes are looked at.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use http::{Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use motorium_proto::error::ErrorReport;
+use tokio::sync::oneshot;
+use tonic::Status;
+use tonic::body::Body;
+
+use super::{Shared, lost};
+use crate::error_info;
+
+/// One byte that says whether the message is compressed, four bytes of length.
+const PREFIX: usize = 5;
+
+/// Follows the prefixes through a stream of chunks that are cut anywhere.
+#[derive(Debug)]
+struct Lengths {
+    limit: usize,
+    prefix: [u8; PREFIX],
+    prefix_filled: usize,
+    /// Bytes of the current message that are still to come.
+    message_left: usize,
+}
+
+impl Lengths {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            prefix: [0; PREFIX],
+            prefix_filled: 0,
+            message_left: 0,
+        }
+    }
+
+    /// Takes the next chunk; the length of the first message in it that is too large.
+    fn take(&mut self, mut chunk: &[u8]) -> Result<(), usize> {
+        while !chunk.is_empty() {
+            if self.message_left > 0 {
+                let skipped = self.message_left.min(chunk.len());
+                chunk.advance(skipped);
+                self.message_left -= skipped;
+                continue;
+            }
+            self.prefix[self.prefix_filled] = chunk[0];
+            self.prefix_filled += 1;
+            chunk.advance(1);
+            if self.prefix_filled == PREFIX {
+                self.prefix_filled = 0;
+                self.message_left = (&self.prefix[1..]).get_u32() as usize;
+                if self.message_left > self.limit {
+                    return Err(self.message_left);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The request with its messages watched, and the refusal should one be too large.
+pub(super) fn request(
+    request: Request<Body>,
+    limit: usize,
+) -> (Request<Body>, oneshot::Receiver<ErrorReport>) {
+    let (refuse, refused) = oneshot::channel();
+    let guard = |inner| {
+        Body::new(Outgoing {
+            inner,
+            lengths: Lengths::new(limit),
+            refuse: Some(refuse),
+        })
+    };
+    (request.map(guard), refused)
+}
+
+/// The response with its messages watched; one that is too large ends it, and so does a connection that breaks.
+pub(super) fn response(response: Response<Body>, shared: Arc<Shared>) -> Response<Body> {
+    let lengths = Lengths::new(shared.message_bytes);
+    response.map(|body| {
+        Body::new(Incoming {
+            inner: Some(body),
+            lengths,
+            shared,
+        })
+    })
+}
+
+struct Outgoing {
+    inner: Body,
+    lengths: Lengths,
+    refuse: Option<oneshot::Sender<ErrorReport>>,
+}
+
+impl HttpBody for Outgoing {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let chunk = frame
+            .as_ref()
+            .and_then(|frame| frame.as_ref().ok())
+            .and_then(Frame::data_ref);
+        let Some(Err(size)) = chunk.map(|chunk| self.lengths.take(chunk)) else {
+            return Poll::Ready(frame);
+        };
+        let report = error_info::message_too_large(size, self.lengths.limit);
+        if let Some(refuse) = self.refuse.take() {
+            // The call may have ended meanwhile; then nobody needs to know.
+            let _ = refuse.send(report.clone());
+        }
+        Poll::Ready(Some(Err(report.into_status())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+struct Incoming {
+    inner: Option<Body>,
+    lengths: Lengths,
+    shared: Arc<Shared>,
+}
+
+impl Incoming {
+    /// What is wrong with what has just come, if anything is.
+    fn objection(&mut self, frame: &Result<Frame<Bytes>, Status>) -> Option<ErrorReport> {
+        match frame {
+            Ok(frame) => {
+                let size = self.lengths.take(frame.data_ref()?).err()?;
+                Some(error_info::message_too_large(size, self.lengths.limit))
+            }
+            Err(status) => Some(lost(status.code(), status.message(), &self.shared.uri)),
+        }
+    }
+}
+
+impl HttpBody for Incoming {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(body) = &mut self.inner else {
+            return Poll::Ready(None);
+        };
+        let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
+            return Poll::Ready(None);
+        };
+        let Some(report) = self.objection(&frame) else {
+            return Poll::Ready(Some(frame));
+        };
+        self.inner = None;
+        Poll::Ready(Some(Ok(error_info::trailers(report))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map(Body::size_hint).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(size: usize) -> Vec<u8> {
+        let prefix = [&[0][..], &u32::try_from(size).unwrap().to_be_bytes()].concat();
+        [prefix, vec![7; size]].concat()
+    }
+
+    #[test]
+    fn finds_lengths_however_the_stream_is_cut() {
+        let fine = [message(0), message(10), message(3)].concat();
+        let large = [message(10), message(11)].concat();
+        for cut in 1..=fine.len() {
+            let mut lengths = Lengths::new(10);
+            assert!(
+                fine.chunks(cut).all(|chunk| lengths.take(chunk).is_ok()),
+                "cut at {cut}"
+            );
+            let mut lengths = Lengths::new(10);
+            let refused = large
+                .chunks(cut)
+                .find_map(|chunk| lengths.take(chunk).err());
+            assert_eq!(refused, Some(11), "cut at {cut}");
+        }
+    }
+}

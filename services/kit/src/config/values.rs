@@ -1,0 +1,178 @@
+//! Values that are written as text in a configuration and mean something more precise.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An address to listen on: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`; port 0 takes a free one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listen(pub SocketAddr);
+
+impl Listen {
+    /// The loopback address with this port.
+    #[must_use]
+    pub const fn loopback(port: u16) -> Self {
+        Self(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+    }
+}
+
+/// A free port of the loopback address.
+impl Default for Listen {
+    fn default() -> Self {
+        Self::loopback(0)
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numeric = match text.strip_prefix("localhost:") {
+            Some(port) => format!("{}:{port}", Ipv4Addr::LOCALHOST),
+            None => text.to_owned(),
+        };
+        numeric.parse().map(Self).map_err(|_| {
+            format!("`{text}` is not an address and a port, such as 127.0.0.1:7411 or [::1]:7411")
+        })
+    }
+}
+
+/// A length of time: `250ms`, `30s`, `8m`, `24h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Span(pub Duration);
+
+impl Span {
+    /// This many milliseconds.
+    #[must_use]
+    pub const fn milliseconds(count: u64) -> Self {
+        Self(Duration::from_millis(count))
+    }
+
+    /// This many seconds.
+    #[must_use]
+    pub const fn seconds(count: u64) -> Self {
+        Self(Duration::from_secs(count))
+    }
+}
+
+/// Milliseconds in one of each unit, the largest first.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
+        let (unit, size) = UNITS
+            .into_iter()
+            .find(|(_, size)| millis % size == 0 && millis >= *size)
+            .unwrap_or(("s", 1000));
+        write!(f, "{}{unit}", millis / size)
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (count, unit) = text.split_at(digits);
+        let size = UNITS
+            .into_iter()
+            .find(|(name, _)| *name == unit.trim())
+            .map(|(_, size)| size);
+        let millis = count
+            .parse::<u64>()
+            .ok()
+            .zip(size)
+            .and_then(|(count, size)| count.checked_mul(size));
+        millis.map(Self::milliseconds).ok_or_else(|| {
+            format!(
+                "`{text}` is not a length of time: a whole number and ms, s, m or h, such as 30s"
+            )
+        })
+    }
+}
+
+/// Writes and reads a value as its text.
+macro_rules! as_text {
+    ($($name:ident),+) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+as_text!(Listen, Span);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("127.0.0.1:7411", Some("127.0.0.1:7411")),
+            ("localhost:0", Some("127.0.0.1:0")),
+            ("[::1]:7411", Some("[::1]:7411")),
+            ("0.0.0.0:80", Some("0.0.0.0:80")),
+            ("7411", None),
+            ("localhost", None),
+            ("example.org:80", None),
+            ("127.0.0.1:70000", None),
+        ] {
+            let parsed = text.parse::<Listen>();
+            assert_eq!(
+                parsed.as_ref().ok().map(ToString::to_string).as_deref(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        for (text, millis, written) in [
+            ("250ms", 250, "250ms"),
+            ("30s", 30_000, "30s"),
+            ("8 m", 480_000, "8m"),
+            ("24h", 86_400_000, "24h"),
+            ("90s", 90_000, "90s"),
+            ("0s", 0, "0s"),
+            ("1500ms", 1500, "1500ms"),
+        ] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span, Span::milliseconds(millis), "{text}");
+            assert_eq!(span.to_string(), written);
+        }
+        for text in [
+            "",
+            "30",
+            "s",
+            "1.5s",
+            "-1s",
+            "1d",
+            "99999999999999999999s",
+            "9999999999999999h",
+        ] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What is mounted: routes, names and descriptors together, so that none of them can drift from the others.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::service::{Routes, RoutesBuilder};
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::{HealthReporter, HealthService};
+use tonic_reflection::pb::{v1, v1alpha};
+use tower::Service;
+
+use super::Error;
+
+/// Services to be mounted.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    routes: RoutesBuilder,
+    names: Vec<String>,
+    duplicate: Option<String>,
+    descriptors: Vec<&'static [u8]>,
+}
+
+impl Registry {
+    pub(super) fn mount<S>(&mut self, service: S, descriptors: &'static [u8])
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        // The router panics when a path is taken; the error is kept for when it can be returned.
+        if self.names.iter().any(|name| name == S::NAME) {
+            self.duplicate = Some(S::NAME.to_owned());
+            return;
+        }
+        self.routes.add_service(service);
+        self.names.push(S::NAME.to_owned());
+        if !self.descriptors.contains(&descriptors) {
+            self.descriptors.push(descriptors);
+        }
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Everything mounted, with health and reflection beside it.
+    pub(super) fn into_routes(self, health: &HealthReporter) -> Result<Routes, Error> {
+        if let Some(service) = self.duplicate {
+            return Err(Error::Mount {
+                service,
+                problem: "it is already mounted".to_owned(),
+            });
+        }
+        self.check_descriptors()?;
+        let mut routes = self.routes.clone();
+        routes.add_service(HealthServer::new(HealthService::from_health_reporter(
+            health.clone(),
+        )));
+        let unusable = |error: tonic_reflection::server::Error| Error::Mount {
+            service: "reflection".to_owned(),
+            problem: error.to_string(),
+        };
+        routes.add_service(self.reflection().build_v1().map_err(unusable)?);
+        routes.add_service(self.reflection().build_v1alpha().map_err(unusable)?);
+        Ok(routes.routes())
+    }
+
+    fn reflection(&self) -> tonic_reflection::server::Builder<'static> {
+        let infrastructure = [
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1.ServerReflection",
+            "grpc.reflection.v1alpha.ServerReflection",
+        ];
+        let described = [
+            tonic_health::pb::FILE_DESCRIPTOR_SET,
+            v1::FILE_DESCRIPTOR_SET,
+            v1alpha::FILE_DESCRIPTOR_SET,
+        ];
+        let mut builder =
+            tonic_reflection::server::Builder::configure().include_reflection_service(false);
+        for set in self.descriptors.iter().copied().chain(described) {
+            builder = builder.register_encoded_file_descriptor_set(set);
+        }
+        let names: BTreeSet<&str> = self
+            .names
+            .iter()
+            .map(String::as_str)
+            .chain(infrastructure)
+            .collect();
+        names.into_iter().fold(
+            builder,
+            tonic_reflection::server::Builder::with_service_name,
+        )
+    }
+
+    /// A name that the descriptors do not have would be listed by reflection and then not be found there.
+    fn check_descriptors(&self) -> Result<(), Error> {
+        let mut described = BTreeSet::new();
+        for set in &self.descriptors {
+            let set = FileDescriptorSet::decode(*set).map_err(|error| Error::Mount {
+                service: self.names.join(", "),
+                problem: error.to_string(),
+            })?;
+            for file in set.file {
+                let package = file.package().to_owned();
+                described.extend(
+                    file.service
+                        .iter()
+                        .map(|service| format!("{package}.{}", service.name())),
+                );
+            }
+        }
+        match self.names.iter().find(|name| !described.contains(*name)) {
+            Some(service) => {
+                let problem = "its descriptors do not describe it".to_owned();
+                Err(Error::Mount {
+                    service: service.clone(),
+                    problem,
+                })
+            }
+            None => Ok(()),
+        }
+    }
+}

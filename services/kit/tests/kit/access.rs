@@ -1,0 +1,167 @@
+//! Who gets in: tokens, TLS, client certificates.
+
+use motorium_kit::client::{self, Channel};
+use motorium_kit::config::Secret;
+use motorium_kit::server::{Config, Running, Tls};
+use motorium_kit::shutdown::Shutdown;
+use motorium_proto::error::reason;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use crate::probe::{self, Probe, call, channel, foreign, send, soon, verdict};
+
+async fn serve(config: Config) -> Running {
+    let shutdown = Shutdown::new();
+    probe::serve(config, Probe::new(&shutdown), &shutdown).await
+}
+
+fn with_token(server: &Running, token: &str) -> Channel {
+    let config = client::Config {
+        token: Some(Secret::new(token)),
+        ..client::Config::new(probe::uri(server))
+    };
+    Channel::connect_lazy(&config).unwrap()
+}
+
+#[tokio::test]
+async fn tokens() {
+    let server = serve(Config {
+        token: Some(Secret::new("right")),
+        ..Config::loopback()
+    })
+    .await;
+    let refused = (Code::Unauthenticated, reason::UNAUTHENTICATED.to_owned());
+    assert_eq!(
+        call(with_token(&server, "right"), "Echo", b"x")
+            .await
+            .unwrap(),
+        b"x"
+    );
+    assert_eq!(
+        verdict(call(with_token(&server, "wrong"), "Echo", b"x").await),
+        refused
+    );
+    assert_eq!(verdict(call(channel(&server), "Echo", b"x").await), refused);
+    for (header, allowed) in [
+        ("bearer right", true),
+        ("right", false),
+        ("Basic right", false),
+        ("Bearer", false),
+        ("Bearer right2", false),
+    ] {
+        let mut request = tonic::Request::new(b"x".to_vec());
+        request
+            .metadata_mut()
+            .insert("authorization", header.parse().unwrap());
+        assert_eq!(
+            send(foreign(&server).await, "Echo", request).await.is_ok(),
+            allowed,
+            "{header}"
+        );
+    }
+    // A probe of the platform has no token.
+    HealthClient::new(channel(&server))
+        .check(HealthCheckRequest::default())
+        .await
+        .unwrap();
+}
+
+/// An authority that signs one certificate for the server and one for a client.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    fn certificate(&self, usage: ExtendedKeyUsagePurpose) -> (String, Secret) {
+        let mut params =
+            CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), Secret::new(key.serialize_pem()))
+    }
+
+    fn server(&self, client_ca: Option<String>) -> Config {
+        let (certificate, key) = self.certificate(ExtendedKeyUsagePurpose::ServerAuth);
+        Config {
+            tls: Some(Tls {
+                certificate,
+                key,
+                client_ca,
+            }),
+            ..Config::loopback()
+        }
+    }
+
+    fn client(&self, server: &Running) -> client::Config {
+        let uri = format!("https://{}", server.local_address());
+        client::Config {
+            ca: Some(self.0.pem()),
+            ..client::Config::new(uri)
+        }
+    }
+}
+
+async fn echo(config: &client::Config) -> Result<Vec<u8>, tonic::Status> {
+    soon(call(Channel::connect_lazy(config).unwrap(), "Echo", b"x")).await
+}
+
+#[tokio::test]
+async fn tls() {
+    let (ours, others) = (Authority::new(), Authority::new());
+    let server = serve(ours.server(None)).await;
+    assert_eq!(echo(&ours.client(&server)).await.unwrap(), b"x");
+    assert_eq!(
+        verdict(echo(&others.client(&server)).await).0,
+        Code::Unavailable
+    );
+    assert_eq!(
+        verdict(echo(&client::Config::new(probe::uri(&server))).await).0,
+        Code::Unavailable
+    );
+}
+
+#[tokio::test]
+async fn mutual_tls() {
+    let (ours, others) = (Authority::new(), Authority::new());
+    let server = serve(ours.server(Some(ours.0.pem()))).await;
+    let with = |identity| client::Config {
+        identity,
+        ..ours.client(&server)
+    };
+    let client =
+        |authority: &Authority| Some(authority.certificate(ExtendedKeyUsagePurpose::ClientAuth));
+    assert_eq!(echo(&with(client(&ours))).await.unwrap(), b"x");
+    assert_eq!(
+        verdict(echo(&with(client(&others))).await).0,
+        Code::Unavailable
+    );
+    assert_eq!(verdict(echo(&with(None)).await).0, Code::Unavailable);
+}
+
+#[tokio::test]
+async fn certificates_that_are_none() {
+    let tls = Tls {
+        certificate: "nothing".to_owned(),
+        key: Secret::new("nothing"),
+        client_ca: None,
+    };
+    let shutdown = Shutdown::new();
+    let error = motorium_kit::server::Builder::new(Config {
+        tls: Some(tls),
+        ..Config::loopback()
+    })
+    .service(Probe::new(&shutdown), probe::descriptors())
+    .start(&shutdown)
+    .await
+    .unwrap_err()
+    .to_string();
+    assert!(error.contains("TLS certificate and key"), "{error}");
+}

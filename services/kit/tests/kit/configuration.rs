@@ -1,0 +1,389 @@
+//! Layers, sources, and what is said about a configuration that cannot be used.
+
+use std::fs;
+
+use motorium_kit::config::{
+    Common, ConfigFlags, Environment, Error, Listen, Loaded, Secret, Section, Span,
+};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Settings {
+    listen: Listen,
+    threads: u32,
+    keep: bool,
+    quiet: Span,
+    apps: Vec<String>,
+    api_key: Option<Secret>,
+    nested: Nested,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Nested {
+    name: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::loopback(7411),
+            threads: 2,
+            keep: false,
+            quiet: Span::milliseconds(150),
+            apps: Vec::new(),
+            api_key: None,
+            nested: Nested::default(),
+        }
+    }
+}
+
+impl Section for Settings {
+    const NAME: &'static str = "perception";
+}
+
+/// A file, if there is text for one, and a folder for everything.
+fn load<const N: usize>(
+    folder: &TempDir,
+    file: &str,
+    variables: [(&str, &str); N],
+    set: &[&str],
+) -> Result<Loaded, Error> {
+    let path = folder.path().join("motorium.toml");
+    fs::write(&path, file).unwrap();
+    let flags = ConfigFlags {
+        config: Some(path),
+        data: None,
+        set: set.iter().map(|&flag| flag.to_owned()).collect(),
+    };
+    Loaded::load_from(&flags, Environment::of(variables))
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn later_layers_win() {
+    let file = "[perception]\nlisten = '127.0.0.1:1'\nthreads = 1\nkeep = true\napps = ['a']\n";
+    let loaded = load(
+        &folder(),
+        file,
+        [
+            ("MOTORIUM_PERCEPTION__THREADS", "3"),
+            ("MOTORIUM_PERCEPTION__LISTEN", "127.0.0.1:2"),
+            ("MOTORIUM_SOMETHING", "else"),
+        ],
+        &["perception.listen=127.0.0.1:3"],
+    );
+    let settings: Settings = loaded.unwrap().section().unwrap();
+    assert_eq!(
+        (settings.listen, settings.threads, settings.keep),
+        (Listen::loopback(3), 3, true)
+    );
+    assert_eq!(
+        (settings.apps, settings.quiet),
+        (vec!["a".to_owned()], Span::milliseconds(150))
+    );
+}
+
+#[test]
+fn text_numbers_and_lists_from_the_environment() {
+    let variables = [
+        ("MOTORIUM_PERCEPTION__API_KEY", "0123"),
+        ("MOTORIUM_PERCEPTION__KEEP", "true"),
+        ("MOTORIUM_PERCEPTION__QUIET", "2s"),
+        ("MOTORIUM_PERCEPTION__APPS", "[firefox, mousepad]"),
+        ("MOTORIUM_PERCEPTION__NESTED__NAME", "7"),
+    ];
+    let settings: Settings = load(&folder(), "", variables, &[])
+        .unwrap()
+        .section()
+        .unwrap();
+    assert_eq!(settings.api_key.unwrap().expose(), "0123");
+    assert_eq!(
+        (settings.keep, settings.quiet, settings.apps.len()),
+        (true, Span::seconds(2), 2)
+    );
+    assert_eq!(settings.nested.name, "7");
+}
+
+#[test]
+fn without_anything_there_are_the_defaults() {
+    let loaded = Loaded::load_from(
+        &ConfigFlags::default(),
+        Environment::of([("HOME", "/home/someone")]),
+    )
+    .unwrap();
+    assert_eq!(loaded.section::<Settings>().unwrap().threads, 2);
+    assert_eq!(
+        loaded.common().unwrap().data().unwrap().to_str(),
+        Some("/home/someone/.local/share/motorium")
+    );
+}
+
+#[test]
+fn the_data_folder() {
+    let home = ("HOME", "/h");
+    for (variables, set, expected) in [
+        ([home, ("XDG_DATA_HOME", "/x"), ("", "")], "", "/x/motorium"),
+        (
+            [home, ("XDG_DATA_HOME", "relative"), ("", "")],
+            "",
+            "/h/.local/share/motorium",
+        ),
+        (
+            [home, ("XDG_DATA_HOME", "/x"), ("MOTORIUM_DATA", "/d")],
+            "",
+            "/d",
+        ),
+        (
+            [home, ("XDG_DATA_HOME", "/x"), ("MOTORIUM_DATA", "/d")],
+            "data=/f",
+            "/f",
+        ),
+    ] {
+        let flags: &[&str] = if set.is_empty() { &[] } else { &[set] };
+        let common = load(&folder(), "", variables, flags)
+            .unwrap()
+            .common()
+            .unwrap();
+        assert_eq!(common.data().unwrap().to_str(), Some(expected));
+    }
+    let homeless = load(&folder(), "", [], &[]).unwrap().common().unwrap();
+    let homeless = homeless.data().unwrap_err();
+    assert!(homeless.to_string().contains("MOTORIUM_DATA"), "{homeless}");
+}
+
+/// The message of the error, with the folder's name replaced.
+fn complaint<const N: usize>(file: &str, variables: [(&str, &str); N], set: &[&str]) -> String {
+    let folder = folder();
+    let loaded = load(&folder, file, variables, set);
+    let error = loaded.and_then(|loaded| {
+        loaded.section::<Settings>()?;
+        loaded.common()
+    });
+    let text = error
+        .expect_err("the configuration should be refused")
+        .to_string();
+    text.replace(folder.path().to_str().unwrap(), "FOLDER")
+}
+
+#[track_caller]
+fn check(complaint: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(complaint.contains(part), "`{part}` is not in: {complaint}");
+    }
+}
+
+#[test]
+fn errors_name_the_key_and_its_source() {
+    check(
+        &complaint("[perception]\nlistne = 'x'", [], &[]),
+        &[
+            "`perception.listne`",
+            "motorium.toml",
+            "did you mean `listen`",
+        ],
+    );
+    check(
+        &complaint("[perceptoin]\nlisten = 'x'", [], &[]),
+        &["`perceptoin`", "motorium.toml", "did you mean `perception`"],
+    );
+    check(
+        &complaint("[perception.nested]\nwhat = 1", [], &[]),
+        &[
+            "`perception.nested.what`",
+            "motorium.toml",
+            "known are: name",
+        ],
+    );
+    check(
+        &complaint("[perception]\nlisten = '7411'", [], &[]),
+        &[
+            "`perception.listen`",
+            "motorium.toml",
+            "such as 127.0.0.1:7411",
+        ],
+    );
+    check(
+        &complaint("[perception]\nthreads = 'many'", [], &[]),
+        &["`perception.threads`", "motorium.toml", "many"],
+    );
+    check(
+        &complaint("", [("MOTORIUM_PERCEPTION__THREADS", "many")], &[]),
+        &["`perception.threads`", "$MOTORIUM_PERCEPTION__THREADS"],
+    );
+    check(
+        &complaint("", [("MOTORIUM_PERCEPTION__THREDS", "1")], &[]),
+        &["`perception.threds`", "$MOTORIUM_PERCEPTION__THREDS"],
+    );
+    check(
+        &complaint("", [("MOTORIUM_PLANER__X", "1")], &[]),
+        &["`planer`", "did you mean `planner`"],
+    );
+    check(
+        &complaint("", [], &["perception.quiet=soon"]),
+        &["`perception.quiet`", "--set", "such as 30s"],
+    );
+    check(
+        &complaint("", [], &["perception.quiet"]),
+        &["--set perception.quiet", "key=value"],
+    );
+    check(
+        &complaint("[log]\nformat = 'xml'", [], &[]),
+        &["`log.format`", "motorium.toml", "json"],
+    );
+    check(
+        &complaint("[log]\nlevel = '=loud='", [], &[]),
+        &["log.level", "=loud="],
+    );
+    check(
+        &complaint("[server]\ngrace = 3", [], &[]),
+        &["`server.grace`", "motorium.toml"],
+    );
+    check(
+        &complaint("[server]\ntoken_file = '/nowhere/token'", [], &[]),
+        &["/nowhere/token", "`server.token_file`", "No such file"],
+    );
+    check(
+        &complaint("[server]\ntls_key = 'x'", [], &[]),
+        &["server.tls_certificate"],
+    );
+    check(&complaint("[server]\ntoken = ''", [], &[]), &["empty"]);
+    check(
+        &complaint("perception = 3", [], &[]),
+        &["`perception`", "motorium.toml", "write [perception]"],
+    );
+    check(
+        &complaint("listen = ", [], &[]),
+        &["FOLDER/motorium.toml", "not TOML", "line 1"],
+    );
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let flags = ConfigFlags {
+        config: Some("/nowhere/motorium.toml".into()),
+        ..Default::default()
+    };
+    let error = Loaded::load_from(&flags, Environment::default())
+        .unwrap_err()
+        .to_string();
+    check(&error, &["/nowhere/motorium.toml", "No such file"]);
+    let environment = Environment::of([("MOTORIUM_CONFIG", "/nowhere/other.toml")]);
+    check(
+        &Loaded::load_from(&ConfigFlags::default(), environment)
+            .unwrap_err()
+            .to_string(),
+        &["/nowhere/other.toml"],
+    );
+}
+
+#[test]
+fn a_listener_for_others_needs_protection() {
+    let folder = folder();
+    let anywhere: Listen = "0.0.0.0:7411".parse().unwrap();
+    let home = ("HOME", "/h");
+    let common =
+        |file: &str| -> Common { load(&folder, file, [home], &[]).unwrap().common().unwrap() };
+    check(
+        &common("").server(anywhere).unwrap_err().to_string(),
+        &["0.0.0.0:7411", "without TLS or a token"],
+    );
+    common("").server(Listen::loopback(0)).unwrap();
+
+    let token = folder.path().join("token");
+    fs::write(&token, "sesame\n").unwrap();
+    let config = common(&format!("[server]\ntoken_file = '{}'", token.display()))
+        .server(anywhere)
+        .unwrap();
+    assert_eq!(config.token.unwrap().expose(), "sesame");
+}
+
+#[test]
+fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
+    let folder = folder();
+    let loaded = load(
+        &folder,
+        "[perception]\nthreads = 4\napi_key = 'hunter2'\n[server]\ntoken = 'sesame'\n",
+        [
+            ("MOTORIUM_PERCEPTION__KEEP", "true"),
+            ("MOTORIUM_DATA", "/d"),
+        ],
+        &["perception.nested.name=n"],
+    );
+    let shown = loaded.unwrap().print::<Settings>().unwrap();
+    for secret in ["hunter2", "sesame"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+    for (line, source) in [
+        ("perception.threads = 4", "motorium.toml"),
+        ("perception.api_key = \"<secret>\"", "motorium.toml"),
+        ("perception.keep = true", "from $MOTORIUM_PERCEPTION__KEEP"),
+        ("perception.listen = \"127.0.0.1:7411\"", "default"),
+        ("perception.quiet = \"150ms\"", "default"),
+        ("perception.nested.name = \"n\"", "from --set"),
+        ("server.token = \"<secret>\"", "motorium.toml"),
+        ("server.grace = \"20s\"", "default"),
+        ("data = \"/d\"", "from $MOTORIUM_DATA"),
+        ("log.format = \"auto\"", "default"),
+    ] {
+        let found = shown
+            .lines()
+            .find(|shown| shown.starts_with(line))
+            .unwrap_or_else(|| panic!("`{line}` is not in:\n{shown}"));
+        assert!(found.ends_with(source), "{found}");
+    }
+}
+
+#[test]
+fn how_other_services_are_called() {
+    let folder = folder();
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let (token, ca, certificate, key) = (
+        file("t", "sesame\n"),
+        file("a", "CA"),
+        file("c", "CERT"),
+        file("k", "KEY"),
+    );
+    let common = |text: &str| load(&folder, text, [], &[]).unwrap().common();
+
+    let plain = common("").unwrap().client("http://127.0.0.1:1");
+    assert_eq!(
+        (plain.uri.as_str(), plain.token.is_none(), plain.ca),
+        ("http://127.0.0.1:1", true, None)
+    );
+    let own = common("[server]\ntoken = 'ours'").unwrap().client("");
+    assert_eq!(
+        own.token.unwrap().expose(),
+        "ours",
+        "within one installation the token is the same"
+    );
+    let written = format!(
+        "[server]\ntoken = 'ours'\n[client]\ntoken_file = '{token}'\ntls_ca = '{ca}'\ntls_certificate = '{certificate}'\ntls_key = '{key}'"
+    );
+    let full = common(&written).unwrap().client("https://planner:1");
+    assert_eq!(
+        (full.token.unwrap().expose(), full.ca.as_deref()),
+        ("sesame", Some("CA"))
+    );
+    assert_eq!(
+        full.identity
+            .map(|(certificate, key)| (certificate, key.expose().to_owned())),
+        Some(("CERT".to_owned(), "KEY".to_owned()))
+    );
+
+    let error = common("[client]\ntls_ca = '/nowhere/ca.pem'").unwrap_err();
+    check(&error.to_string(), &["/nowhere/ca.pem", "client.tls_ca"]);
+    let error = common("[client]\ntls_key = 'k'").unwrap_err();
+    check(&error.to_string(), &["client.tls_certificate"]);
+    let error = common(&format!("[client]\ntoken = 'a'\ntoken_file = '{token}'")).unwrap_err();
+    check(&error.to_string(), &["client.token", "client.token_file"]);
+}

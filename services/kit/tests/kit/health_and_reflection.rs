@@ -1,0 +1,117 @@
+//! Health and reflection list exactly what is mounted.
+
+use std::collections::BTreeSet;
+
+use motorium_kit::shutdown::Shutdown;
+use tokio_stream::StreamExt as _;
+use tonic::Code;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+use tonic_reflection::pb::{v1, v1alpha};
+
+use crate::probe::{self, Probe, channel, foreign, plain, soon};
+
+#[tokio::test]
+async fn health_of_the_whole_and_of_each_service() {
+    let (server, _) = plain().await;
+    let mut health = HealthClient::new(channel(&server));
+    for (service, expected) in [
+        ("", Ok(ServingStatus::Serving)),
+        (probe::NAME, Ok(ServingStatus::Serving)),
+        ("no.such", Err(Code::NotFound)),
+    ] {
+        let answer = health
+            .check(HealthCheckRequest {
+                service: service.to_owned(),
+            })
+            .await;
+        let status = answer
+            .map(|answer| answer.into_inner().status())
+            .map_err(|status| status.code());
+        assert_eq!(status, expected, "{service}");
+    }
+}
+
+#[tokio::test]
+async fn watchers_of_health_hear_of_the_end() {
+    let shutdown = Shutdown::new();
+    let server = probe::serve(
+        motorium_kit::server::Config::loopback(),
+        Probe::new(&shutdown),
+        &shutdown,
+    )
+    .await;
+    let mut health = HealthClient::new(foreign(&server).await);
+    for service in ["", probe::NAME] {
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let mut watch = health.watch(request).await.unwrap().into_inner();
+        assert_eq!(
+            watch.next().await.unwrap().unwrap().status(),
+            ServingStatus::Serving
+        );
+        if service.is_empty() {
+            continue;
+        }
+        shutdown.drain();
+        assert_eq!(
+            soon(watch.next()).await.unwrap().unwrap().status(),
+            ServingStatus::NotServing
+        );
+        // The stream ends by itself, so that it does not hold the server up.
+        assert_eq!(
+            soon(watch.next()).await.unwrap().unwrap_err().code(),
+            Code::Unavailable
+        );
+    }
+    soon(server.join()).await.unwrap();
+}
+
+#[tokio::test]
+async fn reflection_lists_what_is_mounted_in_both_versions() {
+    let (server, _) = plain().await;
+    let expected = BTreeSet::from([
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection",
+        probe::NAME,
+    ]);
+    macro_rules! check {
+        ($version:ident) => {{
+            use $version::server_reflection_request::MessageRequest;
+            use $version::server_reflection_response::MessageResponse;
+            let mut client =
+                $version::server_reflection_client::ServerReflectionClient::new(channel(&server));
+            let ask = |message_request| $version::ServerReflectionRequest {
+                message_request: Some(message_request),
+                ..Default::default()
+            };
+            let requests = [
+                ask(MessageRequest::ListServices(String::new())),
+                ask(MessageRequest::FileContainingSymbol(probe::NAME.to_owned())),
+            ];
+            let answers = client
+                .server_reflection_info(tokio_stream::iter(requests))
+                .await
+                .unwrap()
+                .into_inner();
+            let mut answers = answers.map(|answer| answer.unwrap().message_response.unwrap());
+            let Some(MessageResponse::ListServicesResponse(list)) = answers.next().await else {
+                panic!("no list")
+            };
+            let listed: BTreeSet<_> = list
+                .service
+                .iter()
+                .map(|service| service.name.as_str())
+                .collect();
+            assert_eq!(listed, expected);
+            let Some(MessageResponse::FileDescriptorResponse(file)) = answers.next().await else {
+                panic!("no file")
+            };
+            assert_eq!(file.file_descriptor_proto.len(), 1);
+        }};
+    }
+    check!(v1);
+    check!(v1alpha);
+}

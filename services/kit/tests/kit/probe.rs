@@ -1,0 +1,392 @@
+//! A small service that is served by the kit, and ways to call it. Its messages are the well-known wrappers.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{self, Stream, StreamExt as _};
+use http::{Request, Response};
+use motorium_kit::client::{self, Channel};
+use motorium_kit::deadline::Deadline;
+use motorium_kit::server::{Builder, Config, Running};
+use motorium_kit::shutdown::Shutdown;
+use motorium_proto::error::ErrorReport;
+use prost::Message as _;
+use prost_types::{
+    FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto,
+};
+use tokio::sync::watch;
+use tonic::body::Body;
+use tonic::client::GrpcService;
+use tonic::server::{NamedService, ServerStreamingService, UnaryService};
+use tonic::{Code, Status};
+use tonic_prost::ProstCodec;
+use tower::Service;
+
+pub(crate) const NAME: &str = "kit.test.v1.ProbeService";
+
+/// What becomes of the probe's handlers, for a test to wait on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Seen {
+    pub(crate) entered: usize,
+    pub(crate) dropped: usize,
+}
+
+/// The service. Each method does one thing that the kit has to deal with.
+#[derive(Debug, Clone)]
+pub(crate) struct Probe {
+    seen: Arc<watch::Sender<Seen>>,
+    shutdown: Shutdown,
+    next: Option<Channel>,
+}
+
+impl Probe {
+    pub(crate) fn new(shutdown: &Shutdown) -> Self {
+        Self {
+            seen: Arc::new(watch::Sender::new(Seen::default())),
+            shutdown: shutdown.clone(),
+            next: None,
+        }
+    }
+
+    /// The service to which `Relay` passes on.
+    pub(crate) fn relaying_to(mut self, next: Channel) -> Self {
+        self.next = Some(next);
+        self
+    }
+
+    pub(crate) fn seen(&self) -> watch::Receiver<Seen> {
+        self.seen.subscribe()
+    }
+
+    fn enter(&self) -> Inside {
+        self.seen.send_modify(|seen| seen.entered += 1);
+        Inside(self.seen.clone())
+    }
+
+    async fn unary(
+        self,
+        method: &str,
+        request: tonic::Request<Vec<u8>>,
+    ) -> Result<Vec<u8>, Status> {
+        let inside = self.enter();
+        match method {
+            "Echo" => Ok(request.into_inner()),
+            "Blow" => Ok(vec![0; number(request.get_ref())]),
+            "Left" => {
+                assert_eq!(
+                    request.extensions().get::<Deadline>().copied(),
+                    Deadline::current()
+                );
+                let left =
+                    Deadline::current().map_or(0, |deadline| deadline.remaining().as_micros());
+                Ok(left.to_string().into_bytes())
+            }
+            "Hang" => std::future::pending().await,
+            "Drain" => {
+                self.shutdown.draining().await;
+                Ok(b"drained".to_vec())
+            }
+            "Relay" => call(self.next.expect("a channel to relay to"), "Left", b"").await,
+            "Panic" => panic!("a handler that panics"),
+            "Bare" => Err(Status::internal("bare")),
+            "Detailed" => Err(
+                ErrorReport::new(Code::NotFound, "THERE_IS_NONE", "no such thing").into_status(),
+            ),
+            _ => {
+                drop(inside);
+                Err(Status::unimplemented(""))
+            }
+        }
+    }
+
+    fn streaming(self, method: &str) -> Result<Drops, Status> {
+        let inside = self.enter();
+        let shutdown = self.shutdown;
+        let every = Duration::from_millis(20);
+        let items: Drops = match method {
+            "Drip" => Box::pin(stream::unfold(
+                (inside, 0),
+                move |(inside, count)| async move {
+                    tokio::time::sleep(every).await;
+                    (count < 40).then_some((Ok(vec![count]), (inside, count + 1)))
+                },
+            )),
+            "Flood" => Box::pin(stream::unfold(inside, |inside| async move {
+                Some((Ok(vec![0; 100]), inside))
+            })),
+            "Deadlines" => Box::pin(stream::iter(0..2).map(move |_| {
+                let _inside = &inside;
+                Ok(vec![u8::from(Deadline::current().is_some())])
+            })),
+            "UntilDrained" => Box::pin(stream::once(async { Ok(vec![0]) }).chain(stream::once(
+                async move {
+                    shutdown.draining().await;
+                    drop(inside);
+                    Ok(vec![1])
+                },
+            ))),
+            "Endless" => Box::pin(stream::once(async { Ok(vec![0]) }).chain(stream::once(
+                async move {
+                    let _inside = inside;
+                    std::future::pending().await
+                },
+            ))),
+            "PanicLater" => Box::pin(stream::once(async { Ok(vec![0]) }).chain(stream::once(
+                async move {
+                    let _inside = inside;
+                    // What was ready together with the panic would be lost with it.
+                    tokio::task::yield_now().await;
+                    panic!("a stream that panics")
+                },
+            ))),
+            _ => return Err(Status::unimplemented("")),
+        };
+        Ok(items)
+    }
+}
+
+type Drops = Pin<Box<dyn Stream<Item = Result<Vec<u8>, Status>> + Send>>;
+
+/// Counts a handler that ends, whether it was done or was dropped.
+struct Inside(Arc<watch::Sender<Seen>>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.send_modify(|seen| seen.dropped += 1);
+    }
+}
+
+fn number(text: &[u8]) -> usize {
+    std::str::from_utf8(text).unwrap().parse().unwrap()
+}
+
+impl NamedService for Probe {
+    const NAME: &'static str = NAME;
+}
+
+struct Method(Probe, String);
+
+impl UnaryService<Vec<u8>> for Method {
+    type Response = Vec<u8>;
+    type Future = BoxFuture<'static, Result<tonic::Response<Vec<u8>>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Vec<u8>>) -> Self::Future {
+        let (probe, method) = (self.0.clone(), self.1.clone());
+        Box::pin(async move {
+            probe
+                .unary(&method, request)
+                .await
+                .map(tonic::Response::new)
+        })
+    }
+}
+
+impl ServerStreamingService<Vec<u8>> for Method {
+    type Response = Vec<u8>;
+    type ResponseStream = Drops;
+    type Future = BoxFuture<'static, Result<tonic::Response<Drops>, Status>>;
+
+    fn call(&mut self, _: tonic::Request<Vec<u8>>) -> Self::Future {
+        let (probe, method) = (self.0.clone(), self.1.clone());
+        Box::pin(async move { probe.streaming(&method).map(tonic::Response::new) })
+    }
+}
+
+impl Service<Request<Body>> for Probe {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let name = request.uri().path().rsplit('/').next().unwrap().to_owned();
+        let streams = [
+            "Drip",
+            "Flood",
+            "Deadlines",
+            "UntilDrained",
+            "Endless",
+            "PanicLater",
+        ];
+        let streaming = streams.contains(&name.as_str());
+        let method = Method(self.clone(), name);
+        let mut grpc = tonic::server::Grpc::new(ProstCodec::<Vec<u8>, Vec<u8>>::default());
+        Box::pin(async move {
+            Ok(if streaming {
+                grpc.server_streaming(method, request).await
+            } else {
+                grpc.unary(method, request).await
+            })
+        })
+    }
+}
+
+/// What describes the probe.
+pub(crate) fn descriptors() -> &'static [u8] {
+    static SET: OnceLock<Vec<u8>> = OnceLock::new();
+    SET.get_or_init(|| {
+        let wrapper = ".google.protobuf.BytesValue".to_owned();
+        let method = MethodDescriptorProto {
+            name: Some("Echo".to_owned()),
+            input_type: Some(wrapper.clone()),
+            output_type: Some(wrapper),
+            ..Default::default()
+        };
+        let service = ServiceDescriptorProto {
+            name: Some("ProbeService".to_owned()),
+            method: vec![method],
+            options: None,
+        };
+        let file = FileDescriptorProto {
+            name: Some("kit/test/v1/probe.proto".to_owned()),
+            package: Some("kit.test.v1".to_owned()),
+            dependency: vec!["google/protobuf/wrappers.proto".to_owned()],
+            service: vec![service],
+            syntax: Some("proto3".to_owned()),
+            ..Default::default()
+        };
+        FileDescriptorSet { file: vec![file] }.encode_to_vec()
+    })
+}
+
+/// A running probe.
+pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> Running {
+    Builder::new(config)
+        .service(probe, descriptors())
+        .start(shutdown)
+        .await
+        .unwrap()
+}
+
+/// A running probe with nothing special about it.
+pub(crate) async fn plain() -> (Running, Probe) {
+    let shutdown = Shutdown::new();
+    let probe = Probe::new(&shutdown);
+    (
+        serve(Config::loopback(), probe.clone(), &shutdown).await,
+        probe,
+    )
+}
+
+pub(crate) fn uri(server: &Running) -> String {
+    format!("http://{}", server.local_address())
+}
+
+/// Our channel to a server.
+pub(crate) fn channel(server: &Running) -> Channel {
+    Channel::connect_lazy(&client::Config::new(uri(server))).unwrap()
+}
+
+/// tonic's own channel to a server, as a foreign client has.
+pub(crate) async fn foreign(server: &Running) -> tonic::transport::Channel {
+    tonic::transport::Endpoint::new(uri(server))
+        .unwrap()
+        .connect()
+        .await
+        .unwrap()
+}
+
+/// A request that allows this much time.
+pub(crate) fn within(millis: u64) -> tonic::Request<Vec<u8>> {
+    let mut request = tonic::Request::new(Vec::new());
+    request.set_timeout(Duration::from_millis(millis));
+    request
+}
+
+pub(crate) async fn call<C>(channel: C, method: &str, body: &[u8]) -> Result<Vec<u8>, Status>
+where
+    C: GrpcService<Body>,
+    C::ResponseBody: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    <C::ResponseBody as http_body::Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    C::Error: std::fmt::Debug,
+{
+    send(channel, method, tonic::Request::new(body.to_vec())).await
+}
+
+pub(crate) async fn send<C>(
+    channel: C,
+    method: &str,
+    request: tonic::Request<Vec<u8>>,
+) -> Result<Vec<u8>, Status>
+where
+    C: GrpcService<Body>,
+    C::ResponseBody: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    <C::ResponseBody as http_body::Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    C::Error: std::fmt::Debug,
+{
+    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(64 << 20);
+    grpc.ready().await.unwrap();
+    let path = format!("/{NAME}/{method}").parse().unwrap();
+    let codec = ProstCodec::<Vec<u8>, Vec<u8>>::default();
+    grpc.unary(request, path, codec)
+        .await
+        .map(tonic::Response::into_inner)
+}
+
+/// Calls a streaming method and reads to the end: how many items came, and how it ended.
+pub(crate) async fn read<C>(
+    channel: C,
+    method: &str,
+    request: tonic::Request<Vec<u8>>,
+) -> (Vec<Vec<u8>>, Result<(), Status>)
+where
+    C: GrpcService<Body>,
+    C::ResponseBody: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    <C::ResponseBody as http_body::Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    C::Error: std::fmt::Debug,
+{
+    let mut stream = match open(channel, method, request).await {
+        Ok(stream) => stream,
+        Err(status) => return (Vec::new(), Err(status)),
+    };
+    let mut items = Vec::new();
+    loop {
+        match stream.message().await {
+            Ok(Some(item)) => items.push(item),
+            Ok(None) => return (items, Ok(())),
+            Err(status) => return (items, Err(status)),
+        }
+    }
+}
+
+pub(crate) async fn open<C>(
+    channel: C,
+    method: &str,
+    request: tonic::Request<Vec<u8>>,
+) -> Result<tonic::Streaming<Vec<u8>>, Status>
+where
+    C: GrpcService<Body>,
+    C::ResponseBody: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    <C::ResponseBody as http_body::Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    C::Error: std::fmt::Debug,
+{
+    let mut grpc = tonic::client::Grpc::new(channel);
+    grpc.ready().await.unwrap();
+    let path = format!("/{NAME}/{method}").parse().unwrap();
+    let codec = ProstCodec::<Vec<u8>, Vec<u8>>::default();
+    grpc.server_streaming(request, path, codec)
+        .await
+        .map(tonic::Response::into_inner)
+}
+
+/// The code and the reason of a status.
+#[track_caller]
+pub(crate) fn verdict<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, String) {
+    let report = ErrorReport::from_status(&result.expect_err("the call should fail"));
+    (report.code, report.reason)
+}
+
+/// Fails a test that would otherwise hang.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future)
+        .await
+        .expect("it should have happened by now")
+}

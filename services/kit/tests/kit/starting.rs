@@ -1,0 +1,109 @@
+//! A server either starts or says what to do.
+
+use motorium_kit::config::{Listen, Secret};
+use motorium_kit::server::{Builder, Config, Error};
+use motorium_kit::shutdown::Shutdown;
+
+use crate::probe::{self, Probe, call, channel, descriptors};
+
+fn builder(config: Config) -> Builder {
+    Builder::new(config).service(Probe::new(&Shutdown::new()), descriptors())
+}
+
+fn listening(on: &str) -> Config {
+    Config {
+        listen: on.parse().unwrap(),
+        ..Config::loopback()
+    }
+}
+
+async fn refusal(builder: Builder) -> Error {
+    builder
+        .start(&Shutdown::new())
+        .await
+        .expect_err("the server should not start")
+}
+
+#[tokio::test]
+async fn port_zero_takes_a_free_one_and_says_which() {
+    let (server, _) = probe::plain().await;
+    assert_ne!(server.local_address().port(), 0);
+    assert_eq!(call(channel(&server), "Echo", b"x").await.unwrap(), b"x");
+}
+
+#[tokio::test]
+async fn a_given_listener_is_used() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = builder(Config::loopback())
+        .start_on(listener, &Shutdown::new())
+        .await
+        .unwrap();
+    assert_eq!(server.local_address(), address);
+}
+
+#[tokio::test]
+async fn a_taken_port() {
+    let (server, _) = probe::plain().await;
+    let taken = Config {
+        listen: Listen(server.local_address()),
+        ..Config::loopback()
+    };
+    let error = refusal(builder(taken)).await.to_string();
+    assert!(
+        error.contains(&server.local_address().to_string()) && error.contains("taken"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_address_of_another_machine() {
+    // TEST-NET-1 belongs to nobody.
+    let config = Config {
+        token: Some(Secret::new("t")),
+        ..listening("192.0.2.1:7411")
+    };
+    let error = refusal(builder(config)).await.to_string();
+    assert!(
+        error.contains("192.0.2.1:7411") && error.contains("address of this machine"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_open_door() {
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let error = refusal(builder(listening(address))).await.to_string();
+        assert!(
+            error.contains("without TLS or a token") && error.contains("server.token_file"),
+            "{error}"
+        );
+    }
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let error = builder(Config::loopback())
+        .start_on(listener, &Shutdown::new())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Exposed { .. }));
+
+    let guarded = Config {
+        token: Some(Secret::new("t")),
+        ..listening("0.0.0.0:0")
+    };
+    builder(guarded).start(&Shutdown::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_mounted_twice_or_without_its_descriptors() {
+    let twice = builder(Config::loopback()).service(Probe::new(&Shutdown::new()), descriptors());
+    assert!(refusal(twice).await.to_string().contains("already mounted"));
+    let other = Builder::new(Config::loopback()).service(
+        Probe::new(&Shutdown::new()),
+        tonic_health::pb::FILE_DESCRIPTOR_SET,
+    );
+    let error = refusal(other).await.to_string();
+    assert!(
+        error.contains(probe::NAME) && error.contains("do not describe it"),
+        "{error}"
+    );
+}
