@@ -1,0 +1,145 @@
+//! What one 1920×1080 frame costs. Run: `cargo bench -p motorium-imaging`.
+//!
+//! The frame is drawn, not captured, so that everybody measures the same one: windows, lines of text-like strokes and
+//! a gradient. The frame after it differs by one typed line.
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use image::{Rgba, RgbaImage};
+use motorium_imaging::difference::{Comparison, GreyFrame, compare};
+use motorium_imaging::picture::{decode, encode, refill_from_bgrx};
+use motorium_imaging::resize::render;
+use motorium_imaging::space::{ModelSpace, PictureSize};
+use motorium_proto::domain::frame::ImageContent;
+use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::service::ImageFormat;
+
+const WIDTH: u32 = 1920;
+const HEIGHT: u32 = 1080;
+
+fn main() {
+    divan::main();
+}
+
+/// A desktop: a gradient behind a window full of lines.
+fn desktop() -> RgbaImage {
+    RgbaImage::from_fn(WIDTH, HEIGHT, |x, y| {
+        let in_window = (100..1500).contains(&x) && (60..1000).contains(&y);
+        if !in_window {
+            return Rgba([(y / 8) as u8, 60, 90 + (y / 12) as u8, 255]);
+        }
+        if is_stroke(x, y) {
+            Rgba([30, 30, 30, 255])
+        } else {
+            Rgba([250, 250, 250, 255])
+        }
+    })
+}
+
+/// Whether a pixel belongs to the stroke of a letter: lines of 14 pixels every 24, words of different lengths.
+fn is_stroke(x: u32, y: u32) -> bool {
+    let (line, row) = (y / 24, y % 24);
+    let word = (x / 9)
+        .wrapping_mul(2_654_435_761)
+        .wrapping_add(line.wrapping_mul(40_503))
+        >> 13;
+    (5..19).contains(&row)
+        && !word.is_multiple_of(5)
+        && (x.wrapping_mul(word | 1) >> 2)
+            .wrapping_add(row / 3)
+            .is_multiple_of(4)
+}
+
+/// The same desktop after a line was typed.
+fn typed() -> RgbaImage {
+    let mut pixels = desktop();
+    for y in 700..714 {
+        for x in 300..700 {
+            pixels.put_pixel(
+                x,
+                y,
+                if x % 5 < 2 {
+                    Rgba([0, 0, 0, 255])
+                } else {
+                    Rgba([255, 255, 255, 255])
+                },
+            );
+        }
+    }
+    pixels
+}
+
+#[divan::bench]
+fn grey(bencher: Bencher<'_, '_>) {
+    let pixels = desktop();
+    let mut frame = GreyFrame::of(&pixels);
+    bencher
+        .counter(ItemsCount::new(WIDTH * HEIGHT))
+        .bench_local(|| frame.refill(black_box(&pixels)));
+}
+
+/// Share and regions, both frames being grey already.
+#[divan::bench(args = ["unchanged", "typed line", "everything"])]
+fn difference(bencher: Bencher<'_, '_>, what: &str) {
+    let before = GreyFrame::of(&desktop());
+    let after = match what {
+        "unchanged" => before.clone(),
+        "typed line" => GreyFrame::of(&typed()),
+        _ => GreyFrame::of(&RgbaImage::from_pixel(
+            WIDTH,
+            HEIGHT,
+            Rgba([140, 0, 140, 255]),
+        )),
+    };
+    bencher.bench(|| {
+        compare(
+            black_box(&before),
+            black_box(&after),
+            &Comparison::default(),
+        )
+    });
+}
+
+/// The new frame turned grey, then compared with the one kept: what a frame costs in the running service.
+#[divan::bench]
+fn grey_and_difference(bencher: Bencher<'_, '_>) {
+    let (before, pixels) = (GreyFrame::of(&desktop()), typed());
+    let mut after = before.clone();
+    bencher.bench_local(|| {
+        after.refill(black_box(&pixels));
+        compare(&before, &after, &Comparison::default())
+    });
+}
+
+#[divan::bench]
+fn bgrx_to_rgba(bencher: Bencher<'_, '_>) {
+    let data = desktop().into_raw();
+    let mut pixels = RgbaImage::new(WIDTH, HEIGHT);
+    bencher.bench_local(|| refill_from_bgrx(&mut pixels, black_box(&data), WIDTH as usize * 4));
+}
+
+#[divan::bench(args = [ImageFormat::Png, ImageFormat::WebpLossless, ImageFormat::Jpeg { quality: 80 }])]
+fn encoding(bencher: Bencher<'_, '_>, format: ImageFormat) {
+    let pixels = desktop();
+    bencher.bench(|| encode(black_box(&pixels), format));
+}
+
+#[divan::bench(args = [ImageFormat::Png, ImageFormat::WebpLossless])]
+fn decoding(bencher: Bencher<'_, '_>, format: ImageFormat) {
+    let ImageContent::Bytes(data) = encode(&desktop(), format)
+        .expect("the desktop can be encoded")
+        .content
+    else {
+        unreachable!("encoding gives bytes");
+    };
+    bencher.bench(|| decode(black_box(&data)));
+}
+
+#[divan::bench]
+fn resize_to_1280(bencher: Bencher<'_, '_>) {
+    let pixels = desktop();
+    let frame = CaptureSize::new(WIDTH as i32, HEIGHT as i32);
+    let space =
+        ModelSpace::whole(frame, PictureSize::new(1280, 720)).expect("both sizes have an inside");
+    bencher.bench(|| render(black_box(&pixels), &space));
+}

@@ -1,0 +1,666 @@
+//! What changed between two frames: how much of the screen, and where.
+//!
+//! Both frames are compared in grey, pixel by pixel; a pixel has changed if its grey differs by more than a
+//! threshold. Changed pixels are counted in square tiles, touching tiles belong together, and each group gives one
+//! region: the tight box around its changed pixels.
+//!
+//! The caller keeps the [`GreyFrame`] of the frame before, so that each frame is turned grey once.
+//!
+//! What it does not do: it does not judge whether a change is an effect of anything.
+//!
+//! Invariant: every changed pixel that is not ignored is counted in exactly one region.
+
+use std::ops::Range;
+
+use image::RgbaImage;
+use motorium_proto::domain::effect::{ChangeMap, ChangedRegion};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::service::CompareRequest;
+use multiversion::multiversion;
+
+/// A difference up to this is an artefact of rendering, not a change. The usual choice of agents that compare
+/// screenshots.
+pub const THRESHOLD: u8 = CompareRequest::DEFAULT_THRESHOLD;
+
+/// Side of a tile in pixels: about a line of text, so that a changed line is one group and the next line another.
+/// Counts of a tile's column are kept in bytes, therefore it must stay below 256.
+pub const TILE: usize = 20;
+
+/// A frame in shades of grey, one byte a pixel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GreyFrame {
+    width: usize,
+    height: usize,
+    luma: Vec<u8>,
+}
+
+impl GreyFrame {
+    /// The grey of a picture.
+    #[must_use]
+    pub fn of(pixels: &RgbaImage) -> Self {
+        let mut frame = Self {
+            width: 0,
+            height: 0,
+            luma: Vec::new(),
+        };
+        frame.refill(pixels);
+        frame
+    }
+
+    /// Becomes the grey of another picture, in the memory it has.
+    pub fn refill(&mut self, pixels: &RgbaImage) {
+        self.width = pixels.width() as usize;
+        self.height = pixels.height() as usize;
+        self.luma.resize(self.width * self.height, 0);
+        grey(pixels, &mut self.luma);
+    }
+
+    /// Takes over one region of a newer picture of the same size; for callers who are told what was drawn on. What
+    /// of the region lies outside is left out.
+    ///
+    /// # Panics
+    /// If the picture has another size.
+    pub fn refill_region(&mut self, pixels: &RgbaImage, region: CaptureRect) {
+        assert_eq!(
+            (self.width, self.height),
+            (pixels.width() as usize, pixels.height() as usize),
+            "sizes differ"
+        );
+        let (columns, rows) = self.spans(region);
+        for y in rows {
+            let row = y * self.width;
+            let span = row + columns.start..row + columns.end;
+            grey(
+                &pixels.as_raw()[span.start * 4..span.end * 4],
+                &mut self.luma[span],
+            );
+        }
+    }
+
+    /// Extent in capture pixels.
+    #[must_use]
+    pub fn size(&self) -> CaptureSize {
+        CaptureSize::new(self.width as i32, self.height as i32)
+    }
+
+    /// The grey of every pixel, row by row.
+    #[must_use]
+    pub fn luma(&self) -> &[u8] {
+        &self.luma
+    }
+
+    fn row(&self, y: usize, columns: Range<usize>) -> &[u8] {
+        &self.luma[y * self.width..][columns]
+    }
+
+    /// The columns and rows of a region, without what lies outside the frame.
+    fn spans(&self, region: CaptureRect) -> (Range<usize>, Range<usize>) {
+        let span = |low: i32, high: i32, side: usize| {
+            let high = (high.max(0) as usize).min(side);
+            (low.max(0) as usize).min(high)..high
+        };
+        (
+            span(region.min.x, region.max.x, self.width),
+            span(region.min.y, region.max.y, self.height),
+        )
+    }
+}
+
+/// Weights of ITU-R 601 as Pillow applies them (`L = R·19595 + G·38470 + B·7471 + 0x8000 >> 16`): with others, counts
+/// differ by single pixels from those of tools that compare screenshots in Python.
+#[multiversion(targets = "simd")]
+fn grey(rgba: &[u8], luma: &mut [u8]) {
+    let (pixels, _) = rgba.as_chunks::<4>();
+    for (luma, [red, green, blue, _]) in luma.iter_mut().zip(pixels) {
+        let sum =
+            u32::from(*red) * 19595 + u32::from(*green) * 38470 + u32::from(*blue) * 7471 + 0x8000;
+        *luma = (sum >> 16) as u8;
+    }
+}
+
+/// How to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comparison<'a> {
+    /// A pixel has changed if its grey differs by more than this.
+    pub threshold: u8,
+    /// Boxes in which changes do not count: what moves by itself, like a clock, a caret, a video.
+    pub ignore: &'a [CaptureRect],
+}
+
+impl Default for Comparison<'_> {
+    fn default() -> Self {
+        Self {
+            threshold: THRESHOLD,
+            ignore: &[],
+        }
+    }
+}
+
+/// Compares two frames. Regions come from top to bottom, then from left to right; the boxes of two groups may overlap
+/// where one surrounds the other. Frames of different sizes are wholly changed: the one region is the second frame.
+#[must_use]
+pub fn compare(before: &GreyFrame, after: &GreyFrame, comparison: &Comparison<'_>) -> ChangeMap {
+    if before.size() != after.size() {
+        return wholly_changed(after);
+    }
+    let pair = Pair::new(before, after, comparison);
+    let tiles = Tiles::count(&pair);
+    let mut regions: Vec<ChangedRegion> = tiles
+        .groups()
+        .iter()
+        .map(|group| tiles.region(group, &pair))
+        .collect();
+    regions.sort_by_key(|region| (region.bounds.min.y, region.bounds.min.x));
+    let changed_pixels = regions.iter().map(|region| region.changed_pixels).sum();
+    ChangeMap {
+        changed_share: share(changed_pixels, after),
+        changed_pixels,
+        regions,
+        size_differs: false,
+        noise: comparison.ignore.to_vec(),
+    }
+}
+
+/// How many pixels of a region changed; those of the whole region if the frames have different sizes. What of the
+/// region lies outside the second frame is not counted.
+#[must_use]
+pub fn changed_within(
+    before: &GreyFrame,
+    after: &GreyFrame,
+    region: CaptureRect,
+    comparison: &Comparison<'_>,
+) -> u64 {
+    let (columns, rows) = after.spans(region);
+    if before.size() != after.size() {
+        return (columns.len() * rows.len()) as u64;
+    }
+    let pair = Pair::new(before, after, comparison);
+    rows.map(|y| pair.count(y, columns.clone())).sum()
+}
+
+fn wholly_changed(after: &GreyFrame) -> ChangeMap {
+    let changed_pixels = after.luma.len() as u64;
+    let whole = ChangedRegion {
+        bounds: CaptureRect::from_size(after.size()),
+        changed_pixels,
+    };
+    ChangeMap {
+        changed_share: 1.0,
+        changed_pixels,
+        regions: vec![whole],
+        size_differs: true,
+        noise: Vec::new(),
+    }
+}
+
+fn share(changed_pixels: u64, frame: &GreyFrame) -> f64 {
+    changed_pixels as f64 / frame.luma.len().max(1) as f64
+}
+
+/// Two frames of the same size, and what counts as a change between them.
+struct Pair<'a> {
+    before: &'a GreyFrame,
+    after: &'a GreyFrame,
+    threshold: u8,
+    /// Columns and rows of what is ignored.
+    ignore: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<'a> Pair<'a> {
+    fn new(before: &'a GreyFrame, after: &'a GreyFrame, comparison: &Comparison<'_>) -> Self {
+        let mut ignore: Vec<_> = comparison
+            .ignore
+            .iter()
+            .map(|bounds| after.spans(*bounds))
+            .collect();
+        ignore.retain(|(columns, rows)| !columns.is_empty() && !rows.is_empty());
+        ignore.sort_by_key(|(columns, _)| columns.start);
+        Self {
+            before,
+            after,
+            threshold: comparison.threshold,
+            ignore,
+        }
+    }
+
+    /// Calls `visit` for each part of a row that is not ignored.
+    fn visit(&self, y: usize, columns: Range<usize>, mut visit: impl FnMut(Range<usize>)) {
+        let mut start = columns.start;
+        for (ignored, rows) in &self.ignore {
+            if !rows.contains(&y) || ignored.end <= start || ignored.start >= columns.end {
+                continue;
+            }
+            if ignored.start > start {
+                visit(start..ignored.start);
+            }
+            start = ignored.end;
+        }
+        if start < columns.end {
+            visit(start..columns.end);
+        }
+    }
+
+    /// Adds 1 to every column that changed in row `y`.
+    fn tally(&self, y: usize, counts: &mut [u8]) {
+        self.visit(y, 0..self.after.width, |span| {
+            let (before, after) = (
+                self.before.row(y, span.clone()),
+                self.after.row(y, span.clone()),
+            );
+            tally_changes(before, after, self.threshold, &mut counts[span]);
+        });
+    }
+
+    /// How many pixels of a part of row `y` changed.
+    fn count(&self, y: usize, columns: Range<usize>) -> u64 {
+        let mut sum = 0;
+        self.visit(y, columns, |span| {
+            let (before, after) = (self.before.row(y, span.clone()), self.after.row(y, span));
+            sum += u64::from(count_changes(before, after, self.threshold));
+        });
+        sum
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn tally_changes(before: &[u8], after: &[u8], threshold: u8, counts: &mut [u8]) {
+    for ((count, before), after) in counts.iter_mut().zip(before).zip(after) {
+        *count += u8::from(before.abs_diff(*after) > threshold);
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn count_changes(before: &[u8], after: &[u8], threshold: u8) -> u32 {
+    let mut sum = 0;
+    // Chunks that fit a byte counter: sums of bytes are what vector units do fastest.
+    for (before, after) in before.chunks(255).zip(after.chunks(255)) {
+        let mut part = 0u8;
+        for (before, after) in before.iter().zip(after) {
+            part += u8::from(before.abs_diff(*after) > threshold);
+        }
+        sum += u32::from(part);
+    }
+    sum
+}
+
+/// Changed pixels, counted by tile and, within each row of tiles, by column.
+struct Tiles {
+    across: usize,
+    down: usize,
+    width: usize,
+    height: usize,
+    /// For each row of tiles, how many pixels changed in each column of pixels.
+    columns: Vec<u8>,
+    /// For each tile, how many pixels changed.
+    counts: Vec<u32>,
+}
+
+/// Tiles that touch, as indices into [`Tiles::counts`].
+type Group = Vec<usize>;
+
+impl Tiles {
+    fn count(pair: &Pair<'_>) -> Self {
+        let (width, height) = (pair.after.width, pair.after.height);
+        let (across, down) = (width.div_ceil(TILE), height.div_ceil(TILE));
+        let mut columns = vec![0; width * down];
+        let mut counts = Vec::with_capacity(across * down);
+        for (row, columns) in columns.chunks_exact_mut(width.max(1)).enumerate() {
+            for y in row * TILE..((row + 1) * TILE).min(height) {
+                pair.tally(y, columns);
+            }
+            counts.extend(
+                columns
+                    .chunks(TILE)
+                    .map(|tile| tile.iter().map(|count| u32::from(*count)).sum::<u32>()),
+            );
+        }
+        Self {
+            across,
+            down,
+            width,
+            height,
+            columns,
+            counts,
+        }
+    }
+
+    /// Changed tiles that touch each other, also at a corner.
+    fn groups(&self) -> Vec<Group> {
+        let mut seen = vec![false; self.counts.len()];
+        let mut groups = Vec::new();
+        for start in 0..self.counts.len() {
+            if self.counts[start] > 0 && !seen[start] {
+                groups.push(self.group(start, &mut seen));
+            }
+        }
+        groups
+    }
+
+    fn group(&self, start: usize, seen: &mut [bool]) -> Group {
+        seen[start] = true;
+        let mut group = vec![start];
+        let mut next = 0;
+        while next < group.len() {
+            for neighbour in self.neighbours(group[next]) {
+                if self.counts[neighbour] > 0 && !seen[neighbour] {
+                    seen[neighbour] = true;
+                    group.push(neighbour);
+                }
+            }
+            next += 1;
+        }
+        group
+    }
+
+    /// The tile itself and those around it.
+    fn neighbours(&self, tile: usize) -> impl Iterator<Item = usize> + use<> {
+        let (x, y, across) = (tile % self.across, tile / self.across, self.across);
+        let columns = x.saturating_sub(1)..(x + 2).min(self.across);
+        let rows = y.saturating_sub(1)..(y + 2).min(self.down);
+        rows.flat_map(move |y| columns.clone().map(move |x| y * across + x))
+    }
+
+    fn region(&self, group: &Group, pair: &Pair<'_>) -> ChangedRegion {
+        let columns = group.iter().map(|tile| self.changed_columns(*tile));
+        let (left, right) = columns.fold((usize::MAX, 0), |(left, right), span| {
+            (left.min(span.start), right.max(span.end))
+        });
+        let (top, bottom) = self.changed_rows(group, pair);
+        ChangedRegion {
+            bounds: CaptureRect::new(
+                CapturePoint::new(left as i32, top as i32),
+                CapturePoint::new(right as i32, bottom as i32),
+            ),
+            changed_pixels: group.iter().map(|tile| u64::from(self.counts[*tile])).sum(),
+        }
+    }
+
+    /// From the first to the last column of pixels that changed in a tile.
+    fn changed_columns(&self, tile: usize) -> Range<usize> {
+        let (span, row) = (self.pixel_columns(tile), tile / self.across);
+        let columns = &self.columns[row * self.width..][span.clone()];
+        let first = columns.iter().position(|count| *count > 0).unwrap_or(0);
+        let last = columns.iter().rposition(|count| *count > 0).unwrap_or(0);
+        span.start + first..span.start + last + 1
+    }
+
+    /// The first row of pixels that changed in a group, and the one after the last. Only the group's first and last
+    /// row of tiles can hold them.
+    fn changed_rows(&self, group: &Group, pair: &Pair<'_>) -> (usize, usize) {
+        let rows_of_tiles = || group.iter().map(|tile| tile / self.across);
+        let (first, last) = (
+            rows_of_tiles().min().unwrap_or(0),
+            rows_of_tiles().max().unwrap_or(0),
+        );
+        let changed = |y: usize, row: usize| {
+            let mut tiles = group.iter().filter(|tile| **tile / self.across == row);
+            tiles.any(|tile| pair.count(y, self.pixel_columns(*tile)) > 0)
+        };
+        let rows = |row: usize| row * TILE..((row + 1) * TILE).min(self.height);
+        let top = rows(first)
+            .find(|y| changed(*y, first))
+            .unwrap_or(first * TILE);
+        let bottom = rows(last)
+            .rev()
+            .find(|y| changed(*y, last))
+            .map_or(top + 1, |y| y + 1);
+        (top, bottom)
+    }
+
+    fn pixel_columns(&self, tile: usize) -> Range<usize> {
+        let start = tile % self.across * TILE;
+        start..(start + TILE).min(self.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use image::Rgba;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WHITE: Rgba<u8> = Rgba([255, 255, 255, 255]);
+    const BLACK: Rgba<u8> = Rgba([0, 0, 0, 255]);
+
+    fn rect(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
+    }
+
+    fn blank(width: u32, height: u32) -> RgbaImage {
+        RgbaImage::from_pixel(width, height, WHITE)
+    }
+
+    fn fill(pixels: &mut RgbaImage, bounds: CaptureRect, colour: Rgba<u8>) {
+        for y in bounds.y_range() {
+            for x in bounds.x_range() {
+                pixels.put_pixel(x as u32, y as u32, colour);
+            }
+        }
+    }
+
+    fn boxes(difference: &ChangeMap) -> Vec<CaptureRect> {
+        difference
+            .regions
+            .iter()
+            .map(|region| region.bounds)
+            .collect()
+    }
+
+    fn check_regions(painted: &[CaptureRect], ignore: &[CaptureRect], expected: &[CaptureRect]) {
+        let before = blank(300, 200);
+        let mut after = before.clone();
+        painted
+            .iter()
+            .for_each(|bounds| fill(&mut after, *bounds, BLACK));
+        let comparison = Comparison {
+            ignore,
+            ..Comparison::default()
+        };
+        let difference = compare(&GreyFrame::of(&before), &GreyFrame::of(&after), &comparison);
+        assert_eq!(boxes(&difference), expected);
+    }
+
+    #[test]
+    fn regions_are_tight_around_what_changed() {
+        check_regions(&[], &[], &[]);
+        // A character, in the middle of a tile and across the corner of four.
+        check_regions(&[rect(103, 64, 110, 75)], &[], &[rect(103, 64, 110, 75)]);
+        check_regions(&[rect(97, 55, 104, 66)], &[], &[rect(97, 55, 104, 66)]);
+        // Two far from each other, from top to bottom.
+        check_regions(
+            &[rect(200, 150, 210, 160), rect(10, 10, 20, 20)],
+            &[],
+            &[rect(10, 10, 20, 20), rect(200, 150, 210, 160)],
+        );
+        // Neighbours become one.
+        check_regions(
+            &[rect(10, 10, 20, 20), rect(30, 15, 45, 25)],
+            &[],
+            &[rect(10, 10, 45, 25)],
+        );
+        // The last, narrow tiles at the right and at the bottom.
+        check_regions(
+            &[rect(299, 199, 300, 200)],
+            &[],
+            &[rect(299, 199, 300, 200)],
+        );
+    }
+
+    #[test]
+    fn what_is_ignored_does_not_count() {
+        let clock = rect(250, 0, 300, 20);
+        check_regions(&[rect(260, 5, 290, 15)], &[clock], &[]);
+        check_regions(&[rect(240, 5, 290, 15)], &[clock], &[rect(240, 5, 250, 15)]);
+        // Overlapping, touching and outside boxes.
+        let ignored = [
+            rect(0, 0, 50, 50),
+            rect(20, 20, 80, 30),
+            rect(80, 0, 90, 200),
+            rect(-5, 190, 400, 900),
+        ];
+        check_regions(&[rect(0, 20, 100, 30)], &ignored, &[rect(90, 20, 100, 30)]);
+        check_regions(&[rect(0, 0, 300, 200)], &[rect(-9, -9, 999, 999)], &[]);
+    }
+
+    #[test]
+    fn frames_of_different_sizes_are_wholly_changed() {
+        let (small, large) = (GreyFrame::of(&blank(30, 20)), GreyFrame::of(&blank(40, 20)));
+        let difference = compare(&small, &large, &Comparison::default());
+        assert_eq!(difference.changed_share, 1.0);
+        assert_eq!(boxes(&difference), [rect(0, 0, 40, 20)]);
+        assert_eq!(difference.changed_pixels, 800);
+        assert!(difference.size_differs);
+        assert_eq!(
+            changed_within(
+                &small,
+                &large,
+                rect(35, 10, 100, 100),
+                &Comparison::default()
+            ),
+            50
+        );
+    }
+
+    #[test]
+    fn nothing_is_changed_in_an_empty_frame() {
+        let empty = GreyFrame::of(&RgbaImage::new(0, 0));
+        let difference = compare(&empty, &empty, &Comparison::default());
+        assert_eq!(
+            (difference.changed_share, difference.regions.len()),
+            (0.0, 0)
+        );
+    }
+
+    #[test]
+    fn the_threshold_itself_is_no_change() {
+        let grey = |level: u8| {
+            GreyFrame::of(&RgbaImage::from_pixel(
+                10,
+                10,
+                Rgba([level, level, level, 255]),
+            ))
+        };
+        let share =
+            |level: u8| compare(&grey(100), &grey(level), &Comparison::default()).changed_share;
+        assert_eq!((share(115), share(85)), (0.0, 0.0));
+        assert_eq!((share(116), share(84)), (1.0, 1.0));
+    }
+
+    fn check_grey(colour: [u8; 3], expected: u8) {
+        let [red, green, blue] = colour;
+        let frame = GreyFrame::of(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
+        assert_eq!(frame.luma(), [expected; 3]);
+    }
+
+    /// Values that Pillow gives for `Image.new("RGB", (1, 1), colour).convert("L")`.
+    #[test]
+    fn grey_is_pillows() {
+        check_grey([255, 255, 255], 255);
+        check_grey([255, 0, 0], 76);
+        check_grey([0, 255, 0], 150);
+        check_grey([0, 0, 255], 29);
+        check_grey([1, 2, 3], 2);
+        check_grey([200, 30, 90], 88);
+    }
+
+    /// Frames in which boxes were painted over noise.
+    fn frames() -> impl Strategy<Value = (RgbaImage, RgbaImage)> {
+        let boxes =
+            proptest::collection::vec((0u32..130, 0u32..90, 1u32..50, 1u32..30, any::<u8>()), 0..6);
+        (1u32..130, 1u32..90, any::<u32>(), boxes).prop_map(|(width, height, seed, boxes)| {
+            let noise = |x: u32, y: u32| (x ^ (y << 3)).wrapping_mul(seed | 1).rotate_left(7) as u8;
+            let before = RgbaImage::from_fn(width, height, |x, y| {
+                Rgba([noise(x, y), noise(y, x), x as u8, 255])
+            });
+            let mut after = before.clone();
+            for (x, y, w, h, level) in boxes {
+                let bounds = rect(
+                    x as i32,
+                    y as i32,
+                    (x + w).min(width) as i32,
+                    (y + h).min(height) as i32,
+                );
+                fill(&mut after, bounds, Rgba([level, level, level, 255]));
+            }
+            (before, after)
+        })
+    }
+
+    /// Whether a pixel changed, worked out in the plainest way.
+    fn changed(
+        before: &RgbaImage,
+        after: &RgbaImage,
+        comparison: &Comparison<'_>,
+        x: u32,
+        y: u32,
+    ) -> bool {
+        let grey = |pixel: &Rgba<u8>| {
+            let [red, green, blue, _] = pixel.0.map(u64::from);
+            (red * 19595 + green * 38470 + blue * 7471 + 32768) / 65536
+        };
+        let ignored = comparison
+            .ignore
+            .iter()
+            .any(|bounds| bounds.contains(CapturePoint::new(x as i32, y as i32)));
+        !ignored
+            && grey(before.get_pixel(x, y)).abs_diff(grey(after.get_pixel(x, y)))
+                > u64::from(comparison.threshold)
+    }
+
+    fn any_rect() -> impl Strategy<Value = CaptureRect> {
+        (-20i32..140, -20i32..100, -5i32..80, -5i32..60)
+            .prop_map(|(x, y, w, h)| rect(x, y, x + w, y + h))
+    }
+
+    proptest! {
+        #[test]
+        fn every_changed_pixel_is_counted_once(
+            (before, after) in frames(),
+            threshold in prop_oneof![Just(0), Just(15), Just(254), Just(255), any::<u8>()],
+            ignore in proptest::collection::vec(any_rect(), 0..4),
+        ) {
+            let comparison = Comparison { threshold, ignore: &ignore };
+            let difference = compare(&GreyFrame::of(&before), &GreyFrame::of(&after), &comparison);
+            let pixels: Vec<CapturePoint> = before
+                .enumerate_pixels()
+                .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
+                .map(|(x, y, _)| CapturePoint::new(x as i32, y as i32))
+                .collect();
+            prop_assert_eq!(difference.changed_pixels, pixels.len() as u64);
+            prop_assert_eq!(difference.changed_share, pixels.len() as f64 / (before.width() * before.height()) as f64);
+            for pixel in &pixels {
+                prop_assert!(difference.regions.iter().any(|region| region.bounds.contains(*pixel)));
+            }
+            for ChangedRegion { bounds, .. } in &difference.regions {
+                // Tight: a changed pixel lies on each edge.
+                let on_edge = |edge: &dyn Fn(&CapturePoint) -> bool| pixels.iter().any(|pixel| bounds.contains(*pixel) && edge(pixel));
+                prop_assert!(on_edge(&|pixel| pixel.x == bounds.min.x) && on_edge(&|pixel| pixel.x == bounds.max.x - 1));
+                prop_assert!(on_edge(&|pixel| pixel.y == bounds.min.y) && on_edge(&|pixel| pixel.y == bounds.max.y - 1));
+            }
+        }
+
+        #[test]
+        fn a_region_has_the_changes_that_lie_in_it(
+            (before, after) in frames(), region in any_rect(), ignore in proptest::collection::vec(any_rect(), 0..3)
+        ) {
+            let comparison = Comparison { ignore: &ignore, ..Comparison::default() };
+            let expected = before
+                .enumerate_pixels()
+                .filter(|(x, y, _)| region.contains(CapturePoint::new(*x as i32, *y as i32)))
+                .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
+                .count() as u64;
+            prop_assert_eq!(changed_within(&GreyFrame::of(&before), &GreyFrame::of(&after), region, &comparison), expected);
+        }
+
+        #[test]
+        fn a_frame_refilled_where_it_changed_is_the_new_frame((before, after) in frames()) {
+            let (mut frame, new) = (GreyFrame::of(&before), GreyFrame::of(&after));
+            let comparison = Comparison { threshold: 0, ignore: &[] };
+            for region in compare(&frame.clone(), &new, &comparison).regions {
+                frame.refill_region(&after, region.bounds);
+            }
+            prop_assert_eq!(frame, new);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Elements as lines of text, the way a prompt lists them:
+//!
+//! ```text
+//! [3] ● button | "Save" | top right
+//! [4] ● checkbox, checked | "Remember me" | left
+//! [7] ○ label | "3 files selected" | bottom left
+//! ```
+//!
+//! `●` is something one can act on, `○` is something that is only read.
+//!
+//! Invariant: an element is exactly one line, whatever its text contains; text from the screen cannot end the quotes
+//! around it, begin a new line or hide itself behind invisible characters.
+
+use std::fmt::Write as _;
+
+use motorium_proto::domain::action::Place;
+use motorium_proto::domain::element::{Element, ElementState};
+use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
+
+/// Stands before the kind of an element that one can act on.
+pub const INTERACTABLE: char = '●';
+/// Stands before the kind of an element that is only read.
+pub const STATIC: char = '○';
+/// Characters of an element's text that a line shows. Longer text is cut and ends in `…`.
+pub const MAX_CONTENT: usize = 120;
+
+/// The lines of some elements, each with its line end.
+#[must_use]
+pub fn lines<'a>(elements: impl IntoIterator<Item = &'a Element>) -> String {
+    elements
+        .into_iter()
+        .fold(String::new(), |text, element| text + &line(element) + "\n")
+}
+
+/// One element as one line, without a line end.
+#[must_use]
+pub fn line(element: &Element) -> String {
+    let mark = if element.interactable {
+        INTERACTABLE
+    } else {
+        STATIC
+    };
+    let state = state_words(element.state);
+    let content = quoted(&element.content);
+    format!(
+        "[{}] {mark} {}{state} | {content} | {}",
+        element.id,
+        element.kind,
+        place(&element.bounds)
+    )
+}
+
+/// The ninth of the frame in which the middle of a box lies.
+#[must_use]
+pub fn place(bounds: &NormalisedRect) -> Place {
+    let NormalisedPoint { x, y, .. } = bounds.center();
+    let third = |fraction: f64| {
+        if fraction < 1.0 / 3.0 {
+            0
+        } else {
+            1 + usize::from(fraction >= 2.0 / 3.0)
+        }
+    };
+    Place::ALL[third(y) * 3 + third(x)]
+}
+
+/// What is known of the state, as words after the kind.
+fn state_words(state: ElementState) -> String {
+    let words = [
+        (state.checked, ", checked", ", not checked"),
+        (state.selected, ", selected", ""),
+        (state.disabled, ", disabled", ""),
+        (state.focused, ", focused", ""),
+        (state.expanded, ", expanded", ", collapsed"),
+    ];
+    let word = |(known, yes, no)| match known {
+        Some(true) => yes,
+        Some(false) => no,
+        None => "",
+    };
+    words.into_iter().map(word).collect()
+}
+
+/// Text in quotes, at most [`MAX_CONTENT`] characters of it.
+fn quoted(text: &str) -> String {
+    let text = text.trim();
+    let cut = text
+        .char_indices()
+        .nth(MAX_CONTENT)
+        .map(|(end, _)| text[..end].trim_end());
+    let mut quoted = String::with_capacity(text.len().min(MAX_CONTENT * 4) + 8);
+    quoted.push('"');
+    for character in cut.unwrap_or(text).chars() {
+        push_escaped(&mut quoted, character);
+    }
+    quoted.push_str(if cut.is_some() { "…\"" } else { "\"" });
+    quoted
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    match character {
+        '"' => text.push_str("\\\""),
+        '\\' => text.push_str("\\\\"),
+        '\n' => text.push_str("\\n"),
+        '\r' => text.push_str("\\r"),
+        '\t' => text.push_str("\\t"),
+        _ if character.is_control() || is_invisible(character) => {
+            write!(text, "\\u{{{:x}}}", u32::from(character))
+                .expect("writing to a string succeeds");
+        }
+        _ => text.push(character),
+    }
+}
+
+/// Characters that change how text is shown or broken into lines and are not seen themselves: soft hyphen, zero
+/// widths and joiners, line and paragraph separators, direction controls, byte order mark, tags.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::element::{ElementKind, ElementSource};
+    use motorium_proto::domain::geometry::CapturePoint;
+    use motorium_proto::domain::id::ElementId;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn element(content: &str, x: f64, y: f64) -> Element {
+        Element {
+            id: ElementId(3),
+            kind: ElementKind::TextField,
+            content: content.to_owned(),
+            bounds: NormalisedRect::new(
+                NormalisedPoint::new(x - 0.01, y - 0.01),
+                NormalisedPoint::new(x + 0.01, y + 0.01),
+            ),
+            interactable: true,
+            confidence: 1.0,
+            centre: CapturePoint::zero(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        }
+    }
+
+    fn check_content(content: &str, expected: &str) {
+        assert_eq!(
+            line(&element(content, 0.1, 0.1)),
+            format!("[3] ● text_field | {expected} | top left")
+        );
+    }
+
+    #[test]
+    fn content_is_one_quoted_line() {
+        check_content("Name", r#""Name""#);
+        check_content("", r#""""#);
+        check_content("  Name\n", r#""Name""#);
+        check_content("say \"hi\"", r#""say \"hi\"""#);
+        check_content(r"C:\temp", r#""C:\\temp""#);
+        check_content("two\nlines\tand\r\na tab", r#""two\nlines\tand\r\na tab""#);
+        check_content("保存文件", r#""保存文件""#);
+        check_content("a\u{202e}b\u{200b}c\u{7}", r#""a\u{202e}b\u{200b}c\u{7}""#);
+        check_content(&"x".repeat(120), &format!("\"{}\"", "x".repeat(120)));
+        check_content(&"字".repeat(121), &format!("\"{}…\"", "字".repeat(120)));
+    }
+
+    fn check_place(x: f64, y: f64, expected: &str) {
+        assert_eq!(place(&element("", x, y).bounds).as_str(), expected);
+    }
+
+    #[test]
+    fn places() {
+        check_place(0.1, 0.1, "top left");
+        check_place(0.5, 0.1, "top");
+        check_place(0.9, 0.1, "top right");
+        check_place(0.1, 0.5, "left");
+        check_place(0.5, 0.5, "centre");
+        check_place(0.9, 0.5, "right");
+        check_place(0.1, 0.9, "bottom left");
+        check_place(0.5, 0.9, "bottom");
+        check_place(0.9, 0.9, "bottom right");
+        check_place(7.0, -7.0, "top right");
+    }
+
+    #[test]
+    fn what_is_only_read_has_another_mark() {
+        let title = Element {
+            kind: ElementKind::Label,
+            interactable: false,
+            ..element("Title", 0.5, 0.1)
+        };
+        assert_eq!(line(&title), r#"[3] ○ label | "Title" | top"#);
+    }
+
+    #[test]
+    fn a_known_state_is_told() {
+        let state = ElementState {
+            checked: Some(false),
+            focused: Some(true),
+            disabled: Some(false),
+            ..ElementState::default()
+        };
+        let field = Element {
+            kind: ElementKind::Checkbox,
+            state,
+            ..element("Remember me", 0.5, 0.5)
+        };
+        assert_eq!(
+            line(&field),
+            r#"[3] ● checkbox, not checked, focused | "Remember me" | centre"#
+        );
+    }
+
+    #[test]
+    fn a_list_has_a_line_for_each() {
+        assert_eq!(
+            lines(&[element("a", 0.1, 0.1), element("b", 0.1, 0.1)])
+                .lines()
+                .count(),
+            2
+        );
+        assert_eq!(lines(&[]), "");
+    }
+
+    proptest! {
+        #[test]
+        fn an_element_is_one_line_whatever_it_says(content in any::<String>()) {
+            let line = line(&element(&content, 0.5, 0.5));
+            let breaks = ['\n', '\r', '\u{2028}', '\u{85}'];
+            prop_assert!(!line.contains(breaks), "{line:?}");
+            let inner = line.strip_prefix("[3] ● text_field | \"").and_then(|rest| rest.strip_suffix("\" | centre"));
+            let inner = inner.expect("the frame of the line is intact");
+            // No quote within that is not escaped.
+            let unescaped = inner.replace("\\\\", "").replace("\\\"", "");
+            prop_assert!(!unescaped.contains('"'));
+        }
+    }
+}

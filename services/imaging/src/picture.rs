@@ -1,0 +1,447 @@
+//! Pixels to encoded pictures and back, and from what a capture delivers to RGBA.
+//!
+//! Three formats travel: PNG, lossless WebP and JPEG. Frames are opaque, so all of them are written without alpha.
+//!
+//! Invariant: decoding allocates nothing for the pixels of a picture before its size has been found acceptable.
+
+use std::fmt;
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::codecs::webp::WebPEncoder;
+use image::{
+    DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
+    ImageReader, Limits, RgbaImage,
+};
+use jpeg_encoder::{ColorType, SamplingFactor};
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::service::ImageFormat as Format;
+use multiversion::multiversion;
+use sha2::{Digest, Sha256};
+
+/// Longest side that is decoded, in pixels: four 4K screens side by side. WebP ends there as well.
+pub const MAX_SIDE: u32 = 16_384;
+/// Most pixels that are decoded.
+pub const MAX_PIXELS: u64 = 100_000_000;
+/// Most memory that one decoder may take; enough for [`MAX_PIXELS`] of 8-bit RGBA.
+const MAX_DECODER_BYTES: u64 = 512 << 20;
+
+/// Why a picture cannot be encoded, decoded or converted.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    #[error(
+        "a picture of {width}x{height} pixels is too large: at most {MAX_SIDE} a side and {MAX_PIXELS} in all"
+    )]
+    TooLarge { width: u32, height: u32 },
+    #[error("a picture of {width}x{height} pixels has no inside: both sides must be at least 1")]
+    Empty { width: u32, height: u32 },
+    #[error("the bytes are no picture that is understood: send PNG, WebP or JPEG")]
+    UnknownFormat,
+    #[error("the {format} picture cannot be read: {reason}")]
+    Unreadable {
+        format: &'static str,
+        reason: String,
+    },
+    #[error("the picture cannot be written as {format}: {reason}")]
+    NotEncoded {
+        format: &'static str,
+        reason: String,
+    },
+    #[error("{got} bytes are too few for {height} rows of {stride} bytes with {width} pixels each")]
+    BufferTooSmall {
+        width: u32,
+        height: u32,
+        stride: usize,
+        got: usize,
+    },
+}
+
+/// Writes a picture, without its alpha, and takes the checksum of the result.
+///
+/// # Errors
+/// If the picture is empty, or larger than [`MAX_SIDE`] and [`MAX_PIXELS`] allow.
+pub fn encode(pixels: &RgbaImage, format: Format) -> Result<Image, PictureError> {
+    let (width, height) = pixels.dimensions();
+    check_size(width, height)?;
+    let data = match format {
+        Format::Png => encode_png(pixels),
+        Format::WebpLossless => encode_webp(pixels),
+        Format::Jpeg { quality } => encode_jpeg(pixels, quality.clamp(1, 100)),
+    }?;
+    Ok(Image {
+        sha256: sha256(&data),
+        content: ImageContent::Bytes(Bytes::from(data)),
+        media_type: media_type(format).to_owned(),
+        width,
+        height,
+    })
+}
+
+/// The media type of a format.
+#[must_use]
+pub fn media_type(format: Format) -> &'static str {
+    match format {
+        Format::Png => "image/png",
+        Format::WebpLossless => "image/webp",
+        Format::Jpeg { .. } => "image/jpeg",
+    }
+}
+
+/// Extent of a picture in capture pixels.
+#[must_use]
+pub fn size_of(pixels: &RgbaImage) -> CaptureSize {
+    let side = |length: u32| i32::try_from(length).unwrap_or(i32::MAX);
+    CaptureSize::new(side(pixels.width()), side(pixels.height()))
+}
+
+/// With the fastest compression: screenshots have so many equal rows that more effort gains little.
+fn encode_png(pixels: &RgbaImage) -> Result<Vec<u8>, PictureError> {
+    let mut data = Vec::new();
+    PngEncoder::new_with_quality(&mut data, CompressionType::Fast, FilterType::Adaptive)
+        .write_image(
+            &without_alpha(pixels),
+            pixels.width(),
+            pixels.height(),
+            ExtendedColorType::Rgb8,
+        )
+        .map_err(|error| not_encoded("PNG", error))?;
+    Ok(data)
+}
+
+fn encode_webp(pixels: &RgbaImage) -> Result<Vec<u8>, PictureError> {
+    let mut data = Vec::new();
+    WebPEncoder::new_lossless(&mut data)
+        .write_image(
+            &without_alpha(pixels),
+            pixels.width(),
+            pixels.height(),
+            ExtendedColorType::Rgb8,
+        )
+        .map_err(|error| not_encoded("WebP", error))?;
+    Ok(data)
+}
+
+/// With colours at full resolution: at half of it, coloured text on a screen is a blur.
+fn encode_jpeg(pixels: &RgbaImage, quality: u8) -> Result<Vec<u8>, PictureError> {
+    let side = |length: u32| u16::try_from(length).map_err(|error| not_encoded("JPEG", error));
+    let (width, height) = (side(pixels.width())?, side(pixels.height())?);
+    let mut data = Vec::new();
+    let mut encoder = jpeg_encoder::Encoder::new(&mut data, quality);
+    encoder.set_sampling_factor(SamplingFactor::F_1_1);
+    encoder
+        .encode(pixels, width, height, ColorType::Rgba)
+        .map_err(|error| not_encoded("JPEG", error))?;
+    Ok(data)
+}
+
+fn not_encoded(format: &'static str, error: impl fmt::Display) -> PictureError {
+    PictureError::NotEncoded {
+        format,
+        reason: error.to_string(),
+    }
+}
+
+/// The checksum under which a picture is stored and referred to.
+#[must_use]
+pub fn sha256(data: &[u8]) -> [u8; 32] {
+    Sha256::digest(data).into()
+}
+
+/// Reads a PNG, WebP or JPEG, whichever the bytes say they are. The orientation that a camera notes is not applied.
+///
+/// # Errors
+/// If the format is another, the picture is too large or empty, or the bytes are damaged.
+pub fn decode(data: &[u8]) -> Result<RgbaImage, PictureError> {
+    let format = known_format(data)?;
+    let mut reader = ImageReader::with_format(Cursor::new(data), format);
+    reader.limits(limits());
+    let decoder = reader
+        .into_decoder()
+        .map_err(|error| unreadable(format, error))?;
+    let (width, height) = decoder.dimensions();
+    check_size(width, height)?;
+    let picture = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
+    Ok(picture.into_rgba8())
+}
+
+/// The size that the head of a picture states, in pixels: width, then height.
+///
+/// # Errors
+/// As for [`decode`], as far as the head of the picture shows it.
+pub fn dimensions(data: &[u8]) -> Result<(u32, u32), PictureError> {
+    let format = known_format(data)?;
+    let mut reader = ImageReader::with_format(Cursor::new(data), format);
+    reader.limits(limits());
+    let (width, height) = reader
+        .into_dimensions()
+        .map_err(|error| unreadable(format, error))?;
+    check_size(width, height)?;
+    Ok((width, height))
+}
+
+fn known_format(data: &[u8]) -> Result<ImageFormat, PictureError> {
+    match image::guess_format(data) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::WebP | ImageFormat::Jpeg)) => Ok(format),
+        _ => Err(PictureError::UnknownFormat),
+    }
+}
+
+/// The sides are not limited here, so that the error can name them; `check_size` does it before pixels are read.
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODER_BYTES);
+    limits
+}
+
+fn unreadable(format: ImageFormat, error: ImageError) -> PictureError {
+    let format = match format {
+        ImageFormat::Png => "PNG",
+        ImageFormat::WebP => "WebP",
+        _ => "JPEG",
+    };
+    PictureError::Unreadable {
+        format,
+        reason: error.to_string(),
+    }
+}
+
+fn check_size(width: u32, height: u32) -> Result<(), PictureError> {
+    if width == 0 || height == 0 {
+        return Err(PictureError::Empty { width, height });
+    }
+    if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(PictureError::TooLarge { width, height });
+    }
+    Ok(())
+}
+
+fn without_alpha(pixels: &RgbaImage) -> Vec<u8> {
+    let mut rgb = vec![0; pixels.len() / 4 * 3];
+    drop_alpha(pixels, &mut rgb);
+    rgb
+}
+
+#[multiversion(targets = "simd")]
+fn drop_alpha(rgba: &[u8], rgb: &mut [u8]) {
+    let (from, _) = rgba.as_chunks::<4>();
+    let (to, _) = rgb.as_chunks_mut::<3>();
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = [from[0], from[1], from[2]];
+    }
+}
+
+/// Turns the rows of an X11 image (blue, green, red, unused; `stride` bytes from row to row) into opaque RGBA.
+///
+/// # Errors
+/// If the picture is empty or too large, or the buffer holds fewer bytes than its rows take.
+pub fn from_bgrx(
+    data: &[u8],
+    width: u32,
+    height: u32,
+    stride: usize,
+) -> Result<RgbaImage, PictureError> {
+    check_size(width, height)?;
+    let mut pixels = RgbaImage::new(width, height);
+    refill_from_bgrx(&mut pixels, data, stride)?;
+    Ok(pixels)
+}
+
+/// As [`from_bgrx`], into a picture that is already there: fresh memory of this size costs more than the conversion.
+///
+/// # Errors
+/// If the buffer holds fewer bytes than its rows take.
+pub fn refill_from_bgrx(
+    pixels: &mut RgbaImage,
+    data: &[u8],
+    stride: usize,
+) -> Result<(), PictureError> {
+    let (width, height) = pixels.dimensions();
+    let row_bytes = width as usize * 4;
+    let needed = stride * (height.max(1) as usize - 1) + row_bytes;
+    if stride < row_bytes || data.len() < needed {
+        return Err(PictureError::BufferTooSmall {
+            width,
+            height,
+            stride,
+            got: data.len(),
+        });
+    }
+    for (to, from) in pixels
+        .chunks_exact_mut(row_bytes.max(1))
+        .zip(data.chunks(stride.max(1)))
+    {
+        swap_row(&from[..row_bytes], to);
+    }
+    Ok(())
+}
+
+#[multiversion(targets = "simd")]
+fn swap_row(bgrx: &[u8], rgba: &mut [u8]) {
+    let (from, _) = bgrx.as_chunks::<4>();
+    let (to, _) = rgba.as_chunks_mut::<4>();
+    for (to, from) in to.iter_mut().zip(from) {
+        // One 32-bit word a pixel, which the compiler turns into whole vectors.
+        let word = u32::from_le_bytes(*from);
+        let swapped = ((word >> 16) & 0xff) | (word & 0xff00) | ((word & 0xff) << 16) | 0xff00_0000;
+        *to = swapped.to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use image::Rgba;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something with edges and colours, opaque.
+    fn sample(width: u32, height: u32) -> RgbaImage {
+        RgbaImage::from_fn(width, height, |x, y| {
+            Rgba([
+                (x * 7) as u8,
+                (y * 13) as u8,
+                if (x / 3 + y / 5) % 2 == 0 { 255 } else { 20 },
+                255,
+            ])
+        })
+    }
+
+    fn bytes(image: &Image) -> &[u8] {
+        match &image.content {
+            ImageContent::Bytes(bytes) => bytes,
+            ImageContent::BlobUri(uri) => panic!("{uri} is a reference"),
+        }
+    }
+
+    #[test]
+    fn lossless_formats_bring_every_pixel_back() {
+        for format in [Format::Png, Format::WebpLossless] {
+            let pixels = sample(63, 41);
+            let image = encode(&pixels, format).unwrap();
+            assert_eq!(decode(bytes(&image)).unwrap(), pixels, "{format:?}");
+            assert_eq!(dimensions(bytes(&image)).unwrap(), (63, 41));
+            assert_eq!((image.width, image.height), (63, 41));
+            assert_eq!(image.sha256, sha256(bytes(&image)));
+        }
+    }
+
+    #[test]
+    fn jpeg_brings_nearly_every_pixel_back() {
+        let pixels = RgbaImage::from_pixel(64, 64, Rgba([200, 30, 90, 255]));
+        let image = encode(&pixels, Format::Jpeg { quality: 90 }).unwrap();
+        assert_eq!(image.media_type, "image/jpeg");
+        for (got, expected) in decode(bytes(&image)).unwrap().iter().zip(pixels.iter()) {
+            assert!(got.abs_diff(*expected) <= 4);
+        }
+    }
+
+    #[test]
+    fn an_impossible_quality_is_brought_into_range() {
+        for quality in [0, 255] {
+            assert!(encode(&sample(8, 8), Format::Jpeg { quality }).is_ok());
+        }
+    }
+
+    /// A PNG that states a size and has almost no pixels.
+    fn png_head(width: u32, height: u32) -> Vec<u8> {
+        let mut png = bytes(&encode(&sample(1, 1), Format::Png).unwrap()).to_vec();
+        png[16..20].copy_from_slice(&width.to_be_bytes());
+        png[20..24].copy_from_slice(&height.to_be_bytes());
+        let checksum = crc32(&png[12..29]);
+        png[29..33].copy_from_slice(&checksum.to_be_bytes());
+        png
+    }
+
+    fn crc32(data: &[u8]) -> u32 {
+        !data.iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
+            })
+        })
+    }
+
+    #[test]
+    fn a_huge_picture_is_refused_by_its_head() {
+        for (width, height) in [(16_385, 1), (1, 16_385), (10_001, 10_000)] {
+            let refused = decode(&png_head(width, height)).unwrap_err();
+            assert!(
+                matches!(refused, PictureError::TooLarge { width: w, height: h } if (w, h) == (width, height)),
+                "{refused}"
+            );
+            assert!(matches!(
+                dimensions(&png_head(width, height)),
+                Err(PictureError::TooLarge { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn an_absurd_picture_is_refused_by_its_head() {
+        let refused = decode(&png_head(u32::MAX >> 1, u32::MAX >> 1)).unwrap_err();
+        assert!(refused.to_string().contains("limit exceeded"), "{refused}");
+    }
+
+    fn check_refused(data: &[u8], expected: &str) {
+        let message = decode(data).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+
+    #[test]
+    fn what_is_no_picture_is_refused() {
+        check_refused(b"", "no picture that is understood");
+        check_refused(b"GIF89a\x01\x00\x01\x00", "no picture that is understood");
+        check_refused(b"<svg/>", "no picture that is understood");
+        let png = encode(&sample(30, 30), Format::Png).unwrap();
+        check_refused(&bytes(&png)[..60], "PNG picture cannot be read");
+        let jpeg = encode(&sample(30, 30), Format::Jpeg { quality: 80 }).unwrap();
+        check_refused(&bytes(&jpeg)[..20], "JPEG picture cannot be read");
+        let webp = encode(&sample(30, 30), Format::WebpLossless).unwrap();
+        check_refused(&bytes(&webp)[..30], "WebP picture cannot be read");
+    }
+
+    #[test]
+    fn an_empty_picture_is_refused() {
+        assert!(matches!(
+            encode(&RgbaImage::new(0, 5), Format::Png),
+            Err(PictureError::Empty { .. })
+        ));
+        assert!(matches!(
+            from_bgrx(&[], 0, 0, 0),
+            Err(PictureError::Empty { .. })
+        ));
+    }
+
+    #[test]
+    fn a_short_buffer_is_refused() {
+        assert!(from_bgrx(&[0; 31], 2, 4, 8).is_err());
+        assert!(from_bgrx(&[0; 32], 2, 4, 8).is_ok());
+        assert!(from_bgrx(&[0; 32], 2, 4, 7).is_err());
+        // The last row need not be padded.
+        assert!(from_bgrx(&[0; 3 * 12 + 8], 2, 4, 12).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_bytes_never_panic(mut position in 0usize..2000, byte in any::<u8>(), webp in any::<bool>()) {
+            let format = if webp { Format::WebpLossless } else { Format::Png };
+            let mut data = bytes(&encode(&sample(40, 30), format).unwrap()).to_vec();
+            position %= data.len();
+            data[position] = byte;
+            // Either outcome is right; what matters is that there is one.
+            let _ = decode(&data);
+        }
+
+        #[test]
+        fn conversion_is_the_plain_one(width in 1u32..70, height in 1u32..5, padding in 0usize..9, seed in any::<u8>()) {
+            let stride = width as usize * 4 + padding;
+            let data: Vec<u8> = (0..stride * height as usize).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect();
+            let pixels = from_bgrx(&data, width, height, stride).unwrap();
+            for (x, y, pixel) in pixels.enumerate_pixels() {
+                let at = y as usize * stride + x as usize * 4;
+                prop_assert_eq!(pixel.0, [data[at + 2], data[at + 1], data[at], 255]);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Crops of a frame, at the size a model wants.
+//!
+//! Which size that is, is decided elsewhere (see [`crate::space::fit`]); here the size is exact.
+
+use std::borrow::Cow;
+
+use fast_image_resize::images::{Image as Target, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use image::RgbaImage;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+use crate::picture::size_of;
+use crate::space::ModelSpace;
+
+/// Why there is no picture of that region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ResizeError {
+    #[error("the region {region:?} is not inside the frame of {width}x{height} pixels")]
+    OutsideFrame {
+        region: CaptureRect,
+        width: u32,
+        height: u32,
+    },
+}
+
+/// Lanczos keeps thin strokes of text legible when a screen is made smaller, where bilinear sampling drops them.
+const FILTER: FilterType = FilterType::Lanczos3;
+
+/// The picture that a model is shown: the region of `space`, at its picture size.
+///
+/// # Errors
+/// If the region is not inside the frame.
+pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, ResizeError> {
+    let region = check_inside(frame, space.region())?;
+    let (width, height) = (space.picture().width, space.picture().height);
+    if (width, height) == (region.width() as u32, region.height() as u32) {
+        return crop(frame, region);
+    }
+    // Cut out first: at the edges of a region the filter would otherwise mix in what lies outside of it.
+    let cut = if region == whole(frame) {
+        Cow::Borrowed(frame)
+    } else {
+        Cow::Owned(crop(frame, region)?)
+    };
+    let source = ImageRef::new(cut.width(), cut.height(), cut.as_raw(), PixelType::U8x4)
+        .expect("a picture's buffer has the size of the picture");
+    let mut target = Target::new(width, height, PixelType::U8x4);
+    // Frames are opaque: weighing by alpha would cost time and change nothing.
+    let options = ResizeOptions::new()
+        .resize_alg(ResizeAlg::Convolution(FILTER))
+        .use_alpha(false);
+    Resizer::new()
+        .resize(&source, &mut target, &options)
+        .expect("both pictures have the same kind of pixel");
+    Ok(RgbaImage::from_raw(width, height, target.into_vec())
+        .expect("the buffer was made for this size"))
+}
+
+/// A region of a frame, pixel for pixel.
+///
+/// # Errors
+/// If the region is empty or not inside the frame.
+pub fn crop(frame: &RgbaImage, region: CaptureRect) -> Result<RgbaImage, ResizeError> {
+    let region = check_inside(frame, region)?;
+    let CapturePoint { x, y, .. } = region.min;
+    let (width, height) = (region.width() as u32, region.height() as u32);
+    Ok(image::imageops::crop_imm(frame, x as u32, y as u32, width, height).to_image())
+}
+
+fn whole(frame: &RgbaImage) -> CaptureRect {
+    CaptureRect::from_size(size_of(frame))
+}
+
+fn check_inside(frame: &RgbaImage, region: CaptureRect) -> Result<CaptureRect, ResizeError> {
+    if !region.is_empty() && whole(frame).contains_box(&region) {
+        return Ok(region);
+    }
+    Err(ResizeError::OutsideFrame {
+        region,
+        width: frame.width(),
+        height: frame.height(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use image::Rgba;
+    use motorium_proto::domain::geometry::CaptureSize;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::space::PictureSize;
+
+    fn region(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
+    }
+
+    /// Left half red, right half blue.
+    fn halves(width: u32, height: u32) -> RgbaImage {
+        let colour = |x| {
+            if x < width / 2 {
+                Rgba([255, 0, 0, 255])
+            } else {
+                Rgba([0, 0, 255, 255])
+            }
+        };
+        RgbaImage::from_fn(width, height, |x, _| colour(x))
+    }
+
+    #[test]
+    fn a_smaller_picture_shows_the_same() {
+        let frame = halves(1920, 1080);
+        let space =
+            ModelSpace::whole(CaptureSize::new(1920, 1080), PictureSize::new(1280, 720)).unwrap();
+        let picture = render(&frame, &space).unwrap();
+        assert_eq!(picture.dimensions(), (1280, 720));
+        assert_eq!(picture.get_pixel(100, 360).0, [255, 0, 0, 255]);
+        assert_eq!(picture.get_pixel(1200, 360).0, [0, 0, 255, 255]);
+    }
+
+    #[test]
+    fn a_closer_look_shows_only_its_region() {
+        let frame = halves(200, 100);
+        let space =
+            ModelSpace::of_region(region(100, 0, 200, 100), PictureSize::new(400, 400)).unwrap();
+        let picture = render(&frame, &space).unwrap();
+        assert!(picture.pixels().all(|pixel| pixel.0 == [0, 0, 255, 255]));
+    }
+
+    #[test]
+    fn the_same_size_is_the_same_picture() {
+        let frame = halves(64, 32);
+        let space = ModelSpace::whole(CaptureSize::new(64, 32), PictureSize::new(64, 32)).unwrap();
+        assert_eq!(render(&frame, &space).unwrap(), frame);
+    }
+
+    #[test]
+    fn a_region_outside_is_refused() {
+        let frame = halves(64, 32);
+        for outside in [
+            region(-1, 0, 5, 5),
+            region(0, 0, 65, 5),
+            region(0, 0, 5, 33),
+            region(5, 5, 5, 9),
+            region(9, 9, 2, 2),
+        ] {
+            assert!(crop(&frame, outside).is_err(), "{outside:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_point_is_found_again_in_the_picture(x in 0i32..160, y in 0i32..120, width in 90u32..400, height in 70u32..300) {
+            // One white block of 8x8 pixels: its middle must be white in the picture, where the space says it is.
+            let frame = RgbaImage::from_fn(168, 128, |px, py| {
+                let inside = (x..x + 8).contains(&(px as i32)) && (y..y + 8).contains(&(py as i32));
+                if inside { Rgba([255, 255, 255, 255]) } else { Rgba([0, 0, 0, 255]) }
+            });
+            let space = ModelSpace::whole(CaptureSize::new(168, 128), PictureSize::new(width, height)).unwrap();
+            let picture = render(&frame, &space).unwrap();
+            let shown = space.to_model(CapturePoint::new(x + 4, y + 4));
+            let (px, py) = (shown.x.round() as u32, shown.y.round() as u32);
+            prop_assert!(picture.get_pixel(px.min(width - 1), py.min(height - 1)).0[0] > 100);
+        }
+    }
+}
