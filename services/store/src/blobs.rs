@@ -1,0 +1,332 @@
+//! Pictures and files, by the hash of their content: the same content is kept once and can be told to be whole.
+//!
+//! A blob is stored before the transaction that names it. Nothing is ever changed; what is no longer named may be
+//! swept by someone who knows all names. Small beside `object_store`, which does the work.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+use crate::folder::{self, Durability};
+
+/// From this many bytes on, a hash is taken aside: it takes as long as many calls.
+const HASH_ASIDE: usize = 256 * 1024;
+
+/// Names a blob: the SHA-256 of its content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobId([u8; 32]);
+
+impl BlobId {
+    /// The name of this content.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).into())
+    }
+
+    /// The hash itself.
+    #[must_use]
+    pub fn sha256(self) -> [u8; 32] {
+        self.0
+    }
+
+    /// `sha256/ab/cd/abcd…`: folders stay small however many blobs there are.
+    fn key(self) -> Key {
+        let hex = self.to_string();
+        Key::from_iter(["sha256", &hex[..2], &hex[2..4], &hex])
+    }
+}
+
+impl From<[u8; 32]> for BlobId {
+    fn from(sha256: [u8; 32]) -> Self {
+        Self(sha256)
+    }
+}
+
+impl fmt::Display for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Keeps blobs. Clones are the same store.
+#[derive(Debug, Clone)]
+pub struct BlobStore {
+    objects: Arc<dyn ObjectStore>,
+    /// Where they are, for errors.
+    place: PathBuf,
+}
+
+impl BlobStore {
+    /// The store at an address: `file:///folder`, or `memory:` for one that is gone with the process.
+    ///
+    /// # Errors
+    /// `UnknownBackend`, or as for [`BlobStore::folder`].
+    pub fn open(uri: &str, durability: Durability) -> Result<Self, Error> {
+        match uri.split_once(':') {
+            Some(("memory", "")) => Ok(Self::memory()),
+            Some(("file", path)) if path.starts_with("///") => {
+                Self::folder(Path::new(&path[2..]), durability)
+            }
+            _ => Err(Error::UnknownBackend {
+                uri: uri.to_owned(),
+                known: "file:///folder, memory:",
+            }),
+        }
+    }
+
+    /// A store in memory.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self {
+            objects: Arc::new(InMemory::new()),
+            place: PathBuf::from("memory"),
+        }
+    }
+
+    /// A store in a folder, which is made if it is missing.
+    ///
+    /// # Errors
+    /// `Unwritable` or `Full` if the folder cannot be made or written.
+    pub fn folder(path: &Path, durability: Durability) -> Result<Self, Error> {
+        folder::prepare(path)?;
+        let objects = LocalFileSystem::new_with_prefix(path)
+            .map_err(|error| Error::Unwritable {
+                path: path.to_owned(),
+                detail: error.to_string(),
+            })?
+            .with_fsync(durability == Durability::Full);
+        Ok(Self {
+            objects: Arc::new(objects),
+            place: path.to_owned(),
+        })
+    }
+
+    /// Stores content, unless it is stored already, and names it.
+    ///
+    /// # Errors
+    /// `Full`, `Unwritable` or `Failed`.
+    pub async fn put(&self, content: Bytes) -> Result<BlobId, Error> {
+        let id = hash(content.clone()).await;
+        let created = self.write(id, content.clone(), PutMode::Create).await;
+        if !matches!(created, Err(object_store::Error::AlreadyExists { .. })) {
+            return created
+                .map(|()| id)
+                .map_err(|error| self.failure(id, error));
+        }
+        // After a power failure a file may be there without its content; then it is written again.
+        let there = self
+            .objects
+            .head(&id.key())
+            .await
+            .map_err(|error| self.failure(id, error))?;
+        if there.size != content.len() as u64 {
+            self.write(id, content, PutMode::Overwrite)
+                .await
+                .map_err(|error| self.failure(id, error))?;
+        }
+        Ok(id)
+    }
+
+    /// The content of this name.
+    ///
+    /// # Errors
+    /// `BlobNotFound`, `BlobCorrupt` if its hash is another, or `Failed`.
+    pub async fn get(&self, id: impl Into<BlobId> + Send) -> Result<Bytes, Error> {
+        let id = id.into();
+        let found = self
+            .objects
+            .get(&id.key())
+            .await
+            .map_err(|error| self.failure(id, error))?;
+        let content = found
+            .bytes()
+            .await
+            .map_err(|error| self.failure(id, error))?;
+        if hash(content.clone()).await != id {
+            return Err(Error::BlobCorrupt { id });
+        }
+        Ok(content)
+    }
+
+    /// Size in bytes of the content of this name, without reading it.
+    ///
+    /// # Errors
+    /// `BlobNotFound` or `Failed`.
+    pub async fn size(&self, id: impl Into<BlobId> + Send) -> Result<u64, Error> {
+        let id = id.into();
+        let there = self
+            .objects
+            .head(&id.key())
+            .await
+            .map_err(|error| self.failure(id, error))?;
+        Ok(there.size)
+    }
+
+    async fn write(&self, id: BlobId, content: Bytes, mode: PutMode) -> object_store::Result<()> {
+        self.objects
+            .put_opts(&id.key(), PutPayload::from_bytes(content), mode.into())
+            .await?;
+        Ok(())
+    }
+
+    fn failure(&self, id: BlobId, error: object_store::Error) -> Error {
+        if matches!(error, object_store::Error::NotFound { .. }) {
+            return Error::BlobNotFound { id };
+        }
+        match cause::<io::Error>(&error).map(io::Error::kind) {
+            Some(kind) if is_folders_fault(kind) => {
+                let cause = cause::<io::Error>(&error).expect("it was found just now");
+                folder::of_io(&self.place, cause)
+            }
+            _ => Error::Failed(Box::new(error)),
+        }
+    }
+}
+
+fn is_folders_fault(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{
+        NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
+    matches!(
+        kind,
+        NotADirectory | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull
+    )
+}
+
+/// The first error of this type among an error and its causes.
+fn cause<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    error.downcast_ref().or_else(|| cause(error.source()?))
+}
+
+async fn hash(content: Bytes) -> BlobId {
+    if content.len() < HASH_ASIDE {
+        return BlobId::of(&content);
+    }
+    match tokio::task::spawn_blocking(move || BlobId::of(&content)).await {
+        Ok(id) => id,
+        // Hashing does not panic, so the runtime is going away and the caller with it.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, BlobStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlobStore::folder(folder.path(), Durability::Full).unwrap();
+        (folder, store)
+    }
+
+    async fn keeps_content_by_its_hash(store: BlobStore) {
+        for content in [
+            Bytes::new(),
+            Bytes::from_static(b"x"),
+            Bytes::from(vec![7; 1 << 20]),
+        ] {
+            let id = store.put(content.clone()).await.unwrap();
+            assert_eq!(id.sha256(), <[u8; 32]>::from(Sha256::digest(&content)));
+            assert_eq!(
+                store.put(content.clone()).await.unwrap(),
+                id,
+                "a second time"
+            );
+            assert_eq!(store.get(id).await.unwrap(), content);
+            assert_eq!(store.get(id.sha256()).await.unwrap(), content);
+            assert_eq!(store.size(id).await.unwrap(), content.len() as u64);
+        }
+        let missing = store.get([1; 32]).await.unwrap_err();
+        assert!(matches!(missing, Error::BlobNotFound { id } if id == BlobId([1; 32])));
+        assert!(matches!(
+            store.size([1; 32]).await,
+            Err(Error::BlobNotFound { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn in_memory() {
+        keeps_content_by_its_hash(BlobStore::memory()).await;
+    }
+
+    #[tokio::test]
+    async fn in_a_folder() {
+        let (folder, store) = folder();
+        keeps_content_by_its_hash(store).await;
+        let hex = BlobId::of(b"x").to_string();
+        let path = folder
+            .path()
+            .join("sha256")
+            .join(&hex[..2])
+            .join(&hex[2..4])
+            .join(&hex);
+        assert_eq!(fs::read(path).unwrap(), b"x");
+    }
+
+    #[tokio::test]
+    async fn many_at_once_put_the_same() {
+        let (_folder, store) = folder();
+        let content = Bytes::from(vec![9; 100_000]);
+        let puts = (0..16).map(|_| store.put(content.clone()));
+        let ids = futures::future::try_join_all(puts).await.unwrap();
+        assert!(ids.iter().all(|id| *id == BlobId::of(&content)));
+        assert_eq!(store.get(ids[0]).await.unwrap(), content);
+    }
+
+    #[tokio::test]
+    async fn damage_is_noticed_and_a_half_written_file_is_written_again() {
+        let (folder, store) = folder();
+        let content = Bytes::from_static(b"content");
+        let id = store.put(content.clone()).await.unwrap();
+        let path = folder.path().join(id.key().to_string());
+        fs::write(&path, "CONTENT").unwrap();
+        assert!(matches!(
+            store.get(id).await,
+            Err(Error::BlobCorrupt { .. })
+        ));
+        fs::write(&path, "").unwrap();
+        store.put(content.clone()).await.unwrap();
+        assert_eq!(store.get(id).await.unwrap(), content);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_goes_bad() {
+        let (folder, store) = folder();
+        fs::write(folder.path().join("sha256"), "in the way").unwrap();
+        let error = store.put(Bytes::from_static(b"x")).await.unwrap_err();
+        assert!(matches!(error, Error::Unwritable { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn addresses() {
+        let folder = tempfile::tempdir().unwrap();
+        let uri = format!("file://{}/blobs", folder.path().display());
+        BlobStore::open(&uri, Durability::Normal).unwrap();
+        assert!(folder.path().join("blobs").is_dir());
+        BlobStore::open("memory:", Durability::Normal).unwrap();
+        for uri in ["", "s3://bucket", "file:relative", "/folder"] {
+            let error = BlobStore::open(uri, Durability::Normal)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("file:///folder, memory:"), "{error}");
+        }
+    }
+}

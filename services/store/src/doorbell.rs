@@ -1,0 +1,135 @@
+//! Wakes whoever watches a task. It carries no data, and a ring may be lost: watchers also look by themselves now and
+//! then, so a lost one costs time and nothing else.
+//!
+//! This one works within a process. Rings that come while nobody listens, or faster than somebody answers, become one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use motorium_proto::domain::id::TaskName;
+use tokio::sync::watch;
+
+type Bells = HashMap<TaskName, watch::Sender<()>>;
+
+/// Rings at tasks. Clones are the same doorbell.
+#[derive(Debug, Clone, Default)]
+pub struct Doorbell {
+    bells: Arc<Mutex<Bells>>,
+}
+
+impl Doorbell {
+    /// A doorbell at which nobody listens yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says that something about the task is new.
+    pub fn ring(&self, task: &TaskName) {
+        if let Some(bell) = self.lock().get(task) {
+            bell.send_replace(());
+        }
+    }
+
+    /// Listens for rings from now on.
+    #[must_use]
+    pub fn subscribe(&self, task: &TaskName) -> Bell {
+        let rings = self.lock().entry(task.clone()).or_default().subscribe();
+        Bell {
+            rings,
+            task: task.clone(),
+            doorbell: self.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Bells> {
+        // No code panics while it holds the lock, and a map of senders is whole in any case.
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears the rings at one task.
+#[derive(Debug)]
+pub struct Bell {
+    rings: watch::Receiver<()>,
+    task: TaskName,
+    doorbell: Doorbell,
+}
+
+impl Bell {
+    /// Waits for a ring since the last time, or since the subscription.
+    pub async fn rung(&mut self) {
+        if self.rings.changed().await.is_err() {
+            // The sender stays in the map as long as somebody listens.
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let mut bells = self.doorbell.lock();
+        // This listener is still counted here.
+        if bells
+            .get(&self.task)
+            .is_some_and(|bell| bell.receiver_count() <= 1)
+        {
+            bells.remove(&self.task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn task(name: &str) -> TaskName {
+        TaskName::from_segment(name).unwrap()
+    }
+
+    fn is_rung(bell: &mut Bell) -> bool {
+        bell.rung().now_or_never().is_some()
+    }
+
+    #[test]
+    fn rings_reach_the_listeners_of_their_task_and_coalesce() {
+        let doorbell = Doorbell::new();
+        doorbell.ring(&task("a"));
+        let (mut first, mut second, mut other) = (
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("b")),
+        );
+        assert!(!is_rung(&mut first), "a ring before the subscription");
+        for _ in 0..3 {
+            doorbell.ring(&task("a"));
+        }
+        assert!(is_rung(&mut first) && is_rung(&mut second) && !is_rung(&mut other));
+        assert!(!is_rung(&mut first), "three rings are one");
+    }
+
+    #[test]
+    fn nothing_is_kept_for_tasks_without_listeners() {
+        let doorbell = Doorbell::new();
+        let (first, second) = (
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("a")),
+        );
+        drop(first);
+        assert_eq!(doorbell.lock().len(), 1);
+        drop(second);
+        doorbell.ring(&task("a"));
+        assert!(doorbell.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn wakes_across_tasks() {
+        let doorbell = Doorbell::new();
+        let mut bell = doorbell.subscribe(&task("a"));
+        let waiting = tokio::spawn(async move { bell.rung().await });
+        doorbell.ring(&task("a"));
+        waiting.await.unwrap();
+    }
+}

@@ -1,0 +1,82 @@
+//! Sessions and desktops.
+
+use sqlx::{QueryBuilder, SqliteConnection};
+
+use super::requests::{done_before, remember};
+use super::rows::{having_labels, millis, set_labels};
+use super::tasks::page;
+use super::{Fault, SqliteStore};
+use crate::tokens::{Arguments, PageToken};
+use crate::{Error, ListResources, Page, PutResource, ResourceRow};
+
+impl SqliteStore {
+    pub(super) async fn put(&self, put: PutResource) -> Result<ResourceRow, Fault> {
+        let mut writing = self.write().await?;
+        if let Some(name) = done_before(&mut writing, put.request.as_ref(), put.now).await? {
+            return existing(&mut writing, &name).await;
+        }
+        let row = upsert(&mut writing, &put).await?;
+        let row = row.ok_or_else(|| Error::ResourceExists {
+            name: put.name.clone(),
+        })?;
+        set_labels(&mut writing, &put.name, &put.labels).await?;
+        remember(&mut writing, put.request.as_ref(), &put.name, put.now).await?;
+        writing.commit().await?;
+        Ok(row)
+    }
+
+    pub(super) async fn resource(&self, name: &str) -> Result<ResourceRow, Fault> {
+        let mut reading = self.readers.acquire().await?;
+        existing(&mut reading, name).await
+    }
+
+    pub(super) async fn resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Fault> {
+        let collection = list.collection.as_str();
+        let arguments = Arguments::of(collection).with_labels(&list.labels);
+        let after = PageToken::after(list.page_token.as_deref(), arguments.clone())?;
+        let mut query = QueryBuilder::new("SELECT * FROM resource WHERE collection = ");
+        query
+            .push_bind(collection)
+            .push(" AND id < ")
+            .push_bind(after.unwrap_or(i64::MAX));
+        having_labels(&mut query, list.labels);
+        let size = list.page_size.max(1) as usize;
+        query
+            .push(" ORDER BY id DESC LIMIT ")
+            .push_bind(size as i64 + 1);
+        let rows = query.build_query_as().fetch_all(&self.readers).await?;
+        Ok(page(rows, size, arguments))
+    }
+}
+
+async fn existing(connection: &mut SqliteConnection, name: &str) -> Result<ResourceRow, Fault> {
+    let found = sqlx::query_as("SELECT * FROM resource WHERE name = $1")
+        .bind(name)
+        .fetch_optional(connection)
+        .await?;
+    found.ok_or_else(|| {
+        Error::ResourceNotFound {
+            name: name.to_owned(),
+        }
+        .into()
+    })
+}
+
+/// Adds a row or, if it may, replaces the one of this name; `None` if it may not.
+async fn upsert(
+    connection: &mut SqliteConnection,
+    put: &PutResource,
+) -> sqlx::Result<Option<ResourceRow>> {
+    sqlx::query_as(
+        "INSERT INTO resource (name, collection, body, create_time, update_time) VALUES ($1, $2, $3, $4, $4)
+         ON CONFLICT (name) DO UPDATE SET body = excluded.body, update_time = excluded.update_time WHERE $5
+         RETURNING *",
+    )
+    .bind(&put.name)
+    .bind(put.collection.as_str())
+    .bind(put.body.as_ref())
+    .bind(millis(put.now))
+    .bind(put.replace)
+    .fetch_optional(connection)
+    .await
+}

@@ -1,0 +1,137 @@
+//! Between rows and what they mean.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, QueryBuilder, Row as _, Sqlite, SqliteConnection};
+
+use crate::{EventRow, ResourceRow, TaskRow};
+
+/// Whole milliseconds since 1970, as times are kept. What a clock cannot show is as far away as can be said.
+pub(super) fn millis(time: SystemTime) -> i64 {
+    let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    time.duration_since(UNIX_EPOCH)
+        .map_or_else(|before| -whole(before.duration()), whole)
+}
+
+fn time(millis: i64) -> SystemTime {
+    let distance = Duration::from_millis(millis.unsigned_abs());
+    let time = if millis < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(UNIX_EPOCH)
+}
+
+fn bytes(row: &SqliteRow, column: &str) -> sqlx::Result<Bytes> {
+    row.try_get::<Vec<u8>, _>(column).map(Bytes::from)
+}
+
+/// A row with the number that orders lists.
+pub(super) struct Numbered<T> {
+    pub(super) id: i64,
+    pub(super) row: T,
+}
+
+impl<'r, T: FromRow<'r, SqliteRow>> FromRow<'r, SqliteRow> for Numbered<T> {
+    fn from_row(row: &'r SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            row: T::from_row(row)?,
+        })
+    }
+}
+
+impl FromRow<'_, SqliteRow> for TaskRow {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        let owner: Option<String> = row.try_get("owner")?;
+        let lease_until = time(row.try_get("lease_until")?);
+        Ok(Self {
+            name: task_name(row.try_get("name")?)?,
+            uid: row.try_get("uid")?,
+            state: row.try_get("state")?,
+            snapshot: bytes(row, "snapshot")?,
+            last_seq: EventSeq(row.try_get("last_seq")?),
+            epoch: TaskEpoch(row.try_get("epoch")?),
+            lease_until: owner.as_ref().map(|_| lease_until),
+            owner,
+            create_time: time(row.try_get("create_time")?),
+            update_time: time(row.try_get("update_time")?),
+        })
+    }
+}
+
+fn task_name(name: &str) -> sqlx::Result<TaskName> {
+    TaskName::parse("name", name).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+impl FromRow<'_, SqliteRow> for EventRow {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            seq: EventSeq(row.try_get("seq")?),
+            at: time(row.try_get("at")?),
+            kind: row.try_get("kind")?,
+            body: bytes(row, "body")?,
+        })
+    }
+}
+
+impl FromRow<'_, SqliteRow> for ResourceRow {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            name: row.try_get("name")?,
+            body: bytes(row, "body")?,
+            create_time: time(row.try_get("create_time")?),
+            update_time: time(row.try_get("update_time")?),
+        })
+    }
+}
+
+/// Sets the labels of whatever has this full name, in place of those it had.
+pub(super) async fn set_labels(
+    connection: &mut SqliteConnection,
+    owner: &str,
+    labels: &BTreeMap<String, String>,
+) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM label WHERE owner = $1")
+        .bind(owner)
+        .execute(&mut *connection)
+        .await?;
+    for (key, value) in labels {
+        let insert = sqlx::query("INSERT INTO label (owner, key, value) VALUES ($1, $2, $3)");
+        insert
+            .bind(owner)
+            .bind(key)
+            .bind(value)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Restricts a list of rows with a `name` to those that have all of these labels.
+pub(super) fn having_labels(query: &mut QueryBuilder<Sqlite>, labels: BTreeMap<String, String>) {
+    for (key, value) in labels {
+        query
+            .push(" AND EXISTS (SELECT 1 FROM label WHERE owner = name AND key = ")
+            .push_bind(key);
+        query.push(" AND value = ").push_bind(value).push(")");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_kept_in_whole_milliseconds() {
+        for ms in [0, 1, 1_700_000_000_123, -1, -86_400_000] {
+            assert_eq!(millis(time(ms)), ms);
+        }
+        assert_eq!(millis(UNIX_EPOCH + Duration::from_micros(1999)), 1);
+    }
+}

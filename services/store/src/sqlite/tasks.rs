@@ -1,0 +1,350 @@
+//! Tasks, their events and their leases.
+
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use sqlx::{QueryBuilder, SqliteConnection};
+
+use super::requests::{done_before, remember};
+use super::rows::{Numbered, having_labels, millis, set_labels};
+use super::{Fault, SqliteStore};
+use crate::invariants::is_gapless;
+use crate::tokens::{Arguments, PageToken};
+use crate::{
+    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListTasks, NewEvent, Page,
+    TaskRow,
+};
+
+/// Events in one statement. SQLite takes 32,766 values, five to an event.
+const EVENTS_AT_ONCE: usize = 1000;
+
+impl SqliteStore {
+    pub(super) async fn create(&self, task: CreateTask) -> Result<Created, Fault> {
+        let mut writing = self.write().await?;
+        if let Some(done) = done_before(&mut writing, task.request.as_ref(), task.now).await? {
+            let first = TaskName::parse("name", &done)
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+            return Ok(Created {
+                task: existing(&mut writing, &first).await?,
+                repeated: true,
+            });
+        }
+        let id = insert(&mut writing, &task)
+            .await?
+            .ok_or_else(|| Error::TaskExists {
+                task: task.name.clone(),
+            })?;
+        let name = task.name.to_string();
+        set_labels(&mut writing, &name, &task.labels).await?;
+        insert_events(
+            &mut writing,
+            id,
+            EventSeq(1),
+            std::slice::from_ref(&task.first_event),
+        )
+        .await?;
+        remember(&mut writing, task.request.as_ref(), &name, task.now).await?;
+        let created = existing(&mut writing, &task.name).await?;
+        writing.commit().await?;
+        Ok(Created {
+            task: created,
+            repeated: false,
+        })
+    }
+
+    pub(super) async fn task(&self, name: &TaskName) -> Result<TaskRow, Fault> {
+        let mut reading = self.readers.acquire().await?;
+        existing(&mut reading, name).await
+    }
+
+    pub(super) async fn list(&self, list: ListTasks) -> Result<Page<TaskRow>, Fault> {
+        let arguments = arguments(&list);
+        let after = PageToken::after(list.page_token.as_deref(), arguments.clone())?;
+        let mut query = QueryBuilder::new("SELECT * FROM task WHERE id < ");
+        query.push_bind(after.unwrap_or(i64::MAX));
+        if !list.states.is_empty() {
+            in_states(query.push(" AND "), &list.states);
+        }
+        if let Some(session) = list.session {
+            query.push(" AND session = ").push_bind(session);
+        }
+        having_labels(&mut query, list.labels);
+        // One more than asked for tells whether there is another page.
+        let size = list.page_size.max(1) as usize;
+        query
+            .push(" ORDER BY id DESC LIMIT ")
+            .push_bind(size as i64 + 1);
+        let rows = query.build_query_as().fetch_all(&self.readers).await?;
+        Ok(page(rows, size, arguments))
+    }
+
+    pub(super) async fn due(
+        &self,
+        states: &[i32],
+        owner: &str,
+        now: SystemTime,
+        limit: u32,
+    ) -> Result<Vec<TaskRow>, Fault> {
+        let now = millis(now);
+        let mut query = QueryBuilder::new("SELECT * FROM task WHERE ");
+        in_states(&mut query, states);
+        query.push(" AND run_after <= ").push_bind(now);
+        query
+            .push(" AND (owner IS NULL OR owner = ")
+            .push_bind(owner.to_owned());
+        query.push(" OR lease_until <= ").push_bind(now);
+        query
+            .push(") ORDER BY priority DESC, id LIMIT ")
+            .push_bind(i64::from(limit));
+        Ok(query.build_query_as().fetch_all(&self.readers).await?)
+    }
+
+    pub(super) async fn take(
+        &self,
+        name: &TaskName,
+        owner: &str,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<Option<Claim>, Fault> {
+        let mut writing = self.write().await?;
+        let taken: Option<TaskRow> = sqlx::query_as(
+            "UPDATE task SET owner = $2, lease_until = $3, epoch = epoch + 1
+             WHERE name = $1 AND (owner IS NULL OR owner = $2 OR lease_until <= $4) RETURNING *",
+        )
+        .bind(name.to_string())
+        .bind(owner)
+        .bind(millis(now + ttl))
+        .bind(millis(now))
+        .fetch_optional(&mut *writing)
+        .await?;
+        if taken.is_none() {
+            existing(&mut writing, name).await?;
+        }
+        writing.commit().await?;
+        Ok(taken.map(|task| Claim {
+            epoch: task.epoch,
+            task,
+        }))
+    }
+
+    pub(super) async fn keep(
+        &self,
+        name: &TaskName,
+        epoch: TaskEpoch,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<(), Fault> {
+        let kept = sqlx::query("UPDATE task SET lease_until = $3 WHERE name = $1 AND epoch = $2")
+            .bind(name.to_string())
+            .bind(epoch.0)
+            .bind(millis(now + ttl))
+            .execute(&self.writer)
+            .await?;
+        if kept.rows_affected() == 0 {
+            return Err(Error::LeaseLost { task: name.clone() }.into());
+        }
+        Ok(())
+    }
+
+    pub(super) async fn give_back(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Fault> {
+        // The epoch grows here too: who has given a task back has lost it, even if nobody takes it.
+        sqlx::query("UPDATE task SET owner = NULL, lease_until = 0, epoch = epoch + 1 WHERE name = $1 AND epoch = $2")
+            .bind(name.to_string())
+            .bind(epoch.0)
+            .execute(&self.writer)
+            .await?;
+        Ok(())
+    }
+
+    pub(super) async fn add(&self, append: Append) -> Result<Appended, Fault> {
+        let mut writing = self.write().await?;
+        if let Some(done) = done_before(&mut writing, append.request.as_ref(), append.now).await? {
+            return Ok(Appended {
+                repeated: true,
+                ..appended_before(&done)?
+            });
+        }
+        let Some((id, last)) = advance(&mut writing, &append).await? else {
+            return Err(refusal(&mut writing, append).await?.into());
+        };
+        let first = EventSeq(last - append.events.len() as i64 + 1);
+        insert_events(&mut writing, id, first, &append.events).await?;
+        remember(
+            &mut writing,
+            append.request.as_ref(),
+            &format!("{}..{last}", first.0),
+            append.now,
+        )
+        .await?;
+        writing.commit().await?;
+        Ok(Appended {
+            first_seq: first,
+            last_seq: EventSeq(last),
+            repeated: false,
+        })
+    }
+
+    pub(super) async fn read(
+        &self,
+        name: &TaskName,
+        after: EventSeq,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, Fault> {
+        let mut reading = self.readers.acquire().await?;
+        let events: Vec<EventRow> = sqlx::query_as(
+            "SELECT seq, at, kind, body FROM event
+             WHERE task = (SELECT id FROM task WHERE name = $1) AND seq > $2 ORDER BY seq LIMIT $3",
+        )
+        .bind(name.to_string())
+        .bind(after.0)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *reading)
+        .await?;
+        if events.is_empty() {
+            existing(&mut reading, name).await?;
+        }
+        debug_assert!(
+            is_gapless(after, events.iter().map(|event| event.seq)),
+            "{name}: a gap after {after:?}"
+        );
+        Ok(events)
+    }
+}
+
+/// The row of a task that must be there.
+async fn existing(connection: &mut SqliteConnection, name: &TaskName) -> Result<TaskRow, Fault> {
+    let found = sqlx::query_as("SELECT * FROM task WHERE name = $1").bind(name.to_string());
+    let found = found.fetch_optional(connection).await?;
+    found.ok_or_else(|| Error::TaskNotFound { task: name.clone() }.into())
+}
+
+/// Adds a task's row; `None` if the name is taken.
+async fn insert(connection: &mut SqliteConnection, task: &CreateTask) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar(
+        "INSERT INTO task (name, uid, session, state, priority, run_after, snapshot, last_seq, epoch, owner,
+                           lease_until, create_time, update_time)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 0, NULL, 0, $8, $8)
+         ON CONFLICT (name) DO NOTHING RETURNING id",
+    )
+    .bind(task.name.to_string())
+    .bind(&task.uid)
+    .bind(&task.session)
+    .bind(task.state)
+    .bind(task.priority)
+    .bind(task.run_after.map_or(0, millis))
+    .bind(task.snapshot.as_ref())
+    .bind(millis(task.now))
+    .fetch_optional(connection)
+    .await
+}
+
+/// Takes the next numbers for the events. This is the fence and the sequence at once: the row is updated only if the
+/// epoch is still the caller's, and whoever comes next waits for it. `None` if it is not updated.
+async fn advance(
+    connection: &mut SqliteConnection,
+    append: &Append,
+) -> sqlx::Result<Option<(i64, i64)>> {
+    let (state, snapshot) = append
+        .view
+        .as_ref()
+        .map(|(state, snapshot)| (*state, snapshot.as_ref()))
+        .unzip();
+    sqlx::query_as(
+        "UPDATE task SET last_seq = last_seq + $2, update_time = $3, state = COALESCE($4, state),
+                         snapshot = COALESCE($5, snapshot)
+         WHERE name = $1 AND ($6 IS NULL OR epoch = $6) AND ($7 IS NULL OR last_seq = $7) RETURNING id, last_seq",
+    )
+    .bind(append.name.to_string())
+    .bind(append.events.len() as i64)
+    .bind(millis(append.now))
+    .bind(state)
+    .bind(snapshot)
+    .bind(append.epoch.map(|epoch| epoch.0))
+    .bind(append.expected_seq.map(|seq| seq.0))
+    .fetch_optional(connection)
+    .await
+}
+
+/// Why the row was not updated. A lost lease comes first: then the rest is nobody's business any more.
+async fn refusal(connection: &mut SqliteConnection, append: Append) -> Result<Error, Fault> {
+    let task = existing(connection, &append.name).await?;
+    Ok(match append.expected_seq {
+        _ if append.epoch.is_some_and(|epoch| epoch != task.epoch) => {
+            Error::LeaseLost { task: append.name }
+        }
+        Some(expected) => Error::Conflict {
+            task: append.name,
+            expected,
+            last: task.last_seq,
+        },
+        None => Error::Failed(
+            "the task's row was not updated although nothing speaks against it".into(),
+        ),
+    })
+}
+
+async fn insert_events(
+    connection: &mut SqliteConnection,
+    task: i64,
+    first: EventSeq,
+    events: &[NewEvent],
+) -> sqlx::Result<()> {
+    let numbered: Vec<_> = (first.0..).zip(events).collect();
+    for batch in numbered.chunks(EVENTS_AT_ONCE) {
+        let mut query = QueryBuilder::new("INSERT INTO event (task, seq, at, kind, body) ");
+        query.push_values(batch, |mut row, (seq, event)| {
+            row.push_bind(task)
+                .push_bind(*seq)
+                .push_bind(millis(event.at))
+                .push_bind(event.kind);
+            row.push_bind(event.body.as_ref());
+        });
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// What a repeated append did the first time, from what was remembered of it.
+fn appended_before(done: &str) -> sqlx::Result<Appended> {
+    let numbers = done
+        .split_once("..")
+        .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let (first, last) = numbers
+        .ok_or_else(|| sqlx::Error::Decode(format!("`{done}` is no range of events").into()))?;
+    Ok(Appended {
+        first_seq: EventSeq(first),
+        last_seq: EventSeq(last),
+        repeated: true,
+    })
+}
+
+fn in_states(query: &mut QueryBuilder<sqlx::Sqlite>, states: &[i32]) {
+    query.push("state IN (");
+    let mut list = query.separated(", ");
+    for state in states {
+        list.push_bind(*state);
+    }
+    query.push(")");
+}
+
+fn arguments(list: &ListTasks) -> Arguments {
+    let states: Vec<String> = list.states.iter().map(ToString::to_string).collect();
+    Arguments::of("tasks")
+        .with(&states.join(","))
+        .with(list.session.as_deref().unwrap_or_default())
+        .with_labels(&list.labels)
+}
+
+/// The page that these rows make; there is one row more if there is another page.
+pub(super) fn page<T>(mut rows: Vec<Numbered<T>>, size: usize, arguments: Arguments) -> Page<T> {
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|last| PageToken::new(arguments, last.id).format());
+    Page {
+        items: rows.into_iter().map(|numbered| numbered.row).collect(),
+        next,
+    }
+}

@@ -1,0 +1,266 @@
+//! A database is opened, or it is said why it cannot be.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_store::{
+    BlobStore, CreateTask, Durability, Error, NewEvent, SqliteStore, TaskStore as _,
+};
+use sqlx::Connection as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+
+async fn open(file: &Path) -> Result<SqliteStore, Error> {
+    SqliteStore::open(file, Durability::Normal).await
+}
+
+/// Runs a statement on the file behind the store's back.
+async fn tamper(file: &Path, statement: &'static str) {
+    let options = SqliteConnectOptions::new().filename(file);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::query(statement)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+}
+
+fn task(segment: &str, size: usize) -> CreateTask {
+    let now = SystemTime::UNIX_EPOCH;
+    CreateTask {
+        name: TaskName::from_segment(segment).unwrap(),
+        uid: segment.to_owned(),
+        session: None,
+        state: 1,
+        priority: 0,
+        run_after: None,
+        labels: [].into(),
+        snapshot: Bytes::from(vec![1; size]),
+        first_event: NewEvent {
+            at: now,
+            kind: "created",
+            body: Bytes::new(),
+        },
+        request: None,
+        now,
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("new/folder/motorium.db");
+    let store = open(&file).await.unwrap();
+    let created = store.create_task(task("a", 10)).await.unwrap().task;
+    let generation = store.generation().to_owned();
+    store.close().await;
+
+    let store = open(&file).await.unwrap();
+    assert_eq!(store.get_task(&created.name).await.unwrap(), created);
+    assert_eq!(
+        store
+            .events(&created.name, EventSeq(0), 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(store.generation(), generation);
+}
+
+#[tokio::test]
+async fn two_at_a_time_work_on_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let (one, two) = (open(&file).await.unwrap(), open(&file).await.unwrap());
+    for number in 0..20 {
+        let (one, two) = tokio::join!(
+            one.create_task(task(&format!("one-{number}"), 10)),
+            two.create_task(task(&format!("two-{number}"), 10)),
+        );
+        one.unwrap();
+        two.unwrap();
+    }
+    assert!(
+        two.get_task(&TaskName::from_segment("one-19").unwrap())
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn a_restored_store_gets_another_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let mut store = open(&file).await.unwrap();
+    let before = store.generation().to_owned();
+    store.renew_generation().await.unwrap();
+    assert_ne!(store.generation(), before);
+    let renewed = store.generation().to_owned();
+    store.close().await;
+    assert_eq!(open(&file).await.unwrap().generation(), renewed);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = open(&file.join("motorium.db")).await.unwrap_err();
+    assert!(matches!(error, Error::Unwritable { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains("cannot be written") && text.contains(file.to_str().unwrap()),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = open(folder.path()).await.unwrap_err();
+    assert!(matches!(error, Error::Unwritable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn something_that_is_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    fs::write(
+        &file,
+        "This is a letter to my aunt, not a database. ".repeat(100),
+    )
+    .unwrap();
+    let error = open(&file).await.unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("restore it from a backup"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let store = open(&file).await.unwrap();
+    for number in 0..50 {
+        store
+            .create_task(task(&format!("t{number}"), 2000))
+            .await
+            .unwrap();
+    }
+    store.close().await;
+    let mut content = fs::read(&file).unwrap();
+    let length = content.len();
+    // The first page stays, so that it still looks like a database.
+    content[4096..length].fill(0xA5);
+    fs::write(&file, content).unwrap();
+    let error = match open(&file).await {
+        Err(error) => error,
+        Ok(store) => store
+            .get_task(&TaskName::from_segment("t7").unwrap())
+            .await
+            .unwrap_err(),
+    };
+    assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    open(&file).await.unwrap().close().await;
+    tamper(
+        &file,
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (9999, 'from the future', TRUE, x'00', 0)",
+    )
+    .await;
+    let error = open(&file).await.unwrap_err();
+    assert!(
+        matches!(error, Error::TooNew { found: 9999, .. }),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("newer version"), "{error}");
+}
+
+/// Where [`on_a_full_disk`] finds its small disk.
+const DISK: &str = "STORE_TEST_DISK";
+
+/// The small disk is a file system in memory that only a child process sees, so nothing is left behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mounted =
+        "mount -t tmpfs -o size=4m tmpfs \"$STORE_TEST_DISK\" || exit 77; exec \"$0\" \"$@\"";
+    let child = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", mounted])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "on_a_full_disk", "--ignored", "--nocapture"])
+        .env(DISK, folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    if child.status.code() == Some(77) || said.contains("Operation not permitted") {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    }
+    assert!(
+        child.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&child.stdout)
+    );
+}
+
+#[tokio::test]
+#[ignore = "run by a_full_disk, which gives it a small disk"]
+async fn on_a_full_disk() {
+    let disk = std::env::var_os(DISK).expect("a small disk");
+    let disk = Path::new(&disk);
+    let store = open(&disk.join("motorium.db")).await.unwrap();
+    let mut kept = 0;
+    let error = loop {
+        match store.create_task(task(&format!("t{kept}"), 100_000)).await {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Full { .. }), "{error:?}");
+    assert!(kept > 0);
+    for number in 0..kept {
+        store
+            .get_task(&TaskName::from_segment(&format!("t{number}")).unwrap())
+            .await
+            .unwrap();
+    }
+    let error = match BlobStore::folder(&disk.join("blobs"), Durability::Normal) {
+        Ok(blobs) => blobs.put(Bytes::from(vec![7; 8 << 20])).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, Error::Full { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = format!("sqlite://{}/motorium.db", folder.path().display());
+    motorium_store::open(&uri, Durability::Full).await.unwrap();
+    for uri in [
+        "",
+        "motorium.db",
+        "postgres://localhost/motorium",
+        "sqlite:relative",
+    ] {
+        let Err(error) = motorium_store::open(uri, Durability::Normal).await else {
+            panic!("{uri} was opened")
+        };
+        assert!(
+            error.to_string().contains("sqlite:///folder/file"),
+            "{error}"
+        );
+    }
+}
