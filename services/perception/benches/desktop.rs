@@ -1,0 +1,324 @@
+//! What seeing costs on an ordinary desktop of 1920×1080: medians, printed as a table.
+//!
+//!     cargo bench -p motorium-perception [--features driver-xcap]
+//!
+//! It starts a display of its own with a browser, an editor and a terminal on it. Absolute figures depend on the
+//! machine and on what else it does; compare only what was measured in one run.
+
+#[path = "../tests/display/support.rs"]
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+mod support;
+
+use std::future::Future;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use image::RgbaImage;
+use motorium_perception::capture::{Area, CaptureRequest, Screen};
+use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings, Reader};
+use motorium_perception::settle::await_quiet;
+use motorium_perception::{Config, Settings};
+use motorium_proto::service::{
+    AwaitQuiet, CompareRequest, ImageOptions, ObserveRequest, Perception,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use support::{Client, Desktop, NewWindow, at, pattern};
+
+const NOTE: &str = "Meeting notes, 21 November\n1. Review the quarterly budget\n2. 下周一上午十点开会\n\
+                    3. Send the invoice to accounting@example.com\n请在周五之前完成报告。\n";
+
+const PAGE: &str = r##"<!DOCTYPE html><meta charset="utf-8"><title>Orders</title>
+<body style="font: 16px sans-serif; margin: 20px"><h2>Invoice form 发票表格</h2>
+<p>Customer name: <input value="Alice Wonderland"> City 城市: <input value="上海"></p>
+<p><button>Save changes</button> <button>保存</button> <button>Cancel</button> <a href="#">Privacy policy</a></p>
+<table border="1" id="t"><tr><th>No.</th><th>Product</th><th>Quantity</th><th>Price</th></tr></table>
+<script>for (let i = 1; i < 20; i++) document.getElementById("t").insertAdjacentHTML("beforeend",
+  `<tr><td>${1000 + i}</td><td>Widget type ${i * 7} model X${i}</td><td>${i * 3}</td><td>${(i * 9.99).toFixed(2)}</td></tr>`)
+</script><p>The quick brown fox jumps over the lazy dog. 敏捷的棕色狐狸跳过了懒狗。</p></body>"##;
+
+#[tokio::main]
+async fn main() {
+    let mut desktop = Desktop::start_large().await;
+    furnish(&mut desktop).await;
+    let screen = desktop.screen();
+    capture(&screen, "X11").await;
+    #[cfg(feature = "driver-xcap")]
+    portable(&desktop).await;
+    let pixels = screen
+        .capture(CaptureRequest::default())
+        .await
+        .unwrap()
+        .pixels;
+    reading(&pixels);
+    quiet(&desktop, &screen).await;
+    service(&desktop).await;
+}
+
+async fn furnish(desktop: &mut Desktop) {
+    let (note, page) = (desktop.path("note.txt"), desktop.path("page.html"));
+    std::fs::write(&note, NOTE).unwrap();
+    std::fs::write(&page, PAGE).unwrap();
+    desktop.run("mousepad", &["--disable-server", note.to_str().unwrap()]);
+    desktop.run(
+        "xterm",
+        &[
+            "-geometry",
+            "80x20+1200+620",
+            "-e",
+            "sh",
+            "-c",
+            "ls -l /usr/lib | head -18; exec cat",
+        ],
+    );
+    desktop.browse(&page, [40, 40, 1000, 850]);
+    let screen = desktop.screen();
+    let opened = |applications: &[String]| {
+        ["Mousepad", "XTerm", "Chromium"]
+            .iter()
+            .all(|name| applications.iter().any(|open| open == name))
+    };
+    loop {
+        let windows = screen.windows().await.unwrap();
+        let applications: Vec<_> = windows
+            .into_iter()
+            .map(|window| window.application)
+            .collect();
+        if opened(&applications) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let patient = AwaitQuiet {
+        quiet: Duration::from_secs(3),
+        timeout: Duration::from_secs(60),
+        first_change_timeout: Duration::ZERO,
+        ..AwaitQuiet::default()
+    };
+    await_quiet(&screen, None, &patient).await.unwrap();
+}
+
+async fn capture(screen: &dyn Screen, name: &str) {
+    let whole = CaptureRequest::default;
+    let part = || CaptureRequest {
+        area: Area::Region(at(100, 100, 200, 200)),
+        list_windows: false,
+    };
+    report(&format!("{name}: frame as RGBA"), 200, || async {
+        drop(screen.capture(whole()).await.unwrap())
+    })
+    .await;
+    report(&format!("{name}: 200×200 of it"), 200, || async {
+        drop(screen.capture(part()).await.unwrap())
+    })
+    .await;
+    report(&format!("{name}: windows"), 100, || async {
+        drop(screen.windows().await.unwrap())
+    })
+    .await;
+    report(&format!("{name}: where the cursor is"), 200, || async {
+        screen.cursor().await.unwrap();
+    })
+    .await;
+}
+
+#[cfg(feature = "driver-xcap")]
+async fn portable(desktop: &Desktop) {
+    use motorium_perception::capture::portable::PortableScreen;
+
+    // The library takes its display from the environment; this process has no other threads that read it.
+    if std::env::var("DISPLAY").as_deref() != Ok(desktop.display.as_str()) {
+        line(
+            "xcap: not measured; run it on a display of its own with DISPLAY set",
+            Duration::ZERO,
+            0,
+        );
+        return;
+    }
+    let screen = PortableScreen::new(desktop.id(), support::LIMIT, None).unwrap();
+    capture(&screen, "xcap").await;
+}
+
+fn data_folder() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let data_home =
+        || folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")));
+    folder("MOTORIUM_DATA")
+        .or_else(|| data_home().map(|home| home.join("motorium")))
+        .expect("there is no home folder")
+}
+
+fn reading(pixels: &RgbaImage) {
+    let never = CancellationToken::new();
+    let (mut cold, mut locating, mut recognising, mut lines) =
+        (Vec::new(), Vec::new(), Vec::new(), 0);
+    for _ in 0..5 {
+        // A new reader each time, because one that has read a picture knows it.
+        let reader = PaddleReader::new(
+            ModelFiles::in_folder(&data_folder()),
+            ReadSettings::default(),
+        );
+        reader.warm_up().unwrap();
+        let reading = reader.read(pixels, &never).unwrap();
+        cold.push(reading.locating + reading.recognising);
+        locating.push(reading.locating);
+        recognising.push(reading.recognising);
+        lines = reading.lines.len();
+    }
+    line(
+        &format!("text of {lines} lines, none known"),
+        median(&mut cold),
+        5,
+    );
+    line("  finding it", median(&mut locating), 5);
+    line("  reading it", median(&mut recognising), 5);
+
+    let reader = PaddleReader::new(
+        ModelFiles::in_folder(&data_folder()),
+        ReadSettings::default(),
+    );
+    reader.read(pixels, &never).unwrap();
+    let mut unchanged: Vec<_> = (0..50)
+        .map(|_| timed(|| drop(reader.read(pixels, &never).unwrap())))
+        .collect();
+    line("text of the same picture again", median(&mut unchanged), 50);
+    let mut dotted: Vec<_> = (0..5)
+        .map(|shade| {
+            let mut dotted = pixels.clone();
+            dotted.put_pixel(1900, 1000, image::Rgba([shade * 40, 0, 0, 255]));
+            timed(|| drop(reader.read(&dotted, &never).unwrap()))
+        })
+        .collect();
+    line(
+        "text of a picture with one other pixel",
+        median(&mut dotted),
+        5,
+    );
+}
+
+async fn quiet(desktop: &Desktop, screen: &dyn Screen) {
+    let client = Client::connect(&desktop.display);
+    let bounds = (1500, 300, 200, 80);
+    let window = client.open(&NewWindow {
+        bounds,
+        popup: true,
+        ..NewWindow::default()
+    });
+    let mut beyond = Vec::new();
+    for seed in 0..20 {
+        let request = AwaitQuiet::default();
+        let draw = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            client.draw(window, &pattern(200, 80, seed), 0, 0);
+        };
+        let (quiet, ()) = tokio::join!(await_quiet(screen, None, &request), draw);
+        let quiet = quiet.unwrap();
+        assert!(quiet.changed && quiet.settled, "{quiet:?}");
+        beyond.push(quiet.elapsed - quiet.first_change_after.unwrap() - request.quiet);
+    }
+    line(
+        "quiet is told later than it could be by",
+        median(&mut beyond),
+        20,
+    );
+    client.close(window);
+}
+
+async fn service(desktop: &Desktop) {
+    let settings = Settings {
+        displays: vec![desktop.display.clone()],
+        ..Settings::default()
+    };
+    let service: Arc<dyn Perception> = Arc::new(
+        Config::resolve(settings, &data_folder(), [])
+            .unwrap()
+            .start()
+            .await
+            .unwrap(),
+    );
+    let with_pictures = ObserveRequest {
+        capture: motorium_proto::service::CaptureRequest {
+            image: Some(ImageOptions::default()),
+            ..Default::default()
+        },
+        marked_image: Some(ImageOptions::default()),
+        max_elements: Some(40),
+        ..ObserveRequest::default()
+    };
+    let first = service.observe(with_pictures.clone()).await.unwrap();
+    for timing in &first.timings {
+        line(
+            &format!("first observation: {}", timing.stage),
+            timing.elapsed,
+            1,
+        );
+    }
+    report(
+        "observation of an unchanged screen, no pictures",
+        30,
+        || async {
+            drop(service.observe(ObserveRequest::default()).await.unwrap());
+        },
+    )
+    .await;
+    report(
+        "observation of an unchanged screen, two pictures",
+        30,
+        || async {
+            drop(service.observe(with_pictures.clone()).await.unwrap());
+        },
+    )
+    .await;
+    let frame = async || {
+        service
+            .capture(motorium_proto::service::CaptureRequest::default())
+            .await
+            .unwrap()
+            .frame
+            .id
+    };
+    report("capture by the service, no picture", 50, || async {
+        drop(frame().await)
+    })
+    .await;
+    let mut compared = Vec::new();
+    for _ in 0..20 {
+        let request = CompareRequest::new(frame().await, frame().await);
+        let started = Instant::now();
+        service.compare(request).await.unwrap();
+        compared.push(started.elapsed());
+    }
+    line("comparison of two new frames", median(&mut compared), 20);
+}
+
+async fn report<F: Future<Output = ()>>(what: &str, runs: usize, mut work: impl FnMut() -> F) {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let started = Instant::now();
+        work().await;
+        times.push(started.elapsed());
+    }
+    line(what, median(&mut times), runs);
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let started = Instant::now();
+    work();
+    started.elapsed()
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn line(what: &str, time: Duration, runs: usize) {
+    let milliseconds = time.as_secs_f64() * 1000.0;
+    let _ = writeln!(
+        std::io::stdout(),
+        "{what:<52} {milliseconds:>10.2} ms   ({runs} runs)"
+    );
+}

@@ -1,0 +1,275 @@
+//! Capture through `xcap`, for platforms without a driver of our own (feature `driver-xcap`).
+//!
+//! The library opens its own connections, knows neither cursor nor changes, and may block for ever; so it lives on a
+//! thread that callers do not wait for longer than the limit, and changes are found by looking again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use image::{RgbaImage, imageops};
+use motorium_imaging::resize::crop;
+use motorium_proto::domain::frame::{Display, Monitor, Window};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize, LogicalSize};
+use motorium_proto::domain::id::DisplayId;
+use tokio::sync::oneshot;
+use xcap::{XCapError, XCapResult};
+
+use super::ticks::Ticks;
+use super::{CaptureRequest, Changes, Screen, Shot, area};
+use crate::error::Error;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The platform's display, whichever the process belongs to.
+#[derive(Debug)]
+pub struct PortableScreen {
+    id: DisplayId,
+    limit: Duration,
+    scale: Option<f64>,
+    jobs: mpsc::Sender<Job>,
+    /// Whether it was ever captured: then its absence is a loss.
+    was_there: Arc<AtomicBool>,
+}
+
+impl PortableScreen {
+    /// The display, under the name by which requests call it. `limit` and `scale` as for the X11 screen.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn new(id: DisplayId, limit: Duration, scale: Option<f64>) -> Result<Self, Error> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        std::thread::Builder::new()
+            .name(format!("xcap {id}"))
+            .spawn(move || queue.into_iter().for_each(|job| job()))
+            .map_err(|error| Error::Internal {
+                detail: format!("no thread for {id}: {error}"),
+            })?;
+        Ok(Self {
+            id,
+            limit,
+            scale,
+            jobs,
+            was_there: Arc::default(),
+        })
+    }
+
+    async fn call<T, W>(&self, work: W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: FnOnce() -> XCapResult<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            // Nobody waits any more for work that has queued behind a display that hangs.
+            if !reply.is_closed() {
+                let _ = reply.send(work());
+            }
+        });
+        let gone = || Error::Internal {
+            detail: format!("the thread of display {} has ended", self.id),
+        };
+        self.jobs.send(job).map_err(|_| gone())?;
+        let Ok(answered) = tokio::time::timeout(self.limit, answer).await else {
+            return Err(Error::DisplayTimedOut {
+                display: self.id.clone(),
+                after: self.limit,
+            });
+        };
+        let result = answered
+            .map_err(|_| gone())?
+            .map_err(|error| self.error(&error));
+        self.was_there.fetch_or(result.is_ok(), Ordering::Relaxed);
+        result
+    }
+
+    fn error(&self, error: &XCapError) -> Error {
+        let (display, detail) = (self.id.clone(), error.to_string());
+        if self.was_there.load(Ordering::Relaxed) {
+            return Error::DisplayLost { display, detail };
+        }
+        Error::DisplayAbsent { display, detail }
+    }
+}
+
+#[async_trait]
+impl Screen for PortableScreen {
+    fn id(&self) -> &DisplayId {
+        &self.id
+    }
+
+    async fn describe(&self) -> Result<Display, Error> {
+        let (id, scale) = (self.id.clone(), self.scale);
+        self.call(move || Ok(Layout::read()?.describe(&id, scale)))
+            .await
+    }
+
+    async fn capture(&self, wanted: CaptureRequest) -> Result<Shot, Error> {
+        let (id, scale) = (self.id.clone(), self.scale);
+        let request = wanted.clone();
+        let (display, windows, pixels) = self
+            .call(move || {
+                let layout = Layout::read()?;
+                let display = layout.describe(&id, scale);
+                let needs_windows =
+                    request.list_windows || matches!(request.area, super::Area::Window(_));
+                let windows = if needs_windows {
+                    layout.windows()?
+                } else {
+                    Vec::new()
+                };
+                Ok((display, windows, layout.capture()?))
+            })
+            .await?;
+        let bounds = area::resolve(&wanted.area, &display, &windows)?;
+        let pixels = crop(&pixels, bounds).map_err(|error| Error::CaptureRefused {
+            display: self.id.clone(),
+            detail: error.to_string(),
+        })?;
+        Ok(Shot {
+            pixels,
+            bounds,
+            display,
+            cursor: None,
+            windows,
+            captured_at: SystemTime::now(),
+        })
+    }
+
+    async fn cursor(&self) -> Result<Option<CapturePoint>, Error> {
+        // Nothing is known of the cursor, but whoever asks learns whether the display is there.
+        self.describe().await?;
+        Ok(None)
+    }
+
+    async fn windows(&self) -> Result<Vec<Window>, Error> {
+        self.call(|| Layout::read()?.windows()).await
+    }
+
+    async fn watch(&self) -> Result<Box<dyn Changes>, Error> {
+        let display = self.describe().await?;
+        Ok(Box::new(Ticks::new(CaptureRect::from_size(display.size))))
+    }
+}
+
+/// The monitors, placed in one plane of capture pixels that begins at (0, 0).
+struct Layout {
+    monitors: Vec<(xcap::Monitor, Monitor)>,
+    /// Capture pixels per logical point, of the primary monitor.
+    scale: f64,
+    /// The corner of the plane in the platform's coordinates.
+    corner: CapturePoint,
+}
+
+impl Layout {
+    fn read() -> XCapResult<Self> {
+        let mut scale = 1.0;
+        let mut monitors = Vec::new();
+        for monitor in xcap::Monitor::all()? {
+            let factor = f64::from(monitor.scale_factor()?);
+            let pixels = |points: f64| (points * factor).round() as i32;
+            let described = Monitor {
+                name: monitor.name()?,
+                bounds: CaptureRect::from_origin_and_size(
+                    CapturePoint::new(pixels(monitor.x()?.into()), pixels(monitor.y()?.into())),
+                    CaptureSize::new(
+                        pixels(monitor.width()?.into()),
+                        pixels(monitor.height()?.into()),
+                    ),
+                ),
+                primary: monitor.is_primary()?,
+            };
+            if described.primary || monitors.is_empty() {
+                scale = factor;
+            }
+            monitors.push((monitor, described));
+        }
+        let corners = monitors.iter().map(|(_, monitor)| monitor.bounds.min);
+        let corner = corners
+            .reduce(CapturePoint::min)
+            .ok_or_else(|| XCapError::new("there is no monitor"))?;
+        for (_, monitor) in &mut monitors {
+            monitor.bounds = monitor.bounds.translate(-corner.to_vector());
+        }
+        if !monitors.iter().any(|(_, monitor)| monitor.primary) {
+            monitors[0].1.primary = true;
+        }
+        Ok(Self {
+            monitors,
+            scale,
+            corner,
+        })
+    }
+
+    fn size(&self) -> CaptureSize {
+        let boxes = self.monitors.iter().map(|(_, monitor)| monitor.bounds);
+        boxes
+            .reduce(|all, bounds| all.union(&bounds))
+            .map_or(CaptureSize::zero(), |all| all.size())
+    }
+
+    fn describe(&self, id: &DisplayId, scale: Option<f64>) -> Display {
+        let size = self.size();
+        let scale = scale.unwrap_or(self.scale);
+        Display {
+            id: id.clone(),
+            size,
+            logical_size: LogicalSize::new(
+                f64::from(size.width) / scale,
+                f64::from(size.height) / scale,
+            ),
+            scale,
+            monitors: self
+                .monitors
+                .iter()
+                .map(|(_, monitor)| monitor.clone())
+                .collect(),
+        }
+    }
+
+    fn capture(&self) -> XCapResult<RgbaImage> {
+        if let [(only, _)] = &self.monitors[..] {
+            return only.capture_image();
+        }
+        let size = self.size().to_u32();
+        let mut plane =
+            RgbaImage::from_pixel(size.width, size.height, image::Rgba([0, 0, 0, u8::MAX]));
+        for (monitor, described) in &self.monitors {
+            let corner = described.bounds.min;
+            imageops::replace(
+                &mut plane,
+                &monitor.capture_image()?,
+                corner.x.into(),
+                corner.y.into(),
+            );
+        }
+        Ok(plane)
+    }
+
+    fn windows(&self) -> XCapResult<Vec<Window>> {
+        let pixels = |points: f64| (points * self.scale).round() as i32;
+        let mut windows = Vec::new();
+        for window in xcap::Window::all()? {
+            let corner = CapturePoint::new(pixels(window.x()?.into()), pixels(window.y()?.into()));
+            let size = CaptureSize::new(
+                pixels(window.width()?.into()),
+                pixels(window.height()?.into()),
+            );
+            let described = Window {
+                id: format!("{:#x}", window.id()?),
+                title: window.title()?,
+                application: window.app_name()?,
+                process: window.pid().ok(),
+                bounds: CaptureRect::from_origin_and_size(corner - self.corner.to_vector(), size),
+                active: window.is_focused()?,
+                minimised: window.is_minimized()?,
+                modal: false,
+            };
+            windows.push((window.z()?, described));
+        }
+        windows.sort_by_key(|&(z, _)| std::cmp::Reverse(z));
+        Ok(windows.into_iter().map(|(_, window)| window).collect())
+    }
+}

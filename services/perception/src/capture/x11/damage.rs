@@ -1,0 +1,142 @@
+//! Word of what was drawn, by the DAMAGE extension.
+//!
+//! The server is asked to say only *that* something was drawn (`NonEmpty`); the boxes are then fetched at most once
+//! per [`INTERVAL`]. So a film costs no more than a hundred small requests a second, and nothing is lost.
+
+use std::time::Duration;
+
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::Instant;
+use x11rb::connection::Connection as _;
+use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
+use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
+
+use super::connection::{Connection, Fault};
+use crate::capture::Change;
+use crate::error::Error;
+
+/// Shortest time between two reports.
+const INTERVAL: Duration = Duration::from_millis(8);
+
+/// How many reports wait for a watcher before they are joined into one.
+pub(super) const BACKLOG: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct DamageWatch {
+    damage: Damage,
+    region: Region,
+    /// Drawn, and not yet fetched.
+    dirty: bool,
+    reported_at: Instant,
+    watchers: Vec<Watcher>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    sender: mpsc::Sender<Result<Change, Error>>,
+    /// What a slow watcher has not taken yet.
+    held: Vec<CaptureRect>,
+}
+
+impl DamageWatch {
+    pub(super) fn begin(connection: &Connection) -> Result<Self, Fault> {
+        let x = &connection.x;
+        let damage = x.generate_id()?;
+        let region = x.generate_id()?;
+        x.damage_create(damage, connection.root, ReportLevel::NON_EMPTY)?;
+        x.xfixes_create_region(region, &[])?;
+        Ok(Self {
+            damage,
+            region,
+            dirty: true,
+            reported_at: Instant::now(),
+            watchers: Vec::new(),
+        })
+    }
+
+    pub(super) fn add(&mut self, sender: mpsc::Sender<Result<Change, Error>>) {
+        self.watchers.push(Watcher {
+            sender,
+            held: Vec::new(),
+        });
+    }
+
+    pub(super) fn something_was_drawn(&mut self) {
+        self.dirty = true;
+    }
+
+    pub(super) fn is_unwatched(&self) -> bool {
+        self.watchers.is_empty()
+    }
+
+    /// Reports what is due. Returns when to come back, if something is not due yet.
+    pub(super) fn attend(
+        &mut self,
+        connection: &Connection,
+        now: Instant,
+    ) -> Result<Option<Instant>, Fault> {
+        self.watchers.retain(|watcher| !watcher.sender.is_closed());
+        let due = self.reported_at + INTERVAL;
+        if self.dirty && now >= due {
+            self.report(connection, now)?;
+        }
+        let waiting = self.dirty || self.watchers.iter().any(|watcher| !watcher.held.is_empty());
+        Ok(waiting.then_some(self.reported_at.max(now) + INTERVAL))
+    }
+
+    /// Fetches what was drawn since the last report and hands it to every watcher.
+    pub(super) fn report(&mut self, connection: &Connection, now: Instant) -> Result<(), Fault> {
+        let x = &connection.x;
+        x.damage_subtract(self.damage, x11rb::NONE, self.region)?;
+        let fetched = x.xfixes_fetch_region(self.region)?.reply()?;
+        self.dirty = false;
+        self.reported_at = now;
+        let whole = CaptureRect::from_size(connection.size);
+        let regions: Vec<_> = fetched
+            .rectangles
+            .iter()
+            .map(|drawn| {
+                let origin = CapturePoint::new(drawn.x.into(), drawn.y.into());
+                CaptureRect::from_origin_and_size(
+                    origin,
+                    CaptureSize::new(drawn.width.into(), drawn.height.into()),
+                )
+            })
+            .filter_map(|drawn| drawn.intersection(&whole))
+            .collect();
+        for watcher in &mut self.watchers {
+            watcher.tell(&regions, now);
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop(&self, connection: &Connection) -> Result<(), Fault> {
+        connection.x.damage_destroy(self.damage)?;
+        connection.x.xfixes_destroy_region(self.region)?;
+        Ok(connection.x.flush()?)
+    }
+
+    pub(super) fn end(self, why: &Error) {
+        for watcher in self.watchers {
+            let _ = watcher.sender.try_send(Err(why.clone()));
+        }
+    }
+}
+
+impl Watcher {
+    fn tell(&mut self, regions: &[CaptureRect], at: Instant) {
+        self.held.extend_from_slice(regions);
+        if self.held.is_empty() {
+            return;
+        }
+        let change = Change {
+            at,
+            regions: std::mem::take(&mut self.held),
+        };
+        if let Err(TrySendError::Full(Ok(change))) = self.sender.try_send(Ok(change)) {
+            self.held = change.regions;
+        }
+    }
+}

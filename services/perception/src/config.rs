@@ -1,0 +1,244 @@
+//! Settings as they are written, and the configuration that is meant by them.
+//!
+//! [`Settings`] is the section `[perception]`; [`Config`] is checked and complete, and nothing behind it sees a raw
+//! text.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use motorium_kit::config::{Listen, Section, Span};
+use motorium_proto::domain::id::DisplayId;
+use serde::{Deserialize, Serialize};
+
+use crate::frames::Limits;
+use crate::parse::detect::NoDetector;
+use crate::parse::queue::ParseQueue;
+use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
+use crate::service::{Driver, PerceptionService, Screens};
+
+/// The port that the service listens on if nobody says otherwise.
+pub const DEFAULT_PORT: u16 = 7701;
+
+/// A setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value is not one of those that are known, or makes no sense.
+    #[error("perception.{key}: {problem}")]
+    BadValue { key: &'static str, problem: String },
+}
+
+/// The section `[perception]`, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    pub listen: Listen,
+    /// The displays to see, the default one first. Without any, `$DISPLAY`.
+    pub displays: Vec<String>,
+    /// `x11`, or `xcap` where it was built in.
+    pub driver: String,
+    /// Capture pixels per logical point. Without it, what the desktop says of itself.
+    pub scale: Option<f64>,
+    /// How long one call to the display server may take before it counts as stopped.
+    pub patience: Span,
+    /// Frames that are kept at most.
+    pub frames: usize,
+    /// Memory for the frames that are kept, in MiB.
+    pub frame_memory: usize,
+    /// Threads to parse with. Without it, one per core, at most four.
+    pub threads: Option<usize>,
+    /// Pictures are scaled down to this long side, in pixels, before text is looked for. Less is faster and misses
+    /// small text.
+    pub text_long_side: u32,
+    /// Lines of text that are remembered by their pixels.
+    pub remembered_lines: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let reading = ReadSettings::default();
+        Self {
+            listen: Listen::loopback(DEFAULT_PORT),
+            displays: Vec::new(),
+            driver: Driver::KNOWN
+                .first()
+                .map_or("", |(name, _)| name)
+                .to_owned(),
+            scale: None,
+            patience: Span(Duration::from_secs(2)),
+            frames: 64,
+            frame_memory: 192,
+            threads: None,
+            text_long_side: reading.locate_long_side,
+            remembered_lines: reading.remembered_lines,
+        }
+    }
+}
+
+impl Section for Settings {
+    const NAME: &'static str = "perception";
+}
+
+/// What is meant: checked and complete.
+#[derive(Debug, Clone)]
+pub struct Config {
+    displays: Vec<DisplayId>,
+    driver: Driver,
+    scale: Option<f64>,
+    patience: Duration,
+    frames: Limits,
+    models: ModelFiles,
+    reading: ReadSettings,
+}
+
+impl Config {
+    /// Makes sense of the settings. `data` is the folder that has ONNX Runtime and the models; `environment` gives
+    /// `DISPLAY`.
+    ///
+    /// # Errors
+    /// If a value cannot be used.
+    pub fn resolve(
+        settings: Settings,
+        data: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, Error> {
+        let defaults = ReadSettings::default();
+        Ok(Self {
+            displays: displays(settings.displays, environment),
+            driver: driver(&settings.driver)?,
+            scale: settings.scale.map(check_scale).transpose()?,
+            patience: settings.patience.0,
+            frames: Limits {
+                frames: settings.frames,
+                bytes: settings.frame_memory << 20,
+            },
+            models: ModelFiles::in_folder(data),
+            reading: ReadSettings {
+                threads: settings.threads.unwrap_or(defaults.threads).max(1),
+                locate_long_side: settings.text_long_side,
+                remembered_lines: settings.remembered_lines,
+                ..defaults
+            },
+        })
+    }
+
+    /// Starts the service. The models are loaded meanwhile; what is wrong with them is told by the calls that need
+    /// them, and in the log.
+    ///
+    /// # Errors
+    /// None yet; other services' parts can fail here.
+    pub async fn start(self) -> Result<PerceptionService, Error> {
+        let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
+        let reader = PaddleReader::new(self.models, self.reading);
+        let parser = ParseQueue::new(Arc::new(NoDetector), Arc::new(reader));
+        let service = PerceptionService::new(screens, parser, self.frames);
+        let parser = Arc::clone(service.parser());
+        tokio::spawn(async move {
+            if let Err(error) = parser.warm_up().await {
+                tracing::warn!(%error, "text cannot be read yet");
+            }
+        });
+        Ok(service)
+    }
+}
+
+fn displays(
+    configured: Vec<String>,
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Vec<DisplayId> {
+    if !configured.is_empty() {
+        return configured.into_iter().map(DisplayId::new).collect();
+    }
+    let mut variables = environment.into_iter();
+    let of_session = variables.find(|(name, value)| name == "DISPLAY" && !value.is_empty());
+    of_session
+        .map(|(_, display)| DisplayId::new(display))
+        .into_iter()
+        .collect()
+}
+
+fn driver(name: &str) -> Result<Driver, Error> {
+    let found = Driver::KNOWN.iter().find(|(known, _)| *known == name);
+    found.map(|(_, driver)| *driver).ok_or_else(|| {
+        let known: Vec<_> = Driver::KNOWN.iter().map(|(known, _)| *known).collect();
+        Error::BadValue {
+            key: "driver",
+            problem: format!("there is no `{name}`; this build has {}", known.join(", ")),
+        }
+    })
+}
+
+fn check_scale(scale: f64) -> Result<f64, Error> {
+    if (0.1..=16.0).contains(&scale) {
+        return Ok(scale);
+    }
+    Err(Error::BadValue {
+        key: "scale",
+        problem: format!("{scale} is not between 0.1 and 16"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(settings: Settings, display: &str) -> Result<Config, Error> {
+        Config::resolve(
+            settings,
+            Path::new("/data"),
+            [("DISPLAY".to_owned(), display.to_owned())],
+        )
+    }
+
+    #[test]
+    fn displays_come_from_the_settings_or_the_session() {
+        let check = |configured: &[&str], session: &str, expected: &[&str]| {
+            let displays = configured
+                .iter()
+                .map(|&display| display.to_owned())
+                .collect();
+            let config = resolve(
+                Settings {
+                    displays,
+                    ..Settings::default()
+                },
+                session,
+            )
+            .unwrap();
+            let got: Vec<_> = config.displays.iter().map(DisplayId::as_str).collect();
+            assert_eq!(got, expected);
+        };
+        check(&[], "", &[]);
+        check(&[], ":7", &[":7"]);
+        check(&[":1", ":2"], ":7", &[":1", ":2"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let check = |settings, part: &str| {
+            let error = resolve(settings, ":0").unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        };
+        check(
+            Settings {
+                driver: "wayland".to_owned(),
+                ..Settings::default()
+            },
+            "perception.driver: there is no `wayland`",
+        );
+        check(
+            Settings {
+                scale: Some(0.0),
+                ..Settings::default()
+            },
+            "perception.scale: 0 is not between",
+        );
+        check(
+            Settings {
+                scale: Some(f64::NAN),
+                ..Settings::default()
+            },
+            "perception.scale",
+        );
+    }
+}

@@ -1,0 +1,423 @@
+//! What can go wrong in Perception, and how each of it is told to a caller.
+//!
+//! One enum for the whole service. [`Error::report`] is the only place that gives an error its code and its reason;
+//! every reason has a page in `docs/errors/`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use motorium_proto::domain::id::{DisplayId, FrameId};
+use motorium_proto::error::{ErrorReport, FieldError, reason as common};
+use tonic::Code;
+
+/// Reasons of this service; stable, each with a page in `docs/errors/`.
+pub mod reason {
+    pub const NO_DISPLAY: &str = "NO_DISPLAY";
+    pub const DISPLAY_NOT_FOUND: &str = "DISPLAY_NOT_FOUND";
+    pub const DISPLAY_LOST: &str = "DISPLAY_LOST";
+    pub const DISPLAY_TIMED_OUT: &str = "DISPLAY_TIMED_OUT";
+    pub const DISPLAY_UNSUPPORTED: &str = "DISPLAY_UNSUPPORTED";
+    pub const CAPTURE_REFUSED: &str = "CAPTURE_REFUSED";
+    pub const MONITOR_NOT_FOUND: &str = "MONITOR_NOT_FOUND";
+    pub const WINDOW_NOT_FOUND: &str = "WINDOW_NOT_FOUND";
+    pub const REGION_OUTSIDE: &str = "REGION_OUTSIDE";
+    pub const MODEL_FILE_MISSING: &str = "MODEL_FILE_MISSING";
+    pub const MODEL_FILE_UNUSABLE: &str = "MODEL_FILE_UNUSABLE";
+    pub const PARSE_FAILED: &str = "PARSE_FAILED";
+    pub const FRAME_EXPIRED: &str = "FRAME_EXPIRED";
+    pub const IMAGE_UNREADABLE: &str = "IMAGE_UNREADABLE";
+    pub const IMAGE_TOO_LARGE: &str = "IMAGE_TOO_LARGE";
+    pub const CANCELLED: &str = "CANCELLED";
+
+    /// All of them.
+    #[cfg(test)]
+    pub(super) const ALL: &[&str] = &[
+        NO_DISPLAY,
+        DISPLAY_NOT_FOUND,
+        DISPLAY_LOST,
+        DISPLAY_TIMED_OUT,
+        DISPLAY_UNSUPPORTED,
+        CAPTURE_REFUSED,
+        MONITOR_NOT_FOUND,
+        WINDOW_NOT_FOUND,
+        REGION_OUTSIDE,
+        MODEL_FILE_MISSING,
+        MODEL_FILE_UNUSABLE,
+        PARSE_FAILED,
+        FRAME_EXPIRED,
+        IMAGE_UNREADABLE,
+        IMAGE_TOO_LARGE,
+        CANCELLED,
+    ];
+}
+
+/// After how long a lost or silent display is worth another look.
+const DISPLAY_RETRY: Duration = Duration::from_secs(1);
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// Nothing says which display is meant.
+    #[error("no display: start one with `motorium up` or set DISPLAY")]
+    NoDisplay,
+    /// No server answers under that name, or it does not let us in.
+    #[error(
+        "there is no display {display}: {detail}; start it (`motorium up` starts one) or correct its name"
+    )]
+    DisplayAbsent { display: DisplayId, detail: String },
+    /// The name is that of no display that this service sees.
+    #[error("display {display} cannot be seen: {detail}; name one that `ListDisplays` shows")]
+    DisplayNotFound { display: DisplayId, detail: String },
+    /// The server was there and has gone.
+    #[error(
+        "display {display} was lost: {detail}; it is opened again by the next call once its server is back"
+    )]
+    DisplayLost { display: DisplayId, detail: String },
+    /// The server is there and does not answer.
+    #[error(
+        "display {display} did not answer within {} ms; its server is stopped or overloaded, try again or restart it",
+        after.as_millis()
+    )]
+    DisplayTimedOut { display: DisplayId, after: Duration },
+    /// The server's pixels are of a kind that this build does not read.
+    #[error("display {display} cannot be captured: {detail}; start it with a depth of 24 bits")]
+    DisplayUnsupported { display: DisplayId, detail: String },
+    /// The window system refused a request.
+    #[error(
+        "display {display} refused to be captured: {detail}; try again, its layout may have changed meanwhile"
+    )]
+    CaptureRefused { display: DisplayId, detail: String },
+    #[error("display {display} has no monitor `{monitor}`; it has {known}")]
+    MonitorNotFound {
+        display: DisplayId,
+        monitor: String,
+        known: String,
+    },
+    #[error(
+        "display {display} shows no window `{window}`; the frame's window list names those that exist"
+    )]
+    WindowNotFound { display: DisplayId, window: String },
+    /// A region that shares no pixel with the frame.
+    #[error(
+        "region {},{}–{},{} lies outside of the frame of {}×{} pixels; give a region that overlaps it",
+        region.min.x, region.min.y, region.max.x, region.max.y, size.width, size.height
+    )]
+    RegionOutside {
+        region: CaptureRect,
+        size: CaptureSize,
+    },
+    /// The ONNX Runtime library or a model is not where the configuration says.
+    #[error("{} is missing: run `make setup` to fetch it, or set MOTORIUM_DATA to the folder that has it", path.display())]
+    ModelFileMissing { path: PathBuf },
+    /// A file is there, but is not what it should be.
+    #[error("{} cannot be used: {detail}; remove it and run `make setup` to fetch it again", path.display())]
+    ModelFileUnusable { path: PathBuf, detail: String },
+    /// The models ran and failed.
+    #[error("the picture could not be parsed: {detail}")]
+    ParseFailed { detail: String },
+    /// The frame has made room for newer ones, or was never here.
+    #[error("frame {frame} is not kept any more: capture again and use the new frame's id")]
+    FrameExpired { frame: FrameId },
+    #[error("the picture cannot be read: {detail}; send PNG, JPEG or WebP")]
+    ImageUnreadable { detail: String },
+    #[error(
+        "the picture of {width}×{height} pixels is too large: at most {limit} pixels are parsed, send a smaller one"
+    )]
+    ImageTooLarge { width: u32, height: u32, limit: u64 },
+    /// The work was given up because nobody waits for it, or because the service stops.
+    #[error("the work was cancelled")]
+    Cancelled,
+    /// A request field cannot be accepted.
+    #[error("{0}")]
+    Invalid(FieldError),
+    /// A defect of this service.
+    #[error("{detail}; this is a defect, the service's log has more")]
+    Internal { detail: String },
+}
+
+impl Error {
+    /// The report that travels to the caller.
+    #[must_use]
+    pub fn report(&self) -> ErrorReport {
+        let message = self.to_string();
+        let report = |code, reason| ErrorReport::new(code, reason, message.clone());
+        match self {
+            Self::NoDisplay => report(Code::Unavailable, reason::NO_DISPLAY),
+            Self::DisplayAbsent { display, .. } => {
+                report(Code::Unavailable, reason::NO_DISPLAY).with("display", display)
+            }
+            Self::DisplayNotFound { display, .. } => {
+                report(Code::NotFound, reason::DISPLAY_NOT_FOUND).with("display", display)
+            }
+            Self::DisplayLost { display, .. } => report(Code::Unavailable, reason::DISPLAY_LOST)
+                .with("display", display)
+                .retry_after(DISPLAY_RETRY),
+            Self::DisplayTimedOut { display, after } => {
+                report(Code::Unavailable, reason::DISPLAY_TIMED_OUT)
+                    .with("display", display)
+                    .with("after_ms", after.as_millis())
+                    .retry_after(DISPLAY_RETRY)
+            }
+            Self::DisplayUnsupported { display, .. } => {
+                report(Code::FailedPrecondition, reason::DISPLAY_UNSUPPORTED)
+                    .with("display", display)
+            }
+            Self::CaptureRefused { display, .. } => {
+                report(Code::Aborted, reason::CAPTURE_REFUSED).with("display", display)
+            }
+            Self::MonitorNotFound {
+                display, monitor, ..
+            } => report(Code::NotFound, reason::MONITOR_NOT_FOUND)
+                .with("display", display)
+                .with("monitor", monitor),
+            Self::WindowNotFound { display, window } => {
+                report(Code::NotFound, reason::WINDOW_NOT_FOUND)
+                    .with("display", display)
+                    .with("window", window)
+            }
+            Self::RegionOutside { size, .. } => report(Code::OutOfRange, reason::REGION_OUTSIDE)
+                .with("width", size.width)
+                .with("height", size.height),
+            Self::ModelFileMissing { path } => {
+                report(Code::FailedPrecondition, reason::MODEL_FILE_MISSING)
+                    .with("path", path.display())
+            }
+            Self::ModelFileUnusable { path, .. } => {
+                report(Code::FailedPrecondition, reason::MODEL_FILE_UNUSABLE)
+                    .with("path", path.display())
+            }
+            Self::ParseFailed { .. } => report(Code::Internal, reason::PARSE_FAILED),
+            Self::FrameExpired { frame } => {
+                report(Code::NotFound, reason::FRAME_EXPIRED).with("frame", frame)
+            }
+            Self::ImageUnreadable { .. } => report(Code::InvalidArgument, reason::IMAGE_UNREADABLE),
+            Self::ImageTooLarge { limit, .. } => {
+                report(Code::InvalidArgument, reason::IMAGE_TOO_LARGE).with("limit_pixels", limit)
+            }
+            Self::Cancelled => report(Code::Cancelled, reason::CANCELLED),
+            Self::Invalid(field) => ErrorReport::invalid(field.clone()),
+            Self::Internal { .. } => report(Code::Internal, common::INTERNAL),
+        }
+    }
+}
+
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        error.report()
+    }
+}
+
+impl From<FieldError> for Error {
+    fn from(error: FieldError) -> Self {
+        Self::Invalid(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use motorium_proto::domain::geometry::CapturePoint;
+    use tonic::Status;
+
+    use super::*;
+
+    /// One of each, with the code, the reason and a part of the sentence that callers see.
+    fn every_variant() -> Vec<(Error, Code, &'static str, &'static str)> {
+        let display = || DisplayId::new(":9");
+        let detail = || "why".to_owned();
+        let path = || PathBuf::from("/data/model.onnx");
+        let region = CaptureRect::new(CapturePoint::new(9, 9), CapturePoint::new(12, 12));
+        let size = CaptureSize::new(8, 8);
+        let after = Duration::from_secs(2);
+        vec![
+            (
+                Error::NoDisplay,
+                Code::Unavailable,
+                "NO_DISPLAY",
+                "motorium up",
+            ),
+            (
+                Error::DisplayAbsent {
+                    display: display(),
+                    detail: detail(),
+                },
+                Code::Unavailable,
+                "NO_DISPLAY",
+                "start it",
+            ),
+            (
+                Error::DisplayNotFound {
+                    display: display(),
+                    detail: detail(),
+                },
+                Code::NotFound,
+                "DISPLAY_NOT_FOUND",
+                "`ListDisplays`",
+            ),
+            (
+                Error::DisplayLost {
+                    display: display(),
+                    detail: detail(),
+                },
+                Code::Unavailable,
+                "DISPLAY_LOST",
+                "opened again by the next call",
+            ),
+            (
+                Error::DisplayTimedOut {
+                    display: display(),
+                    after,
+                },
+                Code::Unavailable,
+                "DISPLAY_TIMED_OUT",
+                "within 2000 ms",
+            ),
+            (
+                Error::DisplayUnsupported {
+                    display: display(),
+                    detail: detail(),
+                },
+                Code::FailedPrecondition,
+                "DISPLAY_UNSUPPORTED",
+                "a depth of 24 bits",
+            ),
+            (
+                Error::CaptureRefused {
+                    display: display(),
+                    detail: detail(),
+                },
+                Code::Aborted,
+                "CAPTURE_REFUSED",
+                "try again",
+            ),
+            (
+                Error::MonitorNotFound {
+                    display: display(),
+                    monitor: "m".to_owned(),
+                    known: "`n`".to_owned(),
+                },
+                Code::NotFound,
+                "MONITOR_NOT_FOUND",
+                "it has `n`",
+            ),
+            (
+                Error::WindowNotFound {
+                    display: display(),
+                    window: "0x1".to_owned(),
+                },
+                Code::NotFound,
+                "WINDOW_NOT_FOUND",
+                "window list",
+            ),
+            (
+                Error::RegionOutside { region, size },
+                Code::OutOfRange,
+                "REGION_OUTSIDE",
+                "9,9–12,12",
+            ),
+            (
+                Error::ModelFileMissing { path: path() },
+                Code::FailedPrecondition,
+                "MODEL_FILE_MISSING",
+                "make setup",
+            ),
+            (
+                Error::ModelFileUnusable {
+                    path: path(),
+                    detail: detail(),
+                },
+                Code::FailedPrecondition,
+                "MODEL_FILE_UNUSABLE",
+                "make setup",
+            ),
+            (
+                Error::ParseFailed { detail: detail() },
+                Code::Internal,
+                "PARSE_FAILED",
+                "why",
+            ),
+            (
+                Error::FrameExpired {
+                    frame: FrameId::new("f"),
+                },
+                Code::NotFound,
+                "FRAME_EXPIRED",
+                "capture again",
+            ),
+            (
+                Error::ImageUnreadable { detail: detail() },
+                Code::InvalidArgument,
+                "IMAGE_UNREADABLE",
+                "send PNG",
+            ),
+            (
+                Error::ImageTooLarge {
+                    width: 9,
+                    height: 9,
+                    limit: 80,
+                },
+                Code::InvalidArgument,
+                "IMAGE_TOO_LARGE",
+                "at most 80 pixels",
+            ),
+            (Error::Cancelled, Code::Cancelled, "CANCELLED", "cancelled"),
+            (
+                Error::Invalid(FieldError::missing("frame")),
+                Code::InvalidArgument,
+                "INVALID_FIELD",
+                "frame: is required",
+            ),
+            (
+                Error::Internal { detail: detail() },
+                Code::Internal,
+                "INTERNAL",
+                "log has more",
+            ),
+        ]
+    }
+
+    #[test]
+    fn each_variant_survives_the_wire_with_its_reason() {
+        for (error, code, reason, part) in every_variant() {
+            let report = error.report();
+            assert_eq!(
+                (report.code, report.reason.as_str()),
+                (code, reason),
+                "{error}"
+            );
+            assert!(report.message.contains(part), "{error}");
+            let status: Status = report.clone().into_status();
+            assert_eq!(ErrorReport::from_status(&status), report);
+        }
+    }
+
+    #[test]
+    fn no_reason_is_left_out() {
+        let given: BTreeSet<_> = every_variant()
+            .iter()
+            .map(|(_, _, reason, _)| *reason)
+            .collect();
+        assert!(reason::ALL.iter().all(|reason| given.contains(reason)));
+    }
+
+    #[test]
+    fn each_reason_has_a_page() {
+        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        for (_, code, reason, _) in every_variant() {
+            let text = std::fs::read_to_string(pages.join(format!("{reason}.md")))
+                .unwrap_or_else(|error| panic!("docs/errors/{reason}.md: {error}"));
+            assert!(text.starts_with(&format!("# {reason}\n")), "{reason}");
+            let code = format!("{code:?}");
+            assert!(
+                text.replace('_', "")
+                    .to_lowercase()
+                    .contains(&code.to_lowercase()),
+                "{reason}: {code}"
+            );
+            assert!(text.contains("## What to do"), "{reason}");
+        }
+    }
+}

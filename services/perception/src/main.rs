@@ -1,0 +1,38 @@
+//! Perception as a server of its own.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use motorium_kit::shutdown::Shutdown;
+use motorium_kit::{Error, config, server, telemetry};
+use motorium_perception::config::{Config, Settings};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::service::PerceptionServer;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    motorium_kit::exit_code(run().await)
+}
+
+async fn run() -> Result<(), Error> {
+    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let common = loaded.common()?;
+    telemetry::init(&common.log)?;
+    let settings: Settings = loaded.section()?;
+    let listen = settings.listen;
+    let shutdown = Shutdown::on_signals()?;
+    let config =
+        Config::resolve(settings, common.data()?, std::env::vars()).map_err(Error::service)?;
+    let perception = config.start().await.map_err(Error::service)?;
+    server::Builder::new(common.server(listen)?)
+        .service(
+            PerceptionServer::tonic(Arc::new(perception)),
+            FILE_DESCRIPTOR_SET,
+        )
+        .start(&shutdown)
+        .await?
+        .join()
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! The scene as JSON, for programs that look at what Perception sees: our own shape, and that of OmniParser for those
+//! that already speak it.
+
+use std::collections::BTreeMap;
+
+use motorium_proto::domain::element::{Element, ElementSource, Scene};
+use motorium_proto::domain::geometry::{CaptureSize, NormalisedRect};
+use motorium_proto::service::StageTiming;
+use serde::Serialize;
+
+/// A scene, with how long each stage of parsing took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SceneJson {
+    /// Extent of the frame in capture pixels.
+    pub width: i32,
+    pub height: i32,
+    /// In reading order.
+    pub elements: Vec<ElementJson>,
+    /// Milliseconds by stage.
+    pub timings_ms: BTreeMap<String, f64>,
+}
+
+/// One element.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ElementJson {
+    pub id: u32,
+    pub kind: &'static str,
+    pub content: String,
+    /// x1, y1, x2, y2 as fractions of the frame.
+    pub bbox: [f64; 4],
+    pub interactable: bool,
+    pub confidence: f64,
+    /// `detector`, `ocr` or `both`.
+    pub source: &'static str,
+}
+
+impl SceneJson {
+    /// The JSON shape of a scene on a frame of `size` pixels.
+    #[must_use]
+    pub fn new(scene: &Scene, size: CaptureSize, timings: &[StageTiming]) -> Self {
+        let milliseconds =
+            |timing: &StageTiming| rounded(timing.elapsed.as_secs_f64() * 1000.0, 1000.0);
+        Self {
+            width: size.width,
+            height: size.height,
+            elements: scene.elements.iter().map(ElementJson::from).collect(),
+            timings_ms: timings
+                .iter()
+                .map(|timing| (timing.stage.clone(), milliseconds(timing)))
+                .collect(),
+        }
+    }
+}
+
+impl From<&Element> for ElementJson {
+    fn from(element: &Element) -> Self {
+        let source = match element.source {
+            ElementSource::Detector => "detector",
+            ElementSource::Ocr => "ocr",
+            ElementSource::Both => "both",
+        };
+        Self {
+            id: element.id.0,
+            kind: element.kind.as_str(),
+            content: element.content.clone(),
+            bbox: bbox(&element.bounds),
+            interactable: element.interactable,
+            confidence: rounded(f64::from(element.confidence), 10_000.0),
+            source,
+        }
+    }
+}
+
+/// One entry of the list that OmniParser's server answers with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OmniParserElement {
+    /// `text` or `icon`.
+    pub r#type: &'static str,
+    /// x1, y1, x2, y2 as fractions of the frame.
+    pub bbox: [f64; 4],
+    pub interactivity: bool,
+    /// `None` where nothing is known.
+    pub content: Option<String>,
+    /// Where box and content came from.
+    pub source: &'static str,
+}
+
+/// A scene as OmniParser lists it; the index is the element's place in reading order, not its number.
+#[must_use]
+pub fn omniparser(scene: &Scene) -> Vec<OmniParserElement> {
+    scene.elements.iter().map(OmniParserElement::from).collect()
+}
+
+impl From<&Element> for OmniParserElement {
+    fn from(element: &Element) -> Self {
+        let (r#type, source) = match element.source {
+            ElementSource::Ocr => ("text", "box_ocr_content_ocr"),
+            ElementSource::Both => ("icon", "box_yolo_content_ocr"),
+            ElementSource::Detector => ("icon", "box_yolo_content_yolo"),
+        };
+        Self {
+            r#type,
+            bbox: bbox(&element.bounds),
+            interactivity: element.interactable,
+            content: (!element.content.is_empty()).then(|| element.content.clone()),
+            source,
+        }
+    }
+}
+
+/// Six decimals tell pixels apart on any screen; more are noise of the division.
+fn bbox(bounds: &NormalisedRect) -> [f64; 4] {
+    [bounds.min.x, bounds.min.y, bounds.max.x, bounds.max.y].map(|fraction| rounded(fraction, 1e6))
+}
+
+fn rounded(value: f64, parts: f64) -> f64 {
+    (value * parts).round() / parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use motorium_proto::domain::element::{ElementKind, ElementState};
+    use motorium_proto::domain::geometry::{CapturePoint, NormalisedPoint};
+    use motorium_proto::domain::id::{ElementId, FrameId};
+    use serde_json::json;
+
+    use super::*;
+
+    fn scene() -> Scene {
+        let element = |id: u32, kind, content: &str, source| Element {
+            id: ElementId(id),
+            kind,
+            content: content.to_owned(),
+            bounds: NormalisedRect::new(
+                NormalisedPoint::new(1.0 / 3.0, 0.5),
+                NormalisedPoint::new(0.75, 1.0),
+            ),
+            interactable: source != ElementSource::Ocr,
+            confidence: 0.87,
+            centre: CapturePoint::zero(),
+            source,
+            state: ElementState::default(),
+        };
+        Scene {
+            frame: FrameId::new("f1"),
+            elements: vec![
+                element(4, ElementKind::Label, "标题 \"x\"", ElementSource::Ocr),
+                element(2, ElementKind::Button, "Save", ElementSource::Both),
+                element(9, ElementKind::Icon, "", ElementSource::Detector),
+            ],
+        }
+    }
+
+    #[test]
+    fn our_shape() {
+        let timings = [StageTiming {
+            stage: "read".to_owned(),
+            elapsed: Duration::from_micros(12_345),
+        }];
+        let json = serde_json::to_value(SceneJson::new(
+            &scene(),
+            CaptureSize::new(1920, 1080),
+            &timings,
+        ))
+        .unwrap();
+        let bbox = [0.333333, 0.5, 0.75, 1.0];
+        assert_eq!(
+            json,
+            json!({
+                "width": 1920,
+                "height": 1080,
+                "elements": [
+                    {"id": 4, "kind": "label", "content": "标题 \"x\"", "bbox": bbox, "interactable": false, "confidence": 0.87, "source": "ocr"},
+                    {"id": 2, "kind": "button", "content": "Save", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "both"},
+                    {"id": 9, "kind": "icon", "content": "", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "detector"},
+                ],
+                "timings_ms": {"read": 12.345},
+            })
+        );
+    }
+
+    #[test]
+    fn omniparsers_shape() {
+        let json = serde_json::to_value(&omniparser(&scene())[1..]).unwrap();
+        let bbox = [0.333333, 0.5, 0.75, 1.0];
+        assert_eq!(
+            json,
+            json!([
+                {"type": "icon", "bbox": bbox, "interactivity": true, "content": "Save", "source": "box_yolo_content_ocr"},
+                {"type": "icon", "bbox": bbox, "interactivity": true, "content": null, "source": "box_yolo_content_yolo"},
+            ])
+        );
+        assert_eq!(omniparser(&scene())[0].r#type, "text");
+        assert_eq!(omniparser(&scene())[0].source, "box_ocr_content_ocr");
+    }
+}

@@ -1,0 +1,162 @@
+//! From what was detected and read to a numbered scene.
+//!
+//! [`merge`] makes elements of boxes and lines of text, [`order`] puts them into reading order, [`identity`] numbers
+//! them so that a number stays with its element. Order comes first, numbers afterwards. [`json`] is the scene for
+//! programs. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs them too.
+//!
+//! All of it is a function of its arguments: whoever parses frame after frame keeps the [`Memory`].
+//!
+//! Invariant: the scene depends on what was found, not on the order in which it was found; no input makes it fail.
+
+pub mod identity;
+pub mod json;
+pub mod merge;
+pub mod order;
+
+pub use identity::Memory;
+pub use merge::Found;
+
+use motorium_imaging::space::{centre, normalise};
+use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::id::{ElementId, FrameId};
+
+use crate::parse::detect::Detection;
+use crate::parse::read::TextLine;
+
+/// The scene of a frame of `size` pixels, numbered with what is remembered of the scene before; and what to remember
+/// for the next one.
+#[must_use]
+pub fn scene(
+    frame: FrameId,
+    size: CaptureSize,
+    detections: &[Detection],
+    lines: &[TextLine],
+    memory: &Memory,
+) -> (Scene, Memory) {
+    let found = order::in_reading_order(merge::merge(detections, lines, size));
+    let (numbers, memory) = memory.number(&found);
+    let elements = found
+        .into_iter()
+        .zip(numbers)
+        .map(|(found, id)| element(found, id, size))
+        .collect();
+    (Scene { frame, elements }, memory)
+}
+
+fn element(found: Found, id: ElementId, size: CaptureSize) -> Element {
+    let bounds = normalise(found.bounds, size);
+    Element {
+        id,
+        kind: found.kind,
+        content: found.content,
+        centre: centre(&bounds, size),
+        bounds,
+        interactable: found.interactable,
+        confidence: found.confidence,
+        source: found.source,
+        state: found.state,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::element::ElementKind;
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn line(x: i32, y: i32, text: &str) -> TextLine {
+        let width = text.chars().count() as i32 * 8;
+        TextLine {
+            bounds: rect(x, y, width, 16),
+            text: text.to_owned(),
+            confidence: 0.9,
+        }
+    }
+
+    fn button(x: i32, y: i32) -> Detection {
+        Detection {
+            bounds: rect(x, y, 80, 30),
+            kind: ElementKind::Button,
+            confidence: 0.8,
+        }
+    }
+
+    #[test]
+    fn a_dialog_is_read_from_top_to_bottom_and_numbered_from_one() {
+        let detections = [button(200, 100), button(100, 100)];
+        let lines = [
+            line(120, 107, "Cancel"),
+            line(224, 107, "OK"),
+            line(100, 40, "Delete the file?"),
+        ];
+        let (scene, _) = scene(
+            FrameId::new("f1"),
+            CaptureSize::new(400, 200),
+            &detections,
+            &lines,
+            &Memory::default(),
+        );
+        let seen: Vec<_> = scene
+            .elements
+            .iter()
+            .map(|element| (element.id.0, element.kind, element.content.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (1, ElementKind::Label, "Delete the file?"),
+                (2, ElementKind::Button, "Cancel"),
+                (3, ElementKind::Button, "OK"),
+            ]
+        );
+        assert_eq!(scene.elements[2].centre, CapturePoint::new(240, 115));
+    }
+
+    #[test]
+    fn an_empty_screen_is_an_empty_scene() {
+        let (scene, memory) = scene(
+            FrameId::new("f1"),
+            CaptureSize::new(400, 200),
+            &[],
+            &[],
+            &Memory::default(),
+        );
+        assert!(scene.elements.is_empty());
+        assert_eq!(memory, Memory::default());
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_finding_does_not_matter(
+            boxes in proptest::collection::vec((0i32..400, 0i32..300, 1i32..150, 1i32..60, 0usize..20), 0..15),
+            texts in proptest::collection::vec((0i32..400, 0i32..300, "[a-c]{0,3}"), 0..15),
+            seed in any::<u64>(),
+        ) {
+            let size = CaptureSize::new(400, 300);
+            let detections: Vec<Detection> = boxes
+                .into_iter()
+                .map(|(x, y, w, h, kind)| Detection { bounds: rect(x, y, w, h), kind: ElementKind::ALL[kind], confidence: 0.5 })
+                .collect();
+            let lines: Vec<TextLine> = texts.iter().map(|(x, y, text)| line(*x, *y, text)).collect();
+            let (expected, memory) = scene(FrameId::new("f"), size, &detections, &lines, &Memory::default());
+            let numbers: Vec<u32> = expected.elements.iter().map(|element| element.id.0).collect();
+            prop_assert_eq!(numbers, (1..=expected.elements.len() as u32).collect::<Vec<_>>());
+
+            let shuffled = scene(FrameId::new("f"), size, &order::tests::shuffle(&detections, seed), &order::tests::shuffle(&lines, seed), &Memory::default());
+            prop_assert_eq!(&shuffled.0, &expected);
+            // The same screen again has the same numbers.
+            let (again, _) = scene(FrameId::new("f"), size, &detections, &lines, &memory);
+            prop_assert_eq!(again, expected);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! From the second model's output to text (greedy decoding of Connectionist Temporal Classification).
+//!
+//! Pure. Each time step names its likeliest class; repeats are one character, and class 0 separates.
+
+/// A line's text and how certain it is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Decoded {
+    pub(super) text: String,
+    /// Mean probability of the characters; 0 for none.
+    pub(super) confidence: f32,
+}
+
+/// The characters that the model's classes stand for.
+#[derive(Debug, Clone)]
+pub(super) struct Alphabet(Vec<String>);
+
+impl Alphabet {
+    /// Reads the list that the model carries, one character a line. Class 0 is the blank, the last class is a space;
+    /// neither is in the list.
+    pub(super) fn parse(list: &str) -> Self {
+        let blank = std::iter::once(String::new());
+        let listed = list
+            .split('\n')
+            .map(|line| line.trim_end_matches('\r').to_owned());
+        let mut classes: Vec<String> = blank.chain(listed).collect();
+        if classes.last().is_some_and(String::is_empty) && classes.len() > 1 {
+            classes.pop();
+        }
+        classes.push(" ".to_owned());
+        Self(classes)
+    }
+
+    /// How many classes there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Decodes `steps` rows of one probability per class.
+    pub(super) fn decode(&self, probabilities: &[f32]) -> Decoded {
+        let mut text = String::new();
+        let mut sum = 0.0;
+        let mut count = 0u16;
+        let mut before = 0;
+        for step in probabilities.chunks_exact(self.len()) {
+            let (class, probability) = likeliest(step);
+            if class != before && class != 0 {
+                text.push_str(&self.0[class]);
+                sum += probability;
+                count += 1;
+            }
+            before = class;
+        }
+        let confidence = if count == 0 {
+            0.0
+        } else {
+            sum / f32::from(count)
+        };
+        Decoded {
+            text: text.trim().to_owned(),
+            confidence,
+        }
+    }
+}
+
+/// The first of the largest values. In two passes, of which the compiler turns the first, costly one into vectors.
+fn likeliest(step: &[f32]) -> (usize, f32) {
+    let (chunks, rest) = step.as_chunks::<16>();
+    let mut lanes = [f32::MIN; 16];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = if value > *lane { value } else { *lane };
+        }
+    }
+    let largest = lanes.iter().chain(rest).copied().fold(f32::MIN, f32::max);
+    let class = step.iter().position(|&value| value == largest).unwrap_or(0);
+    (class, largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classes: blank, `a`, `b`, `中`, space.
+    fn check(classes: &[usize], expected: &str) {
+        let alphabet = Alphabet::parse("a\nb\n中\n");
+        assert_eq!(alphabet.len(), 5);
+        let mut probabilities = vec![0.05; classes.len() * alphabet.len()];
+        for (step, &class) in classes.iter().enumerate() {
+            probabilities[step * alphabet.len() + class] = 0.8;
+        }
+        let decoded = alphabet.decode(&probabilities);
+        assert_eq!(decoded.text, expected, "{classes:?}");
+        let certain = if expected.is_empty() { 0.0 } else { 0.8 };
+        assert!((decoded.confidence - certain).abs() < 1e-6);
+    }
+
+    #[test]
+    fn repeats_are_one_character_and_blanks_separate() {
+        check(&[], "");
+        check(&[0, 0], "");
+        check(&[1, 1, 0, 1, 2], "aab");
+        check(&[0, 3, 3, 0], "中");
+        check(&[1, 4, 2], "a b");
+    }
+
+    #[test]
+    fn space_around_a_line_is_dropped() {
+        check(&[4, 1, 4], "a");
+    }
+
+    #[test]
+    fn the_likeliest_class_is_found_wherever_it_stands() {
+        for length in [1, 15, 16, 17, 40] {
+            for place in 0..length {
+                let mut step = vec![0.1; length];
+                step[place] = 0.9;
+                assert_eq!(likeliest(&step), (place, 0.9));
+            }
+        }
+    }
+}

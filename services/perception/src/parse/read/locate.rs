@@ -1,0 +1,195 @@
+//! Finds the regions of text on a picture.
+
+use std::path::Path;
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use image::RgbaImage;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use ndarray::ArrayView4;
+use ort::environment::Environment;
+use ort::session::Session;
+use ort::value::TensorRef;
+
+use super::{regions, runtime};
+use crate::error::Error;
+
+/// The model wants sides that are multiples of this.
+const GRID: u32 = 32;
+
+/// Runs the first model.
+#[derive(Debug)]
+pub(super) struct Locator {
+    session: Session,
+    long_side: u32,
+    resizer: Resizer,
+    /// Kept between calls: at full size it is 25 MB.
+    input: Vec<f32>,
+}
+
+impl Locator {
+    pub(super) fn load(
+        environment: &Environment,
+        model: &Path,
+        threads: usize,
+        long_side: u32,
+    ) -> Result<Self, Error> {
+        let session = runtime::session(environment, model, threads)?;
+        Ok(Self {
+            session,
+            long_side: long_side.max(GRID),
+            resizer: Resizer::new(),
+            input: Vec::new(),
+        })
+    }
+
+    /// The boxes of text on `pixels`, in its pixels, in no particular order.
+    pub(super) fn locate(&mut self, pixels: &RgbaImage) -> Result<Vec<CaptureRect>, Error> {
+        let (width, height) = fit(pixels.dimensions(), self.long_side);
+        let padded = (width.next_multiple_of(GRID), height.next_multiple_of(GRID));
+        if (width, height) == pixels.dimensions() {
+            fill(&mut self.input, pixels.as_raw(), (width, height), padded);
+        } else {
+            let small = self.scale(pixels, width, height)?;
+            fill(&mut self.input, &small, (width, height), padded);
+        }
+        let shape = (1, 3, padded.1 as usize, padded.0 as usize);
+        let input = ArrayView4::from_shape(shape, &self.input).map_err(failed)?;
+        let outputs = self
+            .session
+            .run(ort::inputs![
+                TensorRef::from_array_view(input).map_err(failed)?
+            ])
+            .map_err(failed)?;
+        let (_, map) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
+        if map.len() != padded.0 as usize * padded.1 as usize {
+            return Err(failed("the text map has another size than the picture"));
+        }
+        let boxes = regions::find(map, padded.0, padded.1);
+        Ok(boxes
+            .into_iter()
+            .filter_map(|found| scale_back(found, (width, height), pixels.dimensions()))
+            .collect())
+    }
+
+    fn scale(&mut self, pixels: &RgbaImage, width: u32, height: u32) -> Result<Vec<u8>, Error> {
+        let (from_width, from_height) = pixels.dimensions();
+        let from = ImageRef::new(from_width, from_height, pixels.as_raw(), PixelType::U8x4)
+            .map_err(failed)?;
+        let mut to = Image::new(width, height, PixelType::U8x4);
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+            .use_alpha(false);
+        self.resizer
+            .resize(&from, &mut to, &options)
+            .map_err(failed)?;
+        Ok(to.into_vec())
+    }
+}
+
+/// The largest size of the same shape whose long side is within the limit; never larger than it was.
+fn fit((width, height): (u32, u32), long_side: u32) -> (u32, u32) {
+    let longest = width.max(height);
+    if longest <= long_side {
+        return (width, height);
+    }
+    let scale = f64::from(long_side) / f64::from(longest);
+    let scaled = |side: u32| ((f64::from(side) * scale).round() as u32).max(1);
+    (scaled(width), scaled(height))
+}
+
+/// Writes the planes blue, green, red of `(x/255 - 0.5) / 0.5` into `planes`. The rim up to the padded size repeats
+/// the last column and row, so that it looks like more of the same rather than like an edge.
+fn fill(
+    planes: &mut Vec<f32>,
+    rgba: &[u8],
+    (width, height): (u32, u32),
+    (padded_width, padded_height): (u32, u32),
+) {
+    let (width, padded_width) = (width as usize, padded_width as usize);
+    let plane = padded_width * padded_height as usize;
+    planes.resize(3 * plane, 0.0);
+    let (blue, rest) = planes.split_at_mut(plane);
+    let (green, red) = rest.split_at_mut(plane);
+    for (channel, to) in [(2, blue), (1, green), (0, red)] {
+        for (y, row) in to.chunks_exact_mut(padded_width).enumerate() {
+            let from = &rgba[y.min(height as usize - 1) * width * 4..][..width * 4];
+            let (inside, rim) = row.split_at_mut(width);
+            for (value, pixel) in inside.iter_mut().zip(from.as_chunks::<4>().0) {
+                *value = f32::from(pixel[channel]) / 127.5 - 1.0;
+            }
+            rim.fill(inside[width - 1]);
+        }
+    }
+}
+
+/// A box of the model's picture as a box of the original; `None` if it lies in the rim.
+fn scale_back(found: CaptureRect, scaled: (u32, u32), original: (u32, u32)) -> Option<CaptureRect> {
+    let along = |value: i32, scaled: u32, original: u32, round: fn(f64) -> f64| {
+        let place = round(f64::from(value) * f64::from(original) / f64::from(scaled));
+        (place as i32).clamp(0, original as i32)
+    };
+    let min = CapturePoint::new(
+        along(found.min.x, scaled.0, original.0, f64::floor),
+        along(found.min.y, scaled.1, original.1, f64::floor),
+    );
+    let max = CapturePoint::new(
+        along(found.max.x, scaled.0, original.0, f64::ceil),
+        along(found.max.y, scaled.1, original.1, f64::ceil),
+    );
+    let bounds = CaptureRect::new(min, max);
+    (!bounds.is_empty()).then_some(bounds)
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::ParseFailed {
+        detail: format!("looking for text: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_scaled_down_and_never_up() {
+        let check = |size, expected| assert_eq!(fit(size, 1920), expected, "{size:?}");
+        check((1920, 1080), (1920, 1080));
+        check((400, 40), (400, 40));
+        check((3840, 2160), (1920, 1080));
+        check((1080, 2400), (864, 1920));
+        check((40_000, 10), (1920, 1));
+    }
+
+    #[test]
+    fn planes_are_blue_green_red_with_a_rim_of_the_last_pixels() {
+        let mut planes = Vec::new();
+        // Two pixels: red, then white.
+        fill(
+            &mut planes,
+            &[255, 0, 0, 255, 255, 255, 255, 255],
+            (2, 1),
+            (3, 2),
+        );
+        let blue = [-1.0, 1.0, 1.0].repeat(2);
+        let red = [1.0, 1.0, 1.0].repeat(2);
+        assert_eq!(planes, [blue.clone(), blue, red].concat());
+    }
+
+    #[test]
+    fn boxes_are_given_in_the_original_picture() {
+        let check = |found: [i32; 4], expected: Option<[i32; 4]>| {
+            let rect = |[x1, y1, x2, y2]: [i32; 4]| {
+                CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
+            };
+            assert_eq!(
+                scale_back(rect(found), (960, 540), (1920, 1080)),
+                expected.map(rect),
+                "{found:?}"
+            );
+        };
+        check([10, 20, 30, 40], Some([20, 40, 60, 80]));
+        check([950, 530, 970, 544], Some([1900, 1060, 1920, 1080]));
+        check([960, 10, 992, 20], None);
+    }
+}

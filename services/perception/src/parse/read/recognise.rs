@@ -1,0 +1,225 @@
+//! Reads lines of text, each at its own width, several at a time.
+//!
+//! The time to read a line is proportional to its width and batches gain nothing on a CPU (measured), so every line
+//! runs alone at its exact width, on one of several single-threaded sessions.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use image::RgbaImage;
+use motorium_proto::domain::geometry::CaptureRect;
+use ndarray::ArrayView4;
+use ort::environment::Environment;
+use ort::session::Session;
+use ort::value::TensorRef;
+use tokio_util::sync::CancellationToken;
+
+use super::cache::{Cache, Fingerprint, rows};
+use super::decode::{Alphabet, Decoded};
+use super::{runtime, stop_if};
+use crate::error::Error;
+
+/// Height of a line as the model was trained.
+const HEIGHT: u32 = 48;
+
+/// Widths are rounded up to a multiple of this, with nothing to the right of the line.
+const WIDTH_STEP: u32 = 16;
+
+/// Key of the model's metadata under which its characters are.
+const ALPHABET_KEY: &str = "character";
+
+/// Runs the second model.
+#[derive(Debug)]
+pub(super) struct Recogniser {
+    workers: Vec<Worker>,
+    alphabet: Alphabet,
+}
+
+#[derive(Debug)]
+struct Worker {
+    session: Session,
+    resizer: Resizer,
+    input: Vec<f32>,
+}
+
+impl Recogniser {
+    pub(super) fn load(
+        environment: &Environment,
+        model: &Path,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        let workers = (0..threads.max(1))
+            .map(|_| {
+                let session = runtime::session(environment, model, 1)?;
+                Ok(Worker {
+                    session,
+                    resizer: Resizer::new(),
+                    input: Vec::new(),
+                })
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        let alphabet = workers[0]
+            .session
+            .metadata()
+            .ok()
+            .and_then(|metadata| metadata.custom(ALPHABET_KEY));
+        let no_alphabet = || Error::ModelFileUnusable {
+            path: model.to_owned(),
+            detail: format!("its metadata has no `{ALPHABET_KEY}` list"),
+        };
+        let alphabet = Alphabet::parse(&alphabet.ok_or_else(no_alphabet)?);
+        Ok(Self { workers, alphabet })
+    }
+
+    /// Reads the boxes of `pixels`, all of which lie inside. Also says how many were remembered.
+    pub(super) fn read(
+        &mut self,
+        pixels: &RgbaImage,
+        boxes: &[CaptureRect],
+        cache: &mut Cache,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<Decoded>, usize), Error> {
+        let keys: Vec<_> = boxes
+            .iter()
+            .map(|&bounds| Fingerprint::of_box(pixels, bounds))
+            .collect();
+        let mut lines: Vec<Option<Decoded>> = keys.iter().map(|&key| cache.line(key)).collect();
+        let mut unread: Vec<usize> = (0..boxes.len())
+            .filter(|&index| lines[index].is_none())
+            .collect();
+        // The widest first, so that no worker is left with a long one at the end.
+        unread.sort_by_key(|&index| std::cmp::Reverse(scaled_width(boxes[index])));
+        let remembered = boxes.len() - unread.len();
+        for (index, line) in self.read_all(pixels, boxes, &unread, cancel)? {
+            cache.remember_line(keys[index], line.clone());
+            lines[index] = Some(line);
+        }
+        Ok((
+            lines.into_iter().map(Option::unwrap_or_default).collect(),
+            remembered,
+        ))
+    }
+
+    fn read_all(
+        &mut self,
+        pixels: &RgbaImage,
+        boxes: &[CaptureRect],
+        unread: &[usize],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<(usize, Decoded)>, Error> {
+        let next = AtomicUsize::new(0);
+        let alphabet = &self.alphabet;
+        let take = |worker: &mut Worker| {
+            let mut done = Vec::new();
+            while let Some(&index) = unread.get(next.fetch_add(1, Ordering::Relaxed)) {
+                stop_if(cancel)?;
+                done.push((index, worker.read(pixels, boxes[index], alphabet)?));
+            }
+            Ok(done)
+        };
+        let helpers = self.workers.len().min(unread.len()).saturating_sub(1);
+        let (first, others) = self
+            .workers
+            .split_first_mut()
+            .expect("there is at least one worker");
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = others
+                .iter_mut()
+                .take(helpers)
+                .map(|worker| scope.spawn(|| take(worker)))
+                .collect();
+            let mut done: Vec<(usize, Decoded)> = take(first)?;
+            for thread in threads {
+                let theirs: Result<_, Error> = thread
+                    .join()
+                    .unwrap_or_else(|_| Err(failed("a reading thread panicked")));
+                done.append(&mut theirs?);
+            }
+            Ok(done)
+        })
+    }
+}
+
+impl Worker {
+    fn read(
+        &mut self,
+        pixels: &RgbaImage,
+        bounds: CaptureRect,
+        alphabet: &Alphabet,
+    ) -> Result<Decoded, Error> {
+        let width = scaled_width(bounds);
+        let padded = width.next_multiple_of(WIDTH_STEP);
+        let line = self.scale(pixels, bounds, width)?;
+        fill(&mut self.input, &line, width as usize, padded as usize);
+        let shape = (1, 3, HEIGHT as usize, padded as usize);
+        let input = ArrayView4::from_shape(shape, &self.input).map_err(failed)?;
+        let outputs = self
+            .session
+            .run(ort::inputs![
+                TensorRef::from_array_view(input).map_err(failed)?
+            ])
+            .map_err(failed)?;
+        let (shape, probabilities) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
+        if shape.last().copied() != i64::try_from(alphabet.len()).ok() {
+            return Err(failed(format!(
+                "the model has {shape} classes for {} characters",
+                alphabet.len()
+            )));
+        }
+        Ok(alphabet.decode(probabilities))
+    }
+
+    fn scale(
+        &mut self,
+        pixels: &RgbaImage,
+        bounds: CaptureRect,
+        width: u32,
+    ) -> Result<Vec<u8>, Error> {
+        let crop: Vec<u8> = rows(pixels, bounds).flatten().copied().collect();
+        let (from_width, from_height) = (bounds.width() as u32, bounds.height() as u32);
+        let from =
+            ImageRef::new(from_width, from_height, &crop, PixelType::U8x4).map_err(failed)?;
+        let mut to = Image::new(width, HEIGHT, PixelType::U8x4);
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+            .use_alpha(false);
+        self.resizer
+            .resize(&from, &mut to, &options)
+            .map_err(failed)?;
+        Ok(to.into_vec())
+    }
+}
+
+/// The width of a line that is scaled to the model's height.
+fn scaled_width(bounds: CaptureRect) -> u32 {
+    let scaled = f64::from(bounds.width()) * f64::from(HEIGHT) / f64::from(bounds.height().max(1));
+    (scaled.ceil() as u32).max(1)
+}
+
+/// Writes the planes blue, green, red of `(x/255 - 0.5) / 0.5` into `planes`; what lies to the right of the line is 0,
+/// as in training.
+fn fill(planes: &mut Vec<f32>, rgba: &[u8], width: usize, padded: usize) {
+    planes.clear();
+    planes.resize(3 * HEIGHT as usize * padded, 0.0);
+    for (plane, channel) in planes
+        .chunks_exact_mut(HEIGHT as usize * padded)
+        .zip([2, 1, 0])
+    {
+        for (to, from) in plane
+            .chunks_exact_mut(padded)
+            .zip(rgba.chunks_exact(width * 4))
+        {
+            for (value, pixel) in to.iter_mut().zip(from.as_chunks::<4>().0) {
+                *value = f32::from(pixel[channel]) / 127.5 - 1.0;
+            }
+        }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::ParseFailed {
+        detail: format!("reading a line: {error}"),
+    }
+}

@@ -1,0 +1,72 @@
+//! Loading ONNX Runtime and models, with errors that name the file.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use ort::environment::Environment;
+use ort::session::Session;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+
+use crate::error::Error;
+
+/// A process has one environment; whoever loads it first chooses the library.
+static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
+
+/// The process's ONNX Runtime, loaded from `library` unless it is there already.
+pub(super) fn environment(library: &Path) -> Result<Environment, Error> {
+    let mut loaded = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(environment) = &*loaded {
+        return Ok(environment.clone());
+    }
+    must_exist(library)?;
+    let unusable = |detail: String| Error::ModelFileUnusable {
+        path: library.to_owned(),
+        detail,
+    };
+    let environment = ort::init_from(library)
+        .map_err(|error| unusable(error.to_string()))?
+        .with_name("motorium")
+        .with_telemetry(false)
+        .build()
+        .map_err(|error| unusable(error.to_string()))?;
+    *loaded = Some(environment.clone());
+    Ok(environment)
+}
+
+/// A session of the model at `path` that computes with so many threads.
+pub(super) fn session(
+    environment: &Environment,
+    path: &Path,
+    threads: usize,
+) -> Result<Session, Error> {
+    must_exist(path)?;
+    let unusable = |detail: String| Error::ModelFileUnusable {
+        path: path.to_owned(),
+        detail,
+    };
+    let mut builder = options(environment, threads).map_err(|error| unusable(error.to_string()))?;
+    builder
+        .commit_from_file(path)
+        .map_err(|error| unusable(error.to_string()))
+}
+
+fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, ort::Error> {
+    let builder = Session::builder(environment)?
+        .with_optimization_level(GraphOptimizationLevel::Level3)?
+        .with_intra_threads(threads)?
+        // A pool that spins while it waits takes the core from those who read.
+        .with_intra_op_spinning(false)?
+        // Every line has another width, so a memory plan made for one shape is of no use for the next.
+        .with_memory_pattern(false)?;
+    Ok(builder)
+}
+
+fn must_exist(path: &Path) -> Result<(), Error> {
+    if path.is_file() {
+        Ok(())
+    } else {
+        Err(Error::ModelFileMissing {
+            path: path.to_owned(),
+        })
+    }
+}

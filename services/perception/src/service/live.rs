@@ -1,0 +1,200 @@
+//! Live pictures for people who watch: a whole frame first, then what has changed.
+//!
+//! Nothing is computed ahead: a frame is made when the reader asks for the next one, so a slow reader gets fewer, and
+//! the pace is limited besides. A screen on which nothing happens costs one small request per tick.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use image::RgbaImage;
+use motorium_imaging::difference::{self, Comparison, GreyFrame};
+use motorium_imaging::picture::size_of;
+use motorium_imaging::resize::crop;
+use motorium_proto::domain::frame::{Cursor, Frame};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::id::FrameId;
+use motorium_proto::service::{AnswerStream, FrameTile, FrameUpdate, ImageOptions, StreamRequest};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::pictures::{self, off_the_workers};
+use crate::capture::{CaptureRequest, Changes, Screen, Shot, cursor};
+use crate::error::Error;
+
+/// Fastest pace that is granted, in frames a second.
+const MAX_PACE: u32 = 30;
+
+/// With more tiles than this, one whole picture is cheaper.
+const MAX_TILES: usize = 24;
+
+/// From this share of changed area on, one whole picture is cheaper.
+const MOST_OF_IT: f64 = 0.5;
+
+/// Begins to stream. Frames of the stream are not stored; their ids begin with `prefix`.
+pub(super) async fn stream(
+    screen: Arc<dyn Screen>,
+    request: StreamRequest,
+    prefix: FrameId,
+) -> Result<AnswerStream<FrameUpdate>, Error> {
+    let pace = request.max_frames_per_second.clamp(1, MAX_PACE);
+    let mut ticks = interval(Duration::from_secs(1) / pace);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let changes = screen.watch().await?;
+    let watch = Watch {
+        screen,
+        changes,
+        ticks,
+        image: request.image,
+        prefix,
+        sequence: 0,
+        shown: None,
+    };
+    let updates = futures::stream::try_unfold(watch, |mut watch| async move {
+        let update = watch.next().await?;
+        Ok(Some((update, watch)))
+    });
+    Ok(Box::pin(updates))
+}
+
+#[derive(Debug)]
+struct Watch {
+    screen: Arc<dyn Screen>,
+    changes: Box<dyn Changes>,
+    ticks: Interval,
+    image: ImageOptions,
+    prefix: FrameId,
+    sequence: u64,
+    /// What the reader has seen last; `None` before the first frame.
+    shown: Option<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    pixels: RgbaImage,
+    grey: GreyFrame,
+    pointer: Option<CapturePoint>,
+}
+
+impl Watch {
+    /// Waits until there is something new to see.
+    async fn next(&mut self) -> Result<FrameUpdate, Error> {
+        loop {
+            self.ticks.tick().await;
+            if !self.has_changed().await? {
+                continue;
+            }
+            let shot = self
+                .screen
+                .capture(CaptureRequest {
+                    list_windows: true,
+                    ..Default::default()
+                })
+                .await?;
+            let shown = self.shown.take();
+            let image = self.image;
+            let (frame, shown, tiles) = off_the_workers(move || show(shot, shown, image)).await??;
+            self.shown = Some(shown);
+            if tiles.is_empty() {
+                continue;
+            }
+            let sequence = self.sequence;
+            self.sequence += 1;
+            let id = FrameId::new(format!("{}-{sequence}", self.prefix));
+            return Ok(FrameUpdate {
+                sequence,
+                frame: Frame { id, ..frame },
+                tiles,
+            });
+        }
+    }
+
+    /// Whether anything was drawn, or the pointer was moved, since the last frame.
+    async fn has_changed(&mut self) -> Result<bool, Error> {
+        let pointer = self.screen.cursor().await?;
+        let Some(shown) = &self.shown else {
+            return Ok(true);
+        };
+        let mut changed = shown.pointer != pointer;
+        // Everything that has been reported so far belongs to the frame that is taken now.
+        while let Some(change) = futures::FutureExt::now_or_never(self.changes.next()) {
+            change?;
+            changed = true;
+        }
+        Ok(changed)
+    }
+}
+
+/// What to send of a new picture, and what the reader then has seen.
+fn show(
+    shot: Shot,
+    before: Option<Shown>,
+    image: ImageOptions,
+) -> Result<(Frame, Shown, Vec<FrameTile>), Error> {
+    let mut pixels = shot.pixels;
+    let drawn = shot
+        .cursor
+        .as_ref()
+        .is_some_and(|image| cursor::draw(&mut pixels, shot.bounds, image));
+    let pointer = shot.cursor.as_ref().map(|cursor| cursor.position);
+    let shown = Shown {
+        grey: GreyFrame::of(&pixels),
+        pixels,
+        pointer,
+    };
+    let whole = CaptureRect::from_size(size_of(&shown.pixels));
+    let regions = match &before {
+        Some(before) => changed_regions(before, &shown, whole),
+        None => vec![whole],
+    };
+    let scaled = pictures::fit(whole.size(), image.fit);
+    let tiles = regions
+        .into_iter()
+        .map(|bounds| tile(&shown.pixels, bounds, scaled.width, image))
+        .collect::<Result<_, Error>>()?;
+    let frame = Frame {
+        id: FrameId::new(""),
+        display: shot.display.id,
+        size: whole.size(),
+        scale: shot.display.scale,
+        captured_at: shot.captured_at,
+        cursor: pointer.map(|position| Cursor { position, drawn }),
+        monitors: shot.display.monitors,
+        windows: shot.windows,
+    };
+    Ok((frame, shown, tiles))
+}
+
+fn changed_regions(before: &Shown, now: &Shown, whole: CaptureRect) -> Vec<CaptureRect> {
+    // A person sees faint changes too, so every difference in grey counts.
+    let every_change = Comparison {
+        threshold: 0,
+        ..Comparison::default()
+    };
+    let found = difference::compare(&before.grey, &now.grey, &every_change);
+    let regions: Vec<CaptureRect> = found.regions.iter().map(|region| region.bounds).collect();
+    let area: f64 = regions
+        .iter()
+        .map(|region| region.size().to_f64().area())
+        .sum();
+    if regions.len() > MAX_TILES || area > MOST_OF_IT * whole.size().to_f64().area() {
+        return vec![whole];
+    }
+    regions
+}
+
+/// The picture of a region, scaled as the whole frame is: from its width to `scaled_width`.
+fn tile(
+    pixels: &RgbaImage,
+    bounds: CaptureRect,
+    scaled_width: u32,
+    image: ImageOptions,
+) -> Result<FrameTile, Error> {
+    let part = crop(pixels, bounds).map_err(|error| Error::Internal {
+        detail: error.to_string(),
+    })?;
+    let scale = f64::from(scaled_width) / f64::from(pixels.width());
+    let scaled = |side: i32| ((f64::from(side) * scale).round() as i32).max(1);
+    let fit =
+        (scale < 1.0).then(|| CaptureSize::new(scaled(bounds.width()), scaled(bounds.height())));
+    let image = pictures::draw(&part, ImageOptions { fit, ..image }, &[])?;
+    Ok(FrameTile { bounds, image })
+}

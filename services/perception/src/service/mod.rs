@@ -1,0 +1,453 @@
+//! The service: screens, parser, frames and marks put together as the contract wants them.
+//!
+//! Each call is a short sequence of steps that live elsewhere. Errors become reports here and nowhere else.
+//!
+//! A frame of a part of a display has a coordinate space of its own, with (0, 0) at the part's upper left corner; its
+//! monitors, windows and cursor are given in that space too.
+
+mod live;
+mod memory;
+mod pictures;
+mod redact;
+mod screens;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use motorium_imaging::difference;
+use motorium_imaging::marks::{prompt, select};
+use motorium_imaging::picture::{self, size_of};
+use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::frame::{Cursor, Display, Frame, ImageContent, Monitor, Window};
+use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
+use motorium_proto::domain::id::{ElementId, FrameId};
+use motorium_proto::error::FieldError;
+use motorium_proto::service::{
+    AnswerStream, AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison,
+    FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseRequest, Parsed, Perception,
+    Quiet, Result, SceneDelta, StageTiming, StreamRequest,
+};
+use tokio::time::Instant;
+
+use crate::capture::{self, Area, Screen, Shot};
+use crate::error::Error;
+use crate::frames::{FrameStore, Limits, StoredFrame};
+use crate::marks;
+use crate::parse::queue::{Parse, ParseQueue};
+use crate::settle;
+use memory::Memories;
+use redact::Redactor;
+pub use screens::{Driver, Screens};
+
+/// Perception, as an object. Cheap to share by `Arc`.
+#[derive(Debug)]
+pub struct PerceptionService {
+    screens: Screens,
+    parser: Arc<ParseQueue>,
+    frames: FrameStore,
+    memories: Memories,
+}
+
+impl PerceptionService {
+    /// Puts the parts together. Nothing is opened or loaded yet.
+    #[must_use]
+    pub fn new(screens: Screens, parser: ParseQueue, limits: Limits) -> Self {
+        Self {
+            screens,
+            parser: Arc::new(parser),
+            frames: FrameStore::new(limits),
+            memories: Memories::default(),
+        }
+    }
+
+    /// The parser, to load its models ahead of the first call.
+    #[must_use]
+    pub fn parser(&self) -> &Arc<ParseQueue> {
+        &self.parser
+    }
+
+    async fn shoot(
+        &self,
+        screen: &dyn Screen,
+        area: &CaptureArea,
+    ) -> std::result::Result<Shot, Error> {
+        let wanted = capture::CaptureRequest {
+            area: area_of(area),
+            list_windows: true,
+        };
+        screen.capture(wanted).await
+    }
+
+    /// Captures, hides what must not be seen, and stores the frame. With text to hide, it has to be read first.
+    async fn take(&self, request: &CaptureRequest) -> std::result::Result<Arc<StoredFrame>, Error> {
+        let redactor = Redactor::new(&request.redactions)?;
+        let screen = self.screens.get(request.display.as_ref())?;
+        let mut shot = self.shoot(&*screen, &request.area).await?;
+        redactor.hide_regions(&mut shot);
+        let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        if redactor.hides_text() {
+            let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
+            redactor.hide_text(Arc::make_mut(&mut pixels), &mut parse);
+        }
+        Ok(self.keep(shot, pixels, request.omit_cursor))
+    }
+
+    fn keep(
+        &self,
+        shot: Shot,
+        pixels: Arc<image::RgbaImage>,
+        omit_cursor: bool,
+    ) -> Arc<StoredFrame> {
+        let drawn = !omit_cursor
+            && shot
+                .cursor
+                .as_ref()
+                .is_some_and(|cursor| cursor.shows_in(shot.bounds));
+        let corner = shot.bounds.min.to_vector();
+        let frame = Frame {
+            id: self.frames.next_id(),
+            display: shot.display.id,
+            size: shot.bounds.size(),
+            scale: shot.display.scale,
+            captured_at: shot.captured_at,
+            cursor: shot.cursor.as_ref().map(|cursor| Cursor {
+                position: cursor.position - corner,
+                drawn,
+            }),
+            monitors: shot
+                .display
+                .monitors
+                .into_iter()
+                .filter_map(|monitor| monitor_in(monitor, shot.bounds))
+                .collect(),
+            windows: shot
+                .windows
+                .into_iter()
+                .map(|window| window_in(window, corner))
+                .collect(),
+        };
+        let cursor = shot.cursor.filter(|_| drawn);
+        self.frames
+            .keep(StoredFrame::new(frame, shot.bounds, pixels, cursor))
+    }
+
+    async fn observe_frame(
+        &self,
+        request: &ObserveRequest,
+    ) -> std::result::Result<Observation, Error> {
+        let mut clock = Clock::start();
+        let redactor = Redactor::new(&request.capture.redactions)?;
+        let screen = self.screens.get(request.capture.display.as_ref())?;
+        let mut shot = self.shoot(&*screen, &request.capture.area).await?;
+        redactor.hide_regions(&mut shot);
+        let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        clock.lap("capture");
+
+        let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
+        redactor.hide_text(Arc::make_mut(&mut pixels), &mut parse);
+        clock.parsed(&parse);
+
+        let stored = self.keep(shot, pixels, request.capture.omit_cursor);
+        let frame = &stored.frame;
+        let scene = self
+            .memories
+            .number(&frame.display, &request.capture.area, |memory| {
+                marks::scene(
+                    frame.id.clone(),
+                    frame.size,
+                    &parse.detections,
+                    &parse.reading.lines,
+                    memory,
+                )
+            });
+        let scene = Arc::new(scene);
+        stored.set_scene(Arc::clone(&scene));
+        let delta = self.delta(request.since_frame.as_ref(), &scene);
+        let shown = selected(&scene.elements, request.max_elements);
+        clock.lap("merge");
+
+        let wanted = pictures::Wanted {
+            plain: request.capture.image,
+            marked: request.marked_image,
+        };
+        let made = pictures::make(Arc::clone(&stored), wanted, shown.clone()).await?;
+        clock.lap("encode");
+        Ok(Observation {
+            frame: stored.frame.clone(),
+            image: made.plain,
+            prompt_lines: shown.iter().map(prompt::line).collect(),
+            scene: Scene {
+                frame: scene.frame.clone(),
+                elements: shown,
+            },
+            marked_image: made.marked,
+            delta,
+            timings: clock.laps,
+        })
+    }
+
+    /// What `scene` changed against the scene of an earlier frame, if that is still known.
+    fn delta(&self, since: Option<&FrameId>, scene: &Scene) -> Option<SceneDelta> {
+        let since = since?;
+        let before = self.frames.get(since).ok()?;
+        let before = before.scene()?;
+        let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
+            elements
+                .iter()
+                .filter(|element| wanted(element))
+                .map(|element| element.id)
+                .collect()
+        };
+        Some(SceneDelta {
+            since_frame: since.clone(),
+            added: ids(&scene.elements, &|element| {
+                before.element(element.id).is_none()
+            }),
+            removed: ids(&before.elements, &|element| {
+                scene.element(element.id).is_none()
+            }),
+            changed: ids(&scene.elements, &|element| {
+                before
+                    .element(element.id)
+                    .is_some_and(|known| !says_the_same(known, element))
+            }),
+        })
+    }
+
+    async fn parse_picture(&self, request: ParseRequest) -> std::result::Result<Parsed, Error> {
+        let mut clock = Clock::start();
+        let ImageContent::Bytes(bytes) = request.image.content else {
+            let error = FieldError::new(
+                "image",
+                "must bring its bytes; a reference cannot be followed",
+            );
+            return Err(error.into());
+        };
+        let pixels = pictures::off_the_workers(move || picture::decode(&bytes)).await?;
+        let pixels = Arc::new(pixels.map_err(|error| Error::ImageUnreadable {
+            detail: error.to_string(),
+        })?);
+        clock.lap("decode");
+
+        let parse = self.parser.parse(Arc::clone(&pixels)).await?;
+        clock.parsed(&parse);
+
+        let size = size_of(&pixels);
+        let no_frame = FrameId::new("");
+        let (scene, _) = marks::scene(
+            no_frame,
+            size,
+            &parse.detections,
+            &parse.reading.lines,
+            &marks::Memory::default(),
+        );
+        let shown = selected(&scene.elements, request.max_elements);
+        clock.lap("merge");
+
+        let marked_image = match request.marked_image {
+            Some(options) => Some(pictures::marked(pixels, options, shown.clone()).await?),
+            None => None,
+        };
+        clock.lap("encode");
+        Ok(Parsed {
+            size,
+            prompt_lines: shown.iter().map(prompt::line).collect(),
+            scene: Scene {
+                frame: scene.frame,
+                elements: shown,
+            },
+            marked_image,
+            timings: clock.laps,
+        })
+    }
+
+    async fn compare_frames(
+        &self,
+        request: CompareRequest,
+    ) -> std::result::Result<Comparison, Error> {
+        let (before, after) = (
+            self.frames.get(&request.before)?,
+            self.frames.get(&request.after)?,
+        );
+        let noise = self.memories.noise(&after.frame.display, after.bounds);
+        pictures::off_the_workers(move || compare(&before, &after, &request, noise)).await
+    }
+
+    async fn wait_for_quiet(&self, request: &AwaitQuiet) -> std::result::Result<Quiet, Error> {
+        let screen = self.screens.get(request.display.as_ref())?;
+        let since = request
+            .since_frame
+            .as_ref()
+            .map(|id| self.frames.get(id))
+            .transpose()?;
+        if let Some(since) = &since
+            && since.frame.display != *screen.id()
+        {
+            let problem = format!("shows display {}, not {}", since.frame.display, screen.id());
+            return Err(FieldError::new("since_frame", problem).into());
+        }
+        let quiet = settle::await_quiet(&*screen, since, request).await?;
+        self.memories.remember_noise(screen.id(), &quiet.noise);
+        Ok(quiet)
+    }
+}
+
+#[async_trait]
+impl Perception for PerceptionService {
+    async fn list_displays(&self) -> Result<Vec<Display>> {
+        Ok(self.screens.describe_all().await?)
+    }
+
+    async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
+        let stored = self.take(&request).await?;
+        let frame = stored.frame.clone();
+        let wanted = pictures::Wanted {
+            plain: request.image,
+            marked: None,
+        };
+        let made = pictures::make(stored, wanted, Vec::new()).await?;
+        Ok(Captured {
+            frame,
+            image: made.plain,
+        })
+    }
+
+    async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
+        Ok(self.observe_frame(&request).await?)
+    }
+
+    async fn parse(&self, request: ParseRequest) -> Result<Parsed> {
+        Ok(self.parse_picture(request).await?)
+    }
+
+    async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
+        Ok(self.compare_frames(request).await?)
+    }
+
+    async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
+        Ok(self.wait_for_quiet(&request).await?)
+    }
+
+    async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+        let screen = self.screens.get(request.display.as_ref())?;
+        let prefix = self.frames.next_id();
+        Ok(live::stream(screen, request, prefix).await?)
+    }
+
+    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured> {
+        let stored = self.frames.get(&frame)?;
+        let frame = stored.frame.clone();
+        let wanted = pictures::Wanted {
+            plain: Some(image),
+            marked: None,
+        };
+        let made = pictures::make(stored, wanted, Vec::new()).await?;
+        Ok(Captured {
+            frame,
+            image: made.plain,
+        })
+    }
+}
+
+fn area_of(area: &CaptureArea) -> Area {
+    match area {
+        CaptureArea::Display => Area::Whole,
+        CaptureArea::Monitor(name) => Area::Monitor(name.clone()),
+        CaptureArea::Window(id) => Area::Window(id.clone()),
+        CaptureArea::Region(region) => Area::Region(*region),
+    }
+}
+
+/// The part of a monitor that a frame of the box `bounds` shows, in the frame's space.
+fn monitor_in(monitor: Monitor, bounds: CaptureRect) -> Option<Monitor> {
+    let shown = monitor.bounds.intersection(&bounds)?;
+    Some(Monitor {
+        bounds: shown.translate(-bounds.min.to_vector()),
+        ..monitor
+    })
+}
+
+fn window_in(window: Window, corner: euclid::Vector2D<i32, CapturePx>) -> Window {
+    Window {
+        bounds: window.bounds.translate(-corner),
+        ..window
+    }
+}
+
+fn selected(elements: &[Element], max: Option<u32>) -> Vec<Element> {
+    select(elements, max.map(|max| max as usize))
+        .into_iter()
+        .cloned()
+        .collect()
+}
+
+/// Whether an element has stayed as it was, apart from a shift by the rounding of its box.
+fn says_the_same(known: &Element, now: &Element) -> bool {
+    let same_facts =
+        known.kind == now.kind && known.content == now.content && known.state == now.state;
+    same_facts
+        && (known.centre - now.centre)
+            .abs()
+            .lower_than(euclid::vec2(3, 3))
+            .all()
+}
+
+/// Compares two frames; what is known to move by itself does not count.
+fn compare(
+    before: &StoredFrame,
+    after: &StoredFrame,
+    request: &CompareRequest,
+    noise: Vec<CaptureRect>,
+) -> Comparison {
+    let ignore = [request.ignore.as_slice(), &noise].concat();
+    let options = difference::Comparison {
+        threshold: request.threshold,
+        ignore: &ignore,
+    };
+    let near_share = |&near: &CaptureRect| {
+        let changed = difference::changed_within(before.grey(), after.grey(), near, &options);
+        changed as f64 / near.size().to_u64().area().max(1) as f64
+    };
+    Comparison {
+        near_shares: request.near.iter().map(near_share).collect(),
+        change: difference::compare(before.grey(), after.grey(), &options),
+    }
+}
+
+/// Measures stages.
+struct Clock {
+    last: Instant,
+    laps: Vec<StageTiming>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            last: Instant::now(),
+            laps: Vec::new(),
+        }
+    }
+
+    /// The stage that has just ended.
+    fn lap(&mut self, stage: &str) {
+        let now = Instant::now();
+        self.note(stage, now - self.last);
+        self.last = now;
+    }
+
+    /// The stages of a parse that has just ended.
+    fn parsed(&mut self, parse: &Parse) {
+        self.note("queue", parse.waiting);
+        self.note("detect", parse.detecting);
+        self.note("locate", parse.reading.locating);
+        self.note("read", parse.reading.recognising);
+        self.last = Instant::now();
+    }
+
+    fn note(&mut self, stage: &str, elapsed: std::time::Duration) {
+        self.laps.push(StageTiming {
+            stage: stage.to_owned(),
+            elapsed,
+        });
+    }
+}

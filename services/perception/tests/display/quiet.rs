@@ -1,0 +1,216 @@
+//! Waiting for quiet on real screens: typing, animation, carets, and servers that fail in between.
+
+use std::time::Duration;
+
+use motorium_perception::capture::{CaptureRequest, Screen as _};
+use motorium_perception::error::Error;
+use motorium_perception::settle::await_quiet;
+use motorium_proto::domain::frame::Window;
+use motorium_proto::service::AwaitQuiet;
+use tokio::time::{Instant, interval, sleep};
+
+use crate::support::{Client, Desktop, PATIENCE, at, pattern};
+
+fn request() -> AwaitQuiet {
+    // Longer than the defaults, so that a machine that does other work too does not decide the outcome.
+    AwaitQuiet {
+        first_change_timeout: Duration::from_millis(600),
+        quiet: Duration::from_millis(200),
+        timeout: Duration::from_secs(3),
+        ..AwaitQuiet::default()
+    }
+}
+
+#[tokio::test]
+async fn a_screen_on_which_nothing_happens() {
+    let desktop = Desktop::start();
+    let quiet = await_quiet(&desktop.screen(), None, &request())
+        .await
+        .unwrap();
+    assert!(quiet.settled && !quiet.changed, "{quiet:?}");
+    assert_eq!(quiet.first_change_after, None);
+    assert!(quiet.elapsed >= request().first_change_timeout, "{quiet:?}");
+}
+
+#[tokio::test]
+async fn a_window_that_opens_and_then_rests() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let act = async {
+        sleep(Duration::from_millis(100)).await;
+        client.show(&pattern(200, 100, 5), 50, 50);
+        sleep(Duration::from_millis(80)).await;
+        client.show(&pattern(200, 100, 6), 300, 50);
+    };
+    let request = request();
+    let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), act);
+    let quiet = quiet.unwrap();
+    assert!(quiet.settled && quiet.changed, "{quiet:?}");
+    let first = quiet.first_change_after.unwrap();
+    assert!(
+        first >= Duration::from_millis(80) && first < quiet.elapsed,
+        "{quiet:?}"
+    );
+    assert!(
+        quiet.elapsed >= first + Duration::from_millis(80) + request.quiet,
+        "{quiet:?}"
+    );
+    assert!(quiet.still_changing.is_empty());
+}
+
+#[tokio::test]
+async fn an_animation_is_given_up_and_named() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let window = client.show(&pattern(60, 60, 0), 400, 300);
+    let animate = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        for seed in 1.. {
+            ticks.tick().await;
+            client.draw(window, &pattern(60, 60, seed), 0, 0);
+        }
+    };
+    let request = AwaitQuiet {
+        timeout: Duration::from_secs(1),
+        ..request()
+    };
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &request) => quiet.unwrap(),
+        () = animate => unreachable!("the animation does not end"),
+    };
+    assert!(!quiet.settled && quiet.changed, "{quiet:?}");
+    assert_eq!(quiet.still_changing, [at(400, 300, 60, 60)]);
+    // The same screen is quiet for whoever does not count that region.
+    let ignoring = AwaitQuiet {
+        ignore: vec![at(395, 295, 70, 70)],
+        ..request
+    };
+    let animate = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        for seed in 1.. {
+            ticks.tick().await;
+            client.draw(window, &pattern(60, 60, seed), 0, 0);
+        }
+    };
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &ignoring) => quiet.unwrap(),
+        () = animate => unreachable!("the animation does not end"),
+    };
+    assert!(quiet.settled && !quiet.changed, "{quiet:?}");
+}
+
+#[tokio::test]
+async fn a_caret_does_not_count() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let caret = client.show(&pattern(3, 18, 1), 100, 100);
+    let blink = async {
+        let mut ticks = interval(Duration::from_millis(50));
+        for seed in 1.. {
+            ticks.tick().await;
+            client.draw(caret, &pattern(3, 18, seed), 0, 0);
+        }
+    };
+    let request = request();
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &request) => quiet.unwrap(),
+        () = blink => unreachable!("the caret does not stop"),
+    };
+    assert!(quiet.settled && !quiet.changed, "{quiet:?}");
+    assert_eq!(quiet.noise.len(), 1, "{quiet:?}");
+    assert!(
+        at(100, 100, 3, 18).contains_box(&quiet.noise[0]),
+        "{quiet:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_drawn_anew_and_looks_the_same_does_not_count() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let picture = pattern(200, 200, 7);
+    let window = client.show(&picture, 100, 100);
+    let redraw = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        loop {
+            ticks.tick().await;
+            client.draw(window, &picture, 0, 0);
+        }
+    };
+    let request = request();
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &request) => quiet.unwrap(),
+        () = redraw => unreachable!("the drawing does not end"),
+    };
+    assert!(quiet.settled && !quiet.changed, "{quiet:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_fails_in_between_is_no_quiet_screen() {
+    let mut desktop = Desktop::start();
+    let screen = desktop.screen();
+    screen.capture(CaptureRequest::default()).await.unwrap();
+    let request = request();
+    let die = async {
+        sleep(Duration::from_millis(100)).await;
+        desktop.kill();
+    };
+    let started = Instant::now();
+    let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), die);
+    assert!(matches!(quiet.unwrap_err(), Error::DisplayLost { .. }));
+    assert!(started.elapsed() < Duration::from_secs(5));
+
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    screen.capture(CaptureRequest::default()).await.unwrap();
+    let stop = async {
+        sleep(Duration::from_millis(100)).await;
+        desktop.stop();
+    };
+    let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), stop);
+    assert!(matches!(quiet.unwrap_err(), Error::DisplayTimedOut { .. }));
+}
+
+#[tokio::test]
+async fn typing_into_an_editor_with_a_blinking_caret() {
+    /// Keycode of `a` on every keyboard that X servers pretend to have.
+    const KEY_A: u8 = 38;
+    let mut desktop = Desktop::start_large().await;
+    desktop.run("mousepad", &["--disable-server"]);
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let deadline = Instant::now() + PATIENCE;
+    let is_ready = |windows: &[Window]| {
+        windows
+            .iter()
+            .any(|window| window.active && window.application == "Mousepad")
+    };
+    while !is_ready(&screen.windows().await.unwrap()) {
+        assert!(Instant::now() < deadline, "the editor did not open");
+        sleep(Duration::from_millis(20)).await;
+    }
+    await_quiet(&screen, None, &request()).await.unwrap();
+    let request = AwaitQuiet {
+        timeout: PATIENCE,
+        ..request()
+    };
+    for _ in 0..3 {
+        let typing = async {
+            for _ in 0..10 {
+                client.tap(KEY_A);
+                sleep(Duration::from_millis(30)).await;
+            }
+        };
+        let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), typing);
+        let quiet = quiet.unwrap();
+        assert!(quiet.changed && quiet.settled, "{quiet:?}");
+        assert!(
+            quiet.elapsed > Duration::from_millis(300),
+            "quiet before the typing had ended: {quiet:?}"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! Text of real applications is read, in both languages.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use image::RgbaImage;
+use motorium_imaging::resize::crop;
+use motorium_perception::capture::{CaptureRequest, Screen as _};
+use motorium_perception::error::Error;
+use motorium_perception::parse::read::{
+    ModelFiles, PaddleReader, ReadSettings, Reader, Reading, TextLine,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Desktop, PATIENCE};
+
+const NOTE: &str = "Meeting notes, 21 November\n1. Review the quarterly budget\n2. 下周一上午十点开会\n请在周五之前完成报告。\n";
+
+const PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Orders</title>
+<body style="font: 16px sans-serif; margin: 24px">
+<h2>Invoice form 发票表格</h2>
+<p>Customer name: <input value="Alice Wonderland" size="30"></p>
+<p><button>Save changes</button> <button>保存</button> <button>Cancel</button> <a href="/">Privacy policy</a></p>
+<table border="1" cellpadding="6"><tr><th>Product</th><th>Price</th></tr>
+<tr><td>Desk lamp</td><td>129.87</td></tr><tr><td>办公椅</td><td>349.00</td></tr></table>
+<p>The quick brown fox jumps over the lazy dog.</p></body>"#;
+
+/// The folder with ONNX Runtime and the models, as the set-up script fills it.
+pub(crate) fn data_folder() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let data_home =
+        || folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")));
+    folder("MOTORIUM_DATA")
+        .or_else(|| data_home().map(|home| home.join("motorium")))
+        .expect("there is no home folder")
+}
+
+pub(crate) fn reader() -> PaddleReader {
+    PaddleReader::new(
+        ModelFiles::in_folder(&data_folder()),
+        ReadSettings::default(),
+    )
+}
+
+fn read(reader: &PaddleReader, pixels: &RgbaImage) -> Reading {
+    reader.read(pixels, &CancellationToken::new()).unwrap()
+}
+
+/// Compares texts as people do: without regard to spaces, which a reader may see or not, and to widths of signs.
+fn squeezed(text: &str) -> String {
+    let narrow = |sign: char| match sign {
+        '，' => ',',
+        '：' => ':',
+        '．' => '.',
+        other => other,
+    };
+    text.chars()
+        .filter(|sign| !sign.is_whitespace())
+        .map(narrow)
+        .collect()
+}
+
+pub(crate) fn line_with<'a>(lines: &'a [TextLine], text: &str) -> Option<&'a TextLine> {
+    lines
+        .iter()
+        .find(|line| squeezed(&line.text).contains(&squeezed(text)))
+}
+
+/// Looks at a display until everything is on it; returns the last picture and what was read.
+async fn read_until(
+    desktop: &Desktop,
+    reader: &PaddleReader,
+    expected: &[&str],
+) -> (RgbaImage, Reading) {
+    let screen = desktop.screen();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let pixels = screen
+            .capture(CaptureRequest::default())
+            .await
+            .unwrap()
+            .pixels;
+        let reading = read(reader, &pixels);
+        let missing: Vec<_> = expected
+            .iter()
+            .filter(|text| line_with(&reading.lines, text).is_none())
+            .collect();
+        if missing.is_empty() {
+            return (pixels, reading);
+        }
+        let texts: Vec<_> = reading.lines.iter().map(|line| &line.text).collect();
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "not read: {missing:?}, but {texts:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_editor_and_a_page_in_english_and_chinese() {
+    let mut desktop = Desktop::start_large().await;
+    let note = desktop.path("note.txt");
+    std::fs::write(&note, NOTE).unwrap();
+    let page = desktop.path("page.html");
+    std::fs::write(&page, PAGE).unwrap();
+    desktop.run("mousepad", &["--disable-server", note.to_str().unwrap()]);
+    desktop.browse(&page, [40, 40, 900, 700]);
+    let reader = reader();
+    let expected = [
+        "Meeting notes, 21 November",
+        "Review the quarterly budget",
+        "下周一上午十点开会",
+        "请在周五之前完成报告",
+        "Invoice form",
+        "发票表格",
+        "Customer name",
+        "Alice Wonderland",
+        "Save changes",
+        "保存",
+        "Cancel",
+        // The underline of a link may be read as a sign of its own.
+        "Privacy",
+        "policy",
+        "Desk lamp",
+        "129.87",
+        "办公椅",
+        "The quick brown fox jumps over the lazy dog",
+    ];
+    let (pixels, reading) = read_until(&desktop, &reader, &expected).await;
+
+    // Boxes are where the text is: what lies inside a box reads the same alone.
+    let save = line_with(&reading.lines, "Save changes").unwrap();
+    let alone = read(&reader, &crop(&pixels, save.bounds.inflate(8, 8)).unwrap());
+    assert!(
+        line_with(&alone.lines, "Save changes").is_some(),
+        "{alone:#?}"
+    );
+    assert!(
+        reading
+            .lines
+            .iter()
+            .all(|line| (0.5..=1.0).contains(&line.confidence))
+    );
+    let corners: Vec<_> = reading
+        .lines
+        .iter()
+        .map(|line| (line.bounds.min.y, line.bounds.min.x))
+        .collect();
+    assert!(corners.is_sorted());
+}
+
+#[tokio::test]
+async fn what_has_been_read_is_remembered() {
+    let mut desktop = Desktop::start_large().await;
+    let note = desktop.path("note.txt");
+    std::fs::write(&note, NOTE).unwrap();
+    desktop.run("mousepad", &["--disable-server", note.to_str().unwrap()]);
+    let reader = reader();
+    let (pixels, first) = read_until(
+        &desktop,
+        &reader,
+        &["Meeting notes, 21 November", "下周一上午十点开会"],
+    )
+    .await;
+
+    // The same picture.
+    let again = read(&reader, &pixels);
+    assert!(Arc::ptr_eq(&again.lines, &first.lines) || again.lines == first.lines);
+    assert_eq!(again.remembered, again.lines.len());
+
+    // A dot that is no text: everything is looked for again, and nothing has to be read.
+    let mut dotted = pixels;
+    dotted.put_pixel(5, 700, image::Rgba([255, 0, 0, 255]));
+    let dotted = read(&reader, &dotted);
+    assert!(
+        dotted.remembered >= first.lines.len(),
+        "{} of {}",
+        dotted.remembered,
+        first.lines.len()
+    );
+    assert_eq!(dotted.lines, first.lines);
+}
+
+#[test]
+fn pictures_of_all_sizes_are_read() {
+    let reader = reader();
+    for (width, height) in [
+        (1, 1),
+        (3, 900),
+        (31, 33),
+        (1920, 1080),
+        (2560, 1440),
+        (4000, 40),
+    ] {
+        let blank = RgbaImage::from_pixel(width, height, image::Rgba([240, 240, 240, 255]));
+        let reading = read(&reader, &blank);
+        assert_eq!(
+            reading.lines.len(),
+            0,
+            "{width}×{height}: {:?}",
+            reading.lines
+        );
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |files: ModelFiles, part: &Path| {
+        let reader = PaddleReader::new(files, ReadSettings::default());
+        let error = reader
+            .read(&RgbaImage::new(8, 8), &CancellationToken::new())
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::ModelFileMissing { .. }), "{text}");
+        assert!(
+            text.contains(part.to_str().unwrap()) && text.contains("make setup"),
+            "{text}"
+        );
+    };
+    // Whoever has no data folder at all is told about the first file.
+    let there = ModelFiles::in_folder(&data_folder());
+    let absent = ModelFiles::in_folder(folder.path());
+    check(
+        ModelFiles {
+            locate: absent.locate.clone(),
+            ..there.clone()
+        },
+        &absent.locate,
+    );
+    check(
+        ModelFiles {
+            recognise: absent.recognise.clone(),
+            ..there.clone()
+        },
+        &absent.recognise,
+    );
+
+    let broken = folder.path().join("broken.onnx");
+    std::fs::write(&broken, "no model").unwrap();
+    let reader = PaddleReader::new(
+        ModelFiles {
+            locate: broken.clone(),
+            ..there.clone()
+        },
+        ReadSettings::default(),
+    );
+    let error = reader.warm_up().unwrap_err();
+    assert!(
+        matches!(&error, Error::ModelFileUnusable { path, .. } if *path == broken),
+        "{error}"
+    );
+    // The model that finds text has no characters to read with.
+    let wrong = ModelFiles {
+        recognise: there.locate.clone(),
+        ..there
+    };
+    let error = PaddleReader::new(wrong, ReadSettings::default())
+        .warm_up()
+        .unwrap_err();
+    assert!(error.to_string().contains("no `character` list"), "{error}");
+}
+
+#[test]
+fn a_cancelled_reading_ends_early() {
+    let reader = reader();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let error = reader.read(&RgbaImage::new(64, 64), &cancel).unwrap_err();
+    assert_eq!(error, Error::Cancelled);
+}

@@ -1,0 +1,671 @@
+//! The service as its callers see it: in this process, and over gRPC.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use motorium_imaging::picture;
+use motorium_kit::client::{self, Channel};
+use motorium_kit::config::Span;
+use motorium_kit::server;
+use motorium_kit::shutdown::Shutdown;
+use motorium_perception::{Config, PerceptionService, Settings};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::domain::element::ElementSource;
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::domain::id::{DisplayId, FrameId};
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::{
+    AwaitQuiet, CaptureArea, CaptureRequest, CompareRequest, ImageFormat, ImageOptions,
+    ObserveRequest, ParseRequest, Perception, PerceptionClient, PerceptionServer, Redaction,
+    StreamRequest,
+};
+use tokio::time::timeout;
+
+use crate::reading::data_folder;
+use crate::support::{Client, Desktop, PATIENCE, at, pattern};
+
+async fn service(displays: &[&str]) -> PerceptionService {
+    let settings = Settings {
+        displays: displays.iter().map(|&display| display.to_owned()).collect(),
+        patience: Span(Duration::from_secs(2)),
+        ..Settings::default()
+    };
+    Config::resolve(settings, &data_folder(), [])
+        .unwrap()
+        .start()
+        .await
+        .unwrap()
+}
+
+/// The service behind a real server on a free port, and a client of it.
+async fn over_the_wire(service: PerceptionService) -> (PerceptionClient<Channel>, server::Running) {
+    let server = server::Builder::new(server::Config::loopback())
+        .service(
+            PerceptionServer::tonic(Arc::new(service)),
+            FILE_DESCRIPTOR_SET,
+        )
+        .start(&Shutdown::new())
+        .await
+        .unwrap();
+    let address = format!("http://{}", server.local_address());
+    let config = client::Config::new(address);
+    let channel = Channel::connect_lazy(&config).unwrap();
+    (PerceptionClient::new(channel), server)
+}
+
+fn pixels(image: &Image) -> image::RgbaImage {
+    let ImageContent::Bytes(bytes) = &image.content else {
+        panic!("a reference")
+    };
+    let decoded = picture::decode(bytes).unwrap();
+    assert_eq!((image.width, image.height), decoded.dimensions());
+    assert_eq!(image.sha256, picture::sha256(bytes));
+    decoded
+}
+
+fn png() -> Option<ImageOptions> {
+    Some(ImageOptions::default())
+}
+
+fn capture(area: CaptureArea) -> CaptureRequest {
+    CaptureRequest {
+        area,
+        image: png(),
+        ..CaptureRequest::default()
+    }
+}
+
+fn check_error(error: &ErrorReport, reason: &str, part: &str) {
+    assert_eq!(error.reason, reason, "{error}");
+    assert!(error.message.contains(part), "{error}");
+}
+
+#[tokio::test]
+async fn without_a_display_one_is_told_what_to_do() {
+    let service = service(&[]).await;
+    check_error(
+        &service.list_displays().await.unwrap_err(),
+        "NO_DISPLAY",
+        "motorium up",
+    );
+    check_error(
+        &service
+            .capture(CaptureRequest::default())
+            .await
+            .unwrap_err(),
+        "NO_DISPLAY",
+        "DISPLAY",
+    );
+    check_error(
+        &service
+            .await_quiet(AwaitQuiet::default())
+            .await
+            .unwrap_err(),
+        "NO_DISPLAY",
+        "DISPLAY",
+    );
+}
+
+#[tokio::test]
+async fn only_configured_displays_are_seen() {
+    let desktop = Desktop::start();
+    let service = service(&[":54321", &desktop.display]).await;
+    let displays = service.list_displays().await.unwrap();
+    assert_eq!(
+        displays
+            .iter()
+            .map(|display| display.id.as_str())
+            .collect::<Vec<_>>(),
+        [desktop.display.as_str()]
+    );
+    let error = service
+        .capture(CaptureRequest::default())
+        .await
+        .unwrap_err();
+    check_error(&error, "NO_DISPLAY", ":54321");
+    let other = CaptureRequest {
+        display: Some(DisplayId::new(":54322")),
+        ..CaptureRequest::default()
+    };
+    check_error(
+        &service.capture(other).await.unwrap_err(),
+        "DISPLAY_NOT_FOUND",
+        "is configured to see",
+    );
+}
+
+#[tokio::test]
+async fn pictures_are_as_they_were_asked_for() {
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    let expected = pattern(800, 600, 11);
+    client.show(&expected, 0, 0);
+    client.move_pointer(400, 300);
+    let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
+
+    let plain = service
+        .capture(CaptureRequest {
+            omit_cursor: true,
+            ..capture(CaptureArea::Display)
+        })
+        .await
+        .unwrap();
+    assert!(pixels(plain.image.as_ref().unwrap()) == expected);
+    assert_eq!(plain.frame.size, CaptureSize::new(800, 600));
+    assert_eq!(plain.frame.display.as_str(), desktop.display);
+    assert!(!plain.frame.cursor.unwrap().drawn);
+
+    // With the cursor only the cursor differs.
+    let drawn = service
+        .capture(capture(CaptureArea::Display))
+        .await
+        .unwrap();
+    let cursor = drawn.frame.cursor.unwrap();
+    assert_eq!(
+        (cursor.position, cursor.drawn),
+        (CapturePoint::new(400, 300), true)
+    );
+    let picture = pixels(drawn.image.as_ref().unwrap());
+    let different: Vec<_> = picture
+        .enumerate_pixels()
+        .filter(|&(x, y, pixel)| pixel != expected.get_pixel(x, y))
+        .map(|(x, y, _)| (x.abs_diff(400), y.abs_diff(300)))
+        .collect();
+    assert!(
+        (20..2000).contains(&different.len()),
+        "{} pixels differ",
+        different.len()
+    );
+    assert!(
+        different.iter().all(|&(x, y)| x < 48 && y < 48),
+        "something else than the cursor was drawn"
+    );
+
+    // A part has its own corner; whatever is told of it is told from there.
+    let part = service
+        .capture(capture(CaptureArea::Region(at(350, 250, 100, 90))))
+        .await
+        .unwrap();
+    assert_eq!(part.frame.size, CaptureSize::new(100, 90));
+    assert_eq!(
+        part.frame.cursor.unwrap().position,
+        CapturePoint::new(50, 50)
+    );
+    assert_eq!(part.frame.monitors[0].bounds, at(0, 0, 100, 90));
+
+    // A stored frame is encoded anew, smaller, in another format.
+    for (format, media_type) in [
+        (ImageFormat::Png, "image/png"),
+        (ImageFormat::WebpLossless, "image/webp"),
+        (ImageFormat::Jpeg { quality: 80 }, "image/jpeg"),
+    ] {
+        let options = ImageOptions {
+            format,
+            fit: Some(CaptureSize::new(400, 400)),
+        };
+        let image = service
+            .get_frame(plain.frame.id.clone(), options)
+            .await
+            .unwrap()
+            .image
+            .unwrap();
+        assert_eq!(image.media_type, media_type);
+        assert_eq!(pixels(&image).dimensions(), (400, 300));
+    }
+    let error = service
+        .get_frame(FrameId::new("no-such"), ImageOptions::default())
+        .await
+        .unwrap_err();
+    check_error(&error, "FRAME_EXPIRED", "capture again");
+}
+
+#[tokio::test]
+async fn a_frame_that_is_kept_no_longer_says_so() {
+    let desktop = Desktop::start();
+    let settings = Settings {
+        displays: vec![desktop.display.clone()],
+        frames: 2,
+        ..Settings::default()
+    };
+    let service = Config::resolve(settings, &data_folder(), [])
+        .unwrap()
+        .start()
+        .await
+        .unwrap();
+    let first = service
+        .capture(CaptureRequest::default())
+        .await
+        .unwrap()
+        .frame
+        .id;
+    let second = service
+        .capture(CaptureRequest::default())
+        .await
+        .unwrap()
+        .frame
+        .id;
+    let third = service
+        .capture(CaptureRequest::default())
+        .await
+        .unwrap()
+        .frame
+        .id;
+    assert!(
+        service
+            .get_frame(second.clone(), ImageOptions::default())
+            .await
+            .is_ok()
+    );
+    let error = service
+        .compare(CompareRequest::new(first, third))
+        .await
+        .unwrap_err();
+    check_error(&error, "FRAME_EXPIRED", "capture again");
+    assert!(
+        service
+            .compare(CompareRequest::new(second.clone(), second))
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn comparing_tells_how_much_and_where_and_not_the_pointer() {
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    client.show(
+        &image::RgbaImage::from_pixel(800, 600, image::Rgba([255; 4])),
+        0,
+        0,
+    );
+    let service = service(&[&desktop.display]).await;
+    let frame = async || {
+        service
+            .capture(CaptureRequest::default())
+            .await
+            .unwrap()
+            .frame
+            .id
+    };
+    client.move_pointer(100, 100);
+    let before = frame().await;
+    client.move_pointer(500, 300);
+    let moved = frame().await;
+    let nothing = service
+        .compare(CompareRequest::new(before.clone(), moved))
+        .await
+        .unwrap()
+        .change;
+    assert_eq!(
+        (nothing.changed_pixels, nothing.regions.len()),
+        (0, 0),
+        "a moved pointer is no change of the screen"
+    );
+
+    client.show(
+        &image::RgbaImage::from_pixel(80, 60, image::Rgba([0, 0, 0, 255])),
+        100,
+        200,
+    );
+    let after = frame().await;
+    let request = CompareRequest {
+        near: vec![
+            at(100, 200, 80, 60),
+            at(60, 200, 80, 60),
+            at(500, 500, 10, 10),
+        ],
+        ..CompareRequest::new(before.clone(), after.clone())
+    };
+    let compared = service.compare(request.clone()).await.unwrap();
+    assert_eq!(compared.change.changed_pixels, 4800);
+    assert!((compared.change.changed_share - 0.01).abs() < 1e-9);
+    assert_eq!(compared.change.regions.len(), 1);
+    assert_eq!(compared.change.regions[0].bounds, at(100, 200, 80, 60));
+    assert_eq!(compared.near_shares, [1.0, 0.5, 0.0]);
+    let ignoring = CompareRequest {
+        ignore: vec![at(0, 190, 800, 100)],
+        ..request
+    };
+    assert_eq!(
+        service
+            .compare(ignoring)
+            .await
+            .unwrap()
+            .change
+            .changed_pixels,
+        0
+    );
+
+    // Changed since a frame, although it was before the call.
+    let quiet = service
+        .await_quiet(AwaitQuiet {
+            since_frame: Some(before),
+            ..AwaitQuiet::default()
+        })
+        .await
+        .unwrap();
+    assert!(quiet.changed && quiet.settled, "{quiet:?}");
+    assert_eq!(quiet.first_change_after, Some(Duration::ZERO));
+    let quiet = service
+        .await_quiet(AwaitQuiet {
+            since_frame: Some(after),
+            ..AwaitQuiet::default()
+        })
+        .await
+        .unwrap();
+    assert!(!quiet.changed && quiet.settled, "{quiet:?}");
+}
+
+const PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Orders</title>
+<body style="font: 18px sans-serif; margin: 24px">
+<h2>Invoice form</h2><p>Card 4111 2222 3333 4444</p>
+<p><button onclick="document.getElementById('state').textContent = 'Stored safely'">Save changes</button></p>
+<p id="state">Nothing stored</p></body>"#;
+
+/// Observes until the text is there.
+async fn observe_until(
+    service: &dyn Perception,
+    text: &str,
+    request: &ObserveRequest,
+) -> motorium_proto::service::Observation {
+    let look = async {
+        loop {
+            let seen = service.observe(request.clone()).await.unwrap();
+            if seen
+                .scene
+                .elements
+                .iter()
+                .any(|element| element.content.contains(text))
+            {
+                return seen;
+            }
+        }
+    };
+    timeout(PATIENCE, look)
+        .await
+        .unwrap_or_else(|_| panic!("never saw {text:?}"))
+}
+
+#[tokio::test]
+async fn a_page_is_observed_acted_on_and_observed_again() {
+    let mut desktop = Desktop::start_large().await;
+    let page = desktop.path("page.html");
+    std::fs::write(&page, PAGE).unwrap();
+    desktop.browse(&page, [40, 40, 900, 700]);
+    let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
+
+    let request = ObserveRequest {
+        capture: CaptureRequest {
+            image: png(),
+            ..CaptureRequest::default()
+        },
+        marked_image: png(),
+        ..ObserveRequest::default()
+    };
+    let seen = observe_until(&service, "Save changes", &request).await;
+    assert_eq!(seen.scene.frame, seen.frame.id);
+    assert_eq!(seen.prompt_lines.len(), seen.scene.elements.len());
+    let button = seen
+        .scene
+        .elements
+        .iter()
+        .find(|element| element.content == "Save changes")
+        .unwrap();
+    assert_eq!(button.source, ElementSource::Ocr);
+    let line = seen
+        .prompt_lines
+        .iter()
+        .find(|line| line.contains("Save changes"))
+        .unwrap();
+    assert!(line.starts_with(&format!("[{}]", button.id)), "{line}");
+    let browser = seen.frame.active_window().expect("the browser is active");
+    assert!(
+        browser.application.to_lowercase().contains("chromium"),
+        "{browser:?}"
+    );
+    let centre = button.centre;
+    assert!(browser.bounds.contains(centre));
+    let (plain, marked) = (
+        pixels(seen.image.as_ref().unwrap()),
+        pixels(seen.marked_image.as_ref().unwrap()),
+    );
+    assert!(plain.dimensions() == marked.dimensions() && plain != marked);
+    let stages: Vec<_> = seen
+        .timings
+        .iter()
+        .map(|timing| timing.stage.as_str())
+        .collect();
+    assert_eq!(
+        stages,
+        [
+            "capture", "queue", "detect", "locate", "read", "merge", "encode"
+        ]
+    );
+
+    let client = Client::connect(&desktop.display);
+    client.move_pointer(centre.x.try_into().unwrap(), centre.y.try_into().unwrap());
+    client.click();
+    let since_frame = Some(seen.frame.id.clone());
+    let quiet = service
+        .await_quiet(AwaitQuiet {
+            since_frame: since_frame.clone(),
+            timeout: PATIENCE,
+            ..AwaitQuiet::default()
+        })
+        .await
+        .unwrap();
+    assert!(quiet.changed && quiet.settled, "{quiet:?}");
+    let again = observe_until(
+        &service,
+        "Stored safely",
+        &ObserveRequest {
+            since_frame,
+            ..request.clone()
+        },
+    )
+    .await;
+    let same = again
+        .scene
+        .elements
+        .iter()
+        .find(|element| element.content == "Save changes")
+        .unwrap();
+    assert_eq!(same.id, button.id, "numbers stay with their elements");
+    let delta = again.delta.unwrap();
+    let state = again
+        .scene
+        .elements
+        .iter()
+        .find(|element| element.content == "Stored safely")
+        .unwrap();
+    assert!(
+        delta.added.contains(&state.id) || delta.changed.contains(&state.id),
+        "{delta:?}"
+    );
+    assert!(!delta.changed.contains(&button.id));
+
+    let few = ObserveRequest {
+        max_elements: Some(3),
+        ..request.clone()
+    };
+    let few = service.observe(few).await.unwrap();
+    assert_eq!((few.scene.elements.len(), few.prompt_lines.len()), (3, 3));
+
+    // What must not be seen is neither told nor shown.
+    let card = again
+        .scene
+        .elements
+        .iter()
+        .find(|element| element.content.contains("4111"))
+        .unwrap();
+    let hidden = ObserveRequest {
+        capture: CaptureRequest {
+            redactions: vec![Redaction::TextPattern(r"\d{4} ?\d{4}".to_owned())],
+            ..request.capture.clone()
+        },
+        ..request
+    };
+    let hidden = service.observe(hidden).await.unwrap();
+    assert!(
+        hidden
+            .scene
+            .elements
+            .iter()
+            .all(|element| !element.content.contains("4111"))
+    );
+    let at_card = *pixels(hidden.image.as_ref().unwrap())
+        .get_pixel(card.centre.x as u32, card.centre.y as u32);
+    assert_eq!(at_card.0, [0, 0, 0, 255]);
+    let stored = service
+        .get_frame(hidden.frame.id, ImageOptions::default())
+        .await
+        .unwrap()
+        .image
+        .unwrap();
+    let at_card = *pixels(&stored).get_pixel(card.centre.x as u32, card.centre.y as u32);
+    assert_eq!(at_card.0, [0, 0, 0, 255]);
+
+    // A picture that is brought reads like the screen that it shows.
+    let brought = ParseRequest {
+        image: again.image.unwrap(),
+        max_elements: None,
+        marked_image: png(),
+    };
+    let parsed = service.parse(brought).await.unwrap();
+    assert!(
+        parsed
+            .scene
+            .elements
+            .iter()
+            .any(|element| element.content == "Save changes")
+    );
+    assert_eq!(parsed.size, CaptureSize::new(1920, 1080));
+}
+
+#[tokio::test]
+async fn pictures_that_are_none_are_refused() {
+    let service = service(&[]).await;
+    let image = |content| Image {
+        content,
+        media_type: String::new(),
+        width: 0,
+        height: 0,
+        sha256: [0; 32],
+    };
+    let request = |image| ParseRequest {
+        image,
+        max_elements: None,
+        marked_image: None,
+    };
+    let garbage = image(ImageContent::Bytes(bytes::Bytes::from_static(
+        b"no picture",
+    )));
+    check_error(
+        &service.parse(request(garbage)).await.unwrap_err(),
+        "IMAGE_UNREADABLE",
+        "send PNG",
+    );
+    let reference = image(ImageContent::BlobUri("sha256/ab".to_owned()));
+    check_error(
+        &service.parse(request(reference)).await.unwrap_err(),
+        "INVALID_FIELD",
+        "image: must bring its bytes",
+    );
+}
+
+#[tokio::test]
+async fn the_live_stream_sends_everything_first_and_then_what_changed() {
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    client.show(
+        &image::RgbaImage::from_pixel(800, 600, image::Rgba([255; 4])),
+        0,
+        0,
+    );
+    client.move_pointer(700, 500);
+    let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
+    let request = StreamRequest {
+        display: None,
+        max_frames_per_second: 20,
+        image: ImageOptions::default(),
+    };
+    let mut stream = service.stream_frames(request).await.unwrap();
+    let mut next = async || {
+        timeout(PATIENCE, stream.next())
+            .await
+            .expect("no frame came")
+            .unwrap()
+            .unwrap()
+    };
+
+    let first = next().await;
+    assert_eq!((first.sequence, first.tiles.len()), (0, 1));
+    assert_eq!(first.tiles[0].bounds, at(0, 0, 800, 600));
+    let mut seen = pixels(&first.tiles[0].image);
+
+    let drawn = pattern(50, 40, 21);
+    client.show(&drawn, 100, 80);
+    client.move_pointer(300, 400);
+    let mut whole = 0;
+    // Several messages may tell of it; put together they show the screen as it is.
+    while image::imageops::crop_imm(&seen, 100, 80, 50, 40).to_image() != drawn
+        || *seen.get_pixel(700, 500) != image::Rgba([255; 4])
+    {
+        let update = next().await;
+        for tile in &update.tiles {
+            whole += usize::from(tile.bounds == at(0, 0, 800, 600));
+            let corner = tile.bounds.min;
+            image::imageops::replace(
+                &mut seen,
+                &pixels(&tile.image),
+                corner.x.into(),
+                corner.y.into(),
+            );
+        }
+    }
+    assert_eq!(whole, 0, "only what changed is sent");
+
+    // Smaller pictures keep their place.
+    let fit = Some(CaptureSize::new(400, 400));
+    let request = StreamRequest {
+        display: None,
+        max_frames_per_second: 20,
+        image: ImageOptions {
+            format: ImageFormat::Jpeg { quality: 70 },
+            fit,
+        },
+    };
+    let small = service
+        .stream_frames(request)
+        .await
+        .unwrap()
+        .next()
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(small.frame.size, CaptureSize::new(800, 600));
+    assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_display() {
+    let mut desktop = Desktop::start();
+    let service = service(&[&desktop.display]).await;
+    let request = StreamRequest {
+        display: None,
+        max_frames_per_second: 10,
+        image: ImageOptions::default(),
+    };
+    let mut stream = service.stream_frames(request).await.unwrap();
+    stream.next().await.unwrap().unwrap();
+    desktop.kill();
+    let error = timeout(PATIENCE, stream.next())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap_err();
+    check_error(&error, "DISPLAY_LOST", &desktop.display);
+    assert!(stream.next().await.is_none());
+}
