@@ -1,0 +1,8 @@
+//! What the Planner understands, finds and decides.
+
+mod dialogue;
+mod grammar;
+mod matcher;
+mod page;
+mod screens;
+mod service;
