@@ -1,0 +1,514 @@
+//! Settings as they are written, and the configuration that is meant by them.
+//!
+//! [`Settings`] is the section `[executor]`; [`Config`] is checked and complete, and nothing behind it sees a raw
+//! text. What is allowed by default: every kind of action, no application, `http` and `https` addresses, the whole
+//! display.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use motorium_kit::config::{Listen, Section, Span};
+use motorium_proto::domain::action::ActionKind;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::id::DisplayId;
+use motorium_proto::limits::MAX_FILE;
+use serde::{Deserialize, Serialize};
+
+use crate::desktop::{Desktop, Parts};
+use crate::drivers::Driver;
+use crate::drivers::launch::{Launcher, Program};
+use crate::drivers::recording::RecordingDriver;
+use crate::error::Error as ServiceError;
+use crate::files::Files;
+use crate::guard::Folder;
+use crate::guard::journal::Retention;
+use crate::guard::rules::{
+    Chord, DEFAULT_FORBIDDEN_CHORDS, DEFAULT_URL_SCHEMES, HostPattern, Rules,
+};
+use crate::secrets::Secrets;
+use crate::service::ExecutorService;
+
+/// The port that the service listens on if nobody says otherwise.
+pub const DEFAULT_PORT: u16 = 7703;
+
+/// A setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value is not one of those that are known, or contradicts another.
+    #[error("executor.{key}: {problem}")]
+    BadValue { key: &'static str, problem: String },
+    /// What the configuration names cannot be opened.
+    #[error("the executor cannot start: {0}")]
+    Start(#[from] ServiceError),
+    /// The system gives no thread for a driver.
+    #[error("the driver cannot start: {0}")]
+    Driver(std::io::Error),
+}
+
+/// The section `[executor]`, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    pub listen: Listen,
+    /// The displays to act on, the default one first. Without any, `$DISPLAY`.
+    pub displays: Vec<String>,
+    /// `x11`, `recording`, or `enigo` where it was built in.
+    pub driver: String,
+    /// How long one call to the display server may take before it counts as stopped.
+    pub patience: Span,
+    pub rules: RuleSettings,
+    /// What may be opened, by name.
+    pub applications: BTreeMap<String, Program>,
+    /// What opens addresses. It gets the address as its last argument.
+    pub browser: Option<Program>,
+    /// A folder of files, one for each secret, that nobody else may read.
+    pub secrets: Option<PathBuf>,
+    /// A folder with one for each display, for the files of tasks. Without it, one below the data folder.
+    pub files: Option<PathBuf>,
+    /// Largest file, in bytes.
+    pub largest_file: u64,
+    pub journal: JournalSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::loopback(DEFAULT_PORT),
+            displays: Vec::new(),
+            driver: if cfg!(target_os = "linux") {
+                "x11"
+            } else {
+                "enigo"
+            }
+            .to_owned(),
+            patience: Span::seconds(2),
+            rules: RuleSettings::default(),
+            applications: BTreeMap::new(),
+            browser: None,
+            secrets: None,
+            files: None,
+            largest_file: MAX_FILE as u64,
+            journal: JournalSettings::default(),
+        }
+    }
+}
+
+impl Section for Settings {
+    const NAME: &'static str = "executor";
+}
+
+/// The section `[executor.rules]`, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuleSettings {
+    /// Kinds of action that are allowed. Without any, all.
+    pub actions: Vec<String>,
+    /// Chords that are never struck, whatever else is struck with them.
+    pub forbidden_chords: Vec<String>,
+    pub url_schemes: Vec<String>,
+    /// `example.com`, `*.example.com`. Without any, all.
+    pub url_hosts: Vec<String>,
+    /// Where the pointer may act. Without any, everywhere.
+    pub allowed_regions: Vec<Region>,
+    /// Where it may not.
+    pub denied_regions: Vec<Region>,
+    /// 0 means no limit.
+    pub max_actions_per_second: f64,
+    /// The longest time that one action may wait or hold keys.
+    pub longest: Span,
+}
+
+impl Default for RuleSettings {
+    fn default() -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        Self {
+            actions: Vec::new(),
+            forbidden_chords: texts(DEFAULT_FORBIDDEN_CHORDS),
+            url_schemes: texts(DEFAULT_URL_SCHEMES),
+            url_hosts: Vec::new(),
+            allowed_regions: Vec::new(),
+            denied_regions: Vec::new(),
+            max_actions_per_second: 0.0,
+            longest: Span::seconds(60),
+        }
+    }
+}
+
+/// A box of the display, in pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    pub x: i32,
+    pub y: i32,
+    pub width: i32,
+    pub height: i32,
+}
+
+impl From<Region> for CaptureRect {
+    fn from(region: Region) -> Self {
+        CaptureRect::from_origin_and_size(
+            CapturePoint::new(region.x, region.y),
+            CaptureSize::new(region.width, region.height),
+        )
+    }
+}
+
+/// The section `[executor.journal]`, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JournalSettings {
+    /// Finished actions that are remembered at most.
+    pub entries: usize,
+    /// How long they are remembered.
+    pub age: Span,
+    /// Whether an intent must have reached the disk before the input is sent.
+    pub sync: bool,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        Self {
+            entries: 20_000,
+            age: Span::seconds(7 * 24 * 3600),
+            sync: true,
+        }
+    }
+}
+
+/// What is meant: checked and complete.
+#[derive(Debug, Clone)]
+pub struct Config {
+    displays: Vec<DisplayId>,
+    driver: DriverKind,
+    patience: Duration,
+    rules: Rules,
+    max_actions_per_second: Option<f64>,
+    launcher: Launcher,
+    secrets: Secrets,
+    /// Folder of files, and folder of what must survive; each has one for each display below it.
+    files: PathBuf,
+    state: PathBuf,
+    largest_file: u64,
+    retention: Retention,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DriverKind {
+    #[cfg(target_os = "linux")]
+    X11,
+    #[cfg(feature = "driver-enigo")]
+    Enigo,
+    Recording,
+}
+
+impl Config {
+    /// Makes sense of the settings. `data` is the folder for everything that is kept; `environment` gives `DISPLAY`
+    /// and the secrets among the variables.
+    ///
+    /// # Errors
+    /// If a value cannot be used.
+    pub fn resolve(
+        settings: Settings,
+        data: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, Error> {
+        let environment: Vec<(String, String)> = environment.into_iter().collect();
+        let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
+        Ok(Self {
+            displays: displays(settings.displays, &environment),
+            driver: driver_kind(&settings.driver)?,
+            patience: settings.patience.0,
+            max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
+            rules: rules(settings.rules, applications)?,
+            launcher: Launcher {
+                applications: settings.applications,
+                browser: settings.browser,
+            },
+            secrets: Secrets::new(settings.secrets, environment),
+            files: settings.files.unwrap_or_else(|| data.join("files")),
+            state: data.join("executor"),
+            largest_file: settings.largest_file,
+            retention: Retention {
+                entries: settings.journal.entries,
+                age: settings.journal.age.0,
+                sync: settings.journal.sync,
+            },
+        })
+    }
+
+    /// Starts the service.
+    ///
+    /// # Errors
+    /// If a folder cannot be used, is another process's, or what lies in it is damaged.
+    pub async fn start(self) -> Result<ExecutorService, Error> {
+        let mut desktops = Vec::new();
+        for display in &self.displays {
+            desktops.push(self.desktop(display).await?);
+        }
+        Ok(ExecutorService::new(desktops))
+    }
+
+    async fn desktop(&self, display: &DisplayId) -> Result<Arc<Desktop>, Error> {
+        let folder_name = folder_name(display);
+        let parts = Parts {
+            display: display.clone(),
+            driver: self.start_driver(display)?,
+            rules: self.rules.clone(),
+            max_actions_per_second: self.max_actions_per_second,
+            secrets: self.secrets.clone(),
+            files: Files::open(&self.files.join(&folder_name), self.largest_file)
+                .map_err(ServiceError::from)?,
+            folder: Folder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,
+            retention: self.retention,
+        };
+        Ok(Desktop::start(parts).await?)
+    }
+
+    fn start_driver(&self, display: &DisplayId) -> Result<Arc<dyn Driver>, Error> {
+        Ok(match self.driver {
+            #[cfg(target_os = "linux")]
+            DriverKind::X11 => {
+                use crate::drivers::x11::{Options, X11Driver};
+                let options = Options {
+                    display: display.as_str().to_owned(),
+                    patience: self.patience,
+                    launcher: self.launcher.clone(),
+                };
+                Arc::new(X11Driver::start(options).map_err(Error::Driver)?)
+            }
+            #[cfg(feature = "driver-enigo")]
+            DriverKind::Enigo => {
+                use crate::drivers::portable::{Options, PortableDriver};
+                let options = Options {
+                    display: display.as_str().to_owned(),
+                    patience: self.patience,
+                    launcher: self.launcher.clone(),
+                };
+                Arc::new(PortableDriver::start(options).map_err(Error::Driver)?)
+            }
+            DriverKind::Recording => Arc::new(RecordingDriver::new(PRETENDED_SIZE)),
+        })
+    }
+}
+
+/// The process's environment, without variables that are not text.
+pub fn process_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// What the recording driver pretends to act on.
+const PRETENDED_SIZE: CaptureSize = CaptureSize::new(1920, 1080);
+
+fn displays(configured: Vec<String>, environment: &[(String, String)]) -> Vec<DisplayId> {
+    if !configured.is_empty() {
+        return configured.into_iter().map(DisplayId::new).collect();
+    }
+    let of_session = environment
+        .iter()
+        .find(|(name, value)| name == "DISPLAY" && !value.is_empty());
+    of_session
+        .map(|(_, display)| DisplayId::new(display.as_str()))
+        .into_iter()
+        .collect()
+}
+
+fn driver_kind(name: &str) -> Result<DriverKind, Error> {
+    let known: &[(&str, DriverKind)] = &[
+        #[cfg(target_os = "linux")]
+        ("x11", DriverKind::X11),
+        #[cfg(feature = "driver-enigo")]
+        ("enigo", DriverKind::Enigo),
+        ("recording", DriverKind::Recording),
+    ];
+    known
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, kind)| *kind)
+        .ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            let problem = format!(
+                "no driver is called `{name}`; this build has: {}",
+                names.join(", ")
+            );
+            Error::BadValue {
+                key: "driver",
+                problem,
+            }
+        })
+}
+
+fn max_rate(rate: f64) -> Result<Option<f64>, Error> {
+    if rate == 0.0 {
+        return Ok(None);
+    }
+    if rate.is_finite() && rate > 0.0 {
+        return Ok(Some(rate));
+    }
+    let problem = format!("{rate} is not a number of actions; 0 means no limit");
+    Err(Error::BadValue {
+        key: "rules.max_actions_per_second",
+        problem,
+    })
+}
+
+fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules, Error> {
+    let chords = settings
+        .forbidden_chords
+        .iter()
+        .map(|name| Chord::parse(name))
+        .collect::<Result<_, _>>();
+    let forbidden_chords =
+        chords.map_err(|error: motorium_proto::error::FieldError| Error::BadValue {
+            key: "rules.forbidden_chords",
+            problem: error.description,
+        })?;
+    Ok(Rules {
+        kinds: kinds(&settings.actions)?,
+        forbidden_chords,
+        applications,
+        url_schemes: settings
+            .url_schemes
+            .iter()
+            .map(|scheme| scheme.to_lowercase())
+            .collect(),
+        url_hosts: settings
+            .url_hosts
+            .iter()
+            .map(|pattern| HostPattern::new(pattern))
+            .collect(),
+        allowed_regions: settings
+            .allowed_regions
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+        denied_regions: settings
+            .denied_regions
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+        longest: settings.longest.0,
+    })
+}
+
+fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
+    if names.is_empty() {
+        return Ok(ActionKind::ALL.iter().copied().collect());
+    }
+    let kind = |name: &String| {
+        ActionKind::from_name(name).ok_or_else(|| {
+            let known: Vec<&str> = ActionKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            let problem = format!(
+                "no kind of action is called `{name}`; known are: {}",
+                known.join(", ")
+            );
+            Error::BadValue {
+                key: "rules.actions",
+                problem,
+            }
+        })
+    };
+    names.iter().map(kind).collect()
+}
+
+/// A display's name as that of a folder: `:99` becomes `_99`.
+fn folder_name(display: &DisplayId) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    display.as_str().chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(toml: &str, environment: &[(&str, &str)]) -> Result<Config, Error> {
+        let settings: Settings = toml::from_str(toml).unwrap();
+        let environment = environment
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        Config::resolve(settings, Path::new("/data"), environment)
+    }
+
+    fn check_refused(toml: &str, expected: &str) {
+        let error = resolve(toml, &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn nothing_written_means_something_sensible() {
+        let config = resolve("", &[("DISPLAY", ":5"), ("MOTORIUM_SECRET_A", "x")]).unwrap();
+        assert_eq!(config.displays, [DisplayId::new(":5")]);
+        assert_eq!(config.files, Path::new("/data/files"));
+        assert_eq!(config.rules.kinds.len(), ActionKind::ALL.len());
+        assert_eq!(config.rules.forbidden_chords.len(), 14);
+        assert_eq!(config.max_actions_per_second, None);
+        assert!(config.secrets.resolve("a").is_ok());
+        assert!(resolve("", &[]).unwrap().displays.is_empty());
+    }
+
+    #[test]
+    fn everything_can_be_written() {
+        let config = resolve(
+            r#"
+            displays = [":7", ":8"]
+            driver = "recording"
+            [rules]
+            actions = ["click", "type_text"]
+            forbidden_chords = ["alt+f4"]
+            url_schemes = ["HTTPS"]
+            denied_regions = [{ x = 0, y = 0, width = 10, height = 20 }]
+            max_actions_per_second = 5
+            [applications.editor]
+            program = "mousepad"
+            arguments = ["--disable-server"]
+            [browser]
+            program = "chromium"
+            "#,
+            &[("DISPLAY", ":5")],
+        )
+        .unwrap();
+        assert_eq!(config.displays.len(), 2);
+        assert_eq!(config.driver, DriverKind::Recording);
+        assert_eq!(
+            config.rules.kinds,
+            [ActionKind::Click, ActionKind::TypeText].into()
+        );
+        assert_eq!(config.rules.url_schemes, ["https"]);
+        assert_eq!(
+            config.rules.denied_regions[0].max,
+            CapturePoint::new(10, 20)
+        );
+        assert_eq!(
+            config.launcher.applications["editor"].arguments,
+            ["--disable-server"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_with_what_can() {
+        check_refused(
+            "driver = \"xdotool\"",
+            "executor.driver: no driver is called `xdotool`; this build has: ",
+        );
+        check_refused(
+            "rules.actions = [\"shell\"]",
+            "executor.rules.actions: no kind of action is called `shell`",
+        );
+        check_refused(
+            "rules.forbidden_chords = [\"ctrl+flurb\"]",
+            "executor.rules.forbidden_chords: no key is called",
+        );
+        check_refused(
+            "rules.max_actions_per_second = -1",
+            "executor.rules.max_actions_per_second",
+        );
+    }
+}

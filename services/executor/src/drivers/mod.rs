@@ -1,0 +1,100 @@
+//! Hands: what performs an action on a display.
+//!
+//! A driver does what it is told, faithfully or with an error. It does not judge whether an action is allowed, owns
+//! no lease and keeps no journal: that is the guard's business, which stands before it.
+//!
+//! Invariant: whichever way an action ends (done, failed, stopped, its caller gone), the driver leaves no key and no
+//! button pressed that the action pressed, except for the button of a `MouseDown` that was carried out whole.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+mod error;
+mod gesture;
+pub mod launch;
+mod pause;
+#[cfg(feature = "driver-enigo")]
+pub mod portable;
+pub mod recording;
+#[cfg(target_os = "linux")]
+pub mod x11;
+
+pub use error::{Error, Failure};
+
+/// An action, ready to be performed: its targets are points, its secret is at hand.
+#[derive(Debug)]
+pub struct Work {
+    pub action: Action<CapturePoint>,
+    /// What a `Text::Secret` of the action stands for. It is entered as keys and by nothing else.
+    pub secret: Option<SecretString>,
+}
+
+impl From<Action<CapturePoint>> for Work {
+    fn from(action: Action<CapturePoint>) -> Self {
+        Self {
+            action,
+            secret: None,
+        }
+    }
+}
+
+/// What is known of an action that has been performed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Performed {
+    /// Where the pointer was read back afterwards; `None` where the platform does not tell.
+    pub pointer: Option<CapturePoint>,
+    /// How it was done, where that is not obvious. For people.
+    pub note: Option<String>,
+}
+
+/// What a driver can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The driver's name in configuration (`x11`, `enigo`, `recording`).
+    pub driver: &'static str,
+    pub kinds: Vec<ActionKind>,
+    /// What it does otherwise than one would expect, in sentences.
+    pub limitations: Vec<String>,
+}
+
+/// The hands on one display.
+#[async_trait]
+pub trait Driver: Send + Sync + fmt::Debug {
+    /// What this driver can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The extent of the display, in the pixels in which targets are given.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not answer.
+    async fn size(&self) -> Result<CaptureSize, Error>;
+
+    /// Performs one action.
+    ///
+    /// Once `stop` is cancelled no further input is sent: at most 100 ms later the call ends with
+    /// [`Error::Stopped`] and nothing is pressed any more. Dropping the future stops as well.
+    ///
+    /// # Errors
+    /// If the action could not be carried out whole; the failure says why, and whether anything had been sent.
+    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure>;
+
+    /// Where the pointer is.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not answer.
+    async fn pointer(&self) -> Result<CapturePoint, Error>;
+
+    /// Releases every key and button that is down, whoever pressed it, and names them.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not answer.
+    async fn release_all(&self) -> Result<Vec<String>, Error>;
+
+    /// Leaves the display as it was found, at the end of the process. A later call begins anew.
+    async fn close(&self);
+}

@@ -1,0 +1,741 @@
+//! The portable driver: enigo's hands, for platforms without a driver of our own.
+//!
+//! Less exact than the X11 driver, and honest about it: what enigo cannot do right is either done another way here or
+//! is an error. Worked around: newline and tab go in as keys (enigo sends a linefeed that GTK ignores); capitals are
+//! Shift and the letter; other characters come in small batches with a pause between them, because enigo lends a
+//! handful of keys to them on X11 and takes them back before applications have read; points outside of the display
+//! are refused; buttons are released as well as keys; a display that hangs costs a thread and not the service.
+//! Not possible: the clipboard, windows, browser verbs, and knowing what others have pressed. The extent of the display
+//! is that of its first listed mode, which is enigo's idea of it.
+//!
+//! Invariant: at most one thread acts. One that hangs is abandoned with its stop signal set, so that it does nothing
+//! more should it ever go on.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use enigo::{Axis, Coordinate, Direction, Enigo, Keyboard as _, Mouse as _};
+use motorium_proto::domain::action::{Action, ActionKind, Button, ControlCharacters, Text};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::domain::key::Key;
+use secrecy::ExposeSecret as _;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::gesture::{
+    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_GRIP, DRAG_STEP, SCROLL_STEP, beside, check_clicks,
+    notches, way_of_drag,
+};
+use super::launch::Launcher;
+use super::pause::{check, pause};
+use super::{Capabilities, Driver, Error, Failure, Performed, Work};
+
+/// The driver's name in configuration.
+pub const NAME: &str = "enigo";
+
+/// How long the keys of a chord stay down.
+const CHORD_HOLD: Duration = Duration::from_millis(10);
+/// Distinct characters beyond the plain ones that go in without a pause. X11 layouts leave 18 keys empty.
+const MOST_UNUSUAL: usize = 10;
+/// How long applications are given to read such characters before their keys are lent to others.
+const BATCH_PAUSE: Duration = Duration::from_millis(150);
+/// What one character may take before the display counts as stopped, on top of the patience for the whole call.
+const PER_CHARACTER: Duration = Duration::from_millis(60);
+/// The same for one step of another gesture.
+const PER_ACTION: Duration = Duration::from_secs(2);
+
+/// How the driver is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The display, where the platform has several.
+    pub display: String,
+    /// How long a call may wait for the display before it counts as stopped.
+    pub patience: Duration,
+    /// What may be started.
+    pub launcher: Launcher,
+}
+
+/// The hands on the display that enigo finds.
+#[derive(Debug)]
+pub struct PortableDriver {
+    options: Options,
+    /// The thread that acts; `None` until the first call, and after one has hung.
+    worker: Mutex<Option<Worker>>,
+}
+
+#[derive(Debug, Clone)]
+struct Worker {
+    commands: Sender<Command>,
+    /// Cancelled when the thread is given up.
+    abandoned: CancellationToken,
+}
+
+type Command = Box<dyn FnOnce(&mut Hands) + Send>;
+
+impl PortableDriver {
+    /// Makes the driver. The display is connected to with the first call.
+    ///
+    /// # Errors
+    /// None yet: the signature is that of the other drivers.
+    pub fn start(options: Options) -> std::io::Result<Self> {
+        Ok(Self {
+            options,
+            worker: Mutex::default(),
+        })
+    }
+
+    fn worker(&self) -> Result<Worker, Error> {
+        let mut slot = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(worker) = &*slot {
+            return Ok(worker.clone());
+        }
+        let (commands, inbox) = channel();
+        let display = self.options.display.clone();
+        let worker = Worker {
+            commands,
+            abandoned: CancellationToken::new(),
+        };
+        std::thread::Builder::new()
+            .name("enigo".to_owned())
+            .spawn(move || run(&inbox, display))
+            .map_err(|cause| self.no_display(&cause))?;
+        *slot = Some(worker.clone());
+        Ok(worker)
+    }
+
+    fn no_display(&self, cause: &dyn std::fmt::Display) -> Error {
+        Error::NoDisplay {
+            display: self.options.display.clone(),
+            cause: cause.to_string(),
+        }
+    }
+
+    /// Has `command` done by the thread; gives the thread up if that takes longer than `limit`.
+    async fn call<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        command: impl FnOnce(&mut Hands, &CancellationToken) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let worker = self.worker()?;
+        let abandoned = worker.abandoned.clone();
+        let (answer, answered) = oneshot::channel();
+        let command: Command = Box::new(move |hands| {
+            // A caller that has gone away needs no answer.
+            let _ = answer.send(command(hands, &abandoned));
+        });
+        worker
+            .commands
+            .send(command)
+            .map_err(|_| Error::DriverGone)?;
+        match tokio::time::timeout(limit, answered).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(Error::DriverGone),
+            Err(_) => {
+                worker.abandoned.cancel();
+                self.worker
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
+                let (display, patience) = (self.options.display.clone(), self.options.patience);
+                Err(Error::DisplayTimedOut { display, patience })
+            }
+        }
+    }
+
+    async fn wait(
+        &self,
+        duration: Duration,
+        stop: &CancellationToken,
+    ) -> Result<Performed, Failure> {
+        tokio::select! {
+            () = stop.cancelled() => Err(Error::Stopped.into()),
+            () = tokio::time::sleep(duration) => Ok(Performed { pointer: Some(self.pointer().await?), note: None }),
+        }
+    }
+}
+
+#[async_trait]
+impl Driver for PortableDriver {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            driver: NAME,
+            kinds: ActionKind::ALL
+                .iter()
+                .copied()
+                .filter(|kind| is_possible(*kind))
+                .collect(),
+            limitations: vec![
+                "scrolling goes in whole notches of the wheel; 120 pixels count as one".to_owned(),
+                "there is no clipboard: text that the keyboard cannot give is an error or slow"
+                    .to_owned(),
+                "keys that others hold, Caps Lock and the layout are not put right before typing"
+                    .to_owned(),
+                "the extent of the display is that of its first listed mode".to_owned(),
+            ],
+        }
+    }
+
+    async fn size(&self) -> Result<CaptureSize, Error> {
+        self.call(self.options.patience, |hands, _| hands.size())
+            .await?
+    }
+
+    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure> {
+        match &work.action {
+            Action::Wait { duration } => return self.wait(*duration, stop).await,
+            Action::OpenApplication { name } => {
+                self.options
+                    .launcher
+                    .open_application(name, &self.options.display)?;
+                return Ok(Performed::default());
+            }
+            Action::OpenUrl { url } => {
+                self.options.launcher.open_url(url, &self.options.display)?;
+                return Ok(Performed::default());
+            }
+            _ => {}
+        }
+        let stop = stop.child_token();
+        let _stop_when_dropped = stop.clone().drop_guard();
+        let limit = self.options.patience + expected_length(&work);
+        self.call(limit, move |hands, abandoned| {
+            hands.perform(&work, &stop, abandoned)
+        })
+        .await
+        .map_err(|error| {
+            // A thread that hangs may have sent a part; whoever is asked later must not take it for nothing.
+            Failure {
+                input_sent: matches!(error, Error::DisplayTimedOut { .. }),
+                error,
+            }
+        })?
+    }
+
+    async fn pointer(&self) -> Result<CapturePoint, Error> {
+        self.call(self.options.patience, |hands, _| hands.pointer())
+            .await?
+    }
+
+    async fn release_all(&self) -> Result<Vec<String>, Error> {
+        self.call(self.options.patience, |hands, _| hands.release_all())
+            .await?
+    }
+
+    async fn close(&self) {
+        if let Err(error) = self.release_all().await {
+            tracing::debug!(%error, "nothing to release");
+        }
+    }
+}
+
+fn is_possible(kind: ActionKind) -> bool {
+    !matches!(
+        kind,
+        ActionKind::SetClipboard
+            | ActionKind::FocusWindow
+            | ActionKind::GoToUrl
+            | ActionKind::GoBack
+            | ActionKind::GoForward
+            | ActionKind::Refresh
+    )
+}
+
+/// How long an action takes when nothing is wrong.
+fn expected_length(work: &Work) -> Duration {
+    match &work.action {
+        Action::TypeText { text, .. } => {
+            let characters = match (text, &work.secret) {
+                (Text::Literal(text), _) => text.chars().count(),
+                (Text::Secret(_), secret) => secret
+                    .as_ref()
+                    .map_or(0, |secret| secret.expose_secret().chars().count()),
+            };
+            PER_CHARACTER * u32::try_from(characters).unwrap_or(u32::MAX)
+        }
+        Action::Drag { duration, .. } => PER_ACTION + duration.unwrap_or_default(),
+        Action::HoldKey { duration, .. } => PER_ACTION + *duration,
+        Action::KeyChord { repeat, .. } => PER_ACTION + 3 * CHORD_HOLD * *repeat,
+        Action::Scroll { amount, .. } => {
+            let (x, y) = notches(*amount).unwrap_or_default();
+            PER_ACTION + PER_CHARACTER * (x.unsigned_abs() + y.unsigned_abs())
+        }
+        _ => PER_ACTION,
+    }
+}
+
+fn run(inbox: &Receiver<Command>, display: String) {
+    let mut hands = Hands {
+        display,
+        enigo: None,
+        keys: Vec::new(),
+        buttons: Vec::new(),
+        input_sent: false,
+    };
+    while let Ok(command) = inbox.recv() {
+        command(&mut hands);
+    }
+    hands.let_go();
+}
+
+/// What the thread owns.
+#[derive(Debug)]
+struct Hands {
+    display: String,
+    enigo: Option<Enigo>,
+    keys: Vec<enigo::Key>,
+    buttons: Vec<enigo::Button>,
+    input_sent: bool,
+}
+
+impl Hands {
+    fn perform(
+        &mut self,
+        work: &Work,
+        stop: &CancellationToken,
+        abandoned: &CancellationToken,
+    ) -> Result<Performed, Failure> {
+        self.input_sent = false;
+        let carried_out = check(abandoned)
+            .and_then(|()| check(stop))
+            .and_then(|()| self.carry_out(work, stop));
+        let failed = |error, input_sent| Err(Failure { error, input_sent });
+        match carried_out {
+            Ok(()) => Ok(Performed {
+                pointer: Some(self.pointer()?),
+                note: None,
+            }),
+            Err(error) => {
+                self.let_go();
+                failed(error, self.input_sent)
+            }
+        }
+    }
+
+    fn carry_out(&mut self, work: &Work, stop: &CancellationToken) -> Result<(), Error> {
+        match &work.action {
+            Action::Move { to } => self.point_at(Some(*to)),
+            Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            } => self.click(*at, *button, *count, modifiers, stop),
+            Action::MouseDown { at, button } => {
+                self.point_at(*at)?;
+                self.press_button(of_button(*button))
+            }
+            Action::MouseUp { at, button } => {
+                self.point_at(*at)?;
+                self.release_button(of_button(*button))
+            }
+            Action::Drag {
+                path,
+                button,
+                modifiers,
+                duration,
+            } => self.drag(path, *button, modifiers, *duration, stop),
+            Action::Scroll {
+                at,
+                amount,
+                modifiers,
+            } => {
+                let (x, y) = notches(*amount)?;
+                self.point_at(*at)?;
+                self.with_keys(modifiers, |hands| {
+                    hands.turn(Axis::Vertical, y, stop)?;
+                    hands.turn(Axis::Horizontal, x, stop)
+                })
+            }
+            Action::TypeText {
+                text,
+                control_characters,
+            } => self.type_text(text, *control_characters, work, stop),
+            Action::KeyChord { keys, repeat } => self.chord(keys, *repeat, stop),
+            Action::HoldKey { keys, duration } => self.with_keys(keys, |_| pause(*duration, stop)),
+            Action::Paste { text: None } => self.chord(&PASTE, 1, stop),
+            other => Err(unsupported(&other.kind().to_string())),
+        }
+    }
+
+    // === Pointer ===
+
+    fn point_at(&mut self, at: Option<CapturePoint>) -> Result<(), Error> {
+        let Some(point) = at else { return Ok(()) };
+        let size = self.size()?;
+        if !((0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)) {
+            return Err(Error::OutOfFrame { point, size });
+        }
+        self.send(|enigo| enigo.move_mouse(point.x, point.y, Coordinate::Abs))
+    }
+
+    fn click(
+        &mut self,
+        at: Option<CapturePoint>,
+        button: Button,
+        count: u8,
+        modifiers: &[Key],
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        check_clicks(count)?;
+        self.point_at(at)?;
+        let button = of_button(button);
+        self.with_keys(modifiers, |hands| {
+            for nth in 0..count {
+                if nth > 0 {
+                    pause(CLICK_GAP, stop)?;
+                }
+                hands.press_button(button)?;
+                pause(CLICK_HOLD, stop)?;
+                hands.release_button(button)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn drag(
+        &mut self,
+        path: &[CapturePoint],
+        button: Button,
+        modifiers: &[Key],
+        duration: Option<Duration>,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        let way = way_of_drag(path, duration)?;
+        let button = of_button(button);
+        self.point_at(Some(way.first))?;
+        self.with_keys(modifiers, |hands| {
+            hands.press_button(button)?;
+            pause(DRAG_GRIP, stop)?;
+            for &point in way.steps.iter().chain(&[beside(way.last), way.last]) {
+                hands.point_at(Some(point))?;
+                pause(DRAG_STEP, stop)?;
+            }
+            pause(DRAG_DWELL, stop)?;
+            hands.release_button(button)
+        })
+    }
+
+    fn turn(&mut self, axis: Axis, notches: i32, stop: &CancellationToken) -> Result<(), Error> {
+        for _ in 0..notches.unsigned_abs() {
+            check(stop)?;
+            self.send(|enigo| enigo.scroll(notches.signum(), axis))?;
+            pause(SCROLL_STEP, stop)?;
+        }
+        Ok(())
+    }
+
+    fn press_button(&mut self, button: enigo::Button) -> Result<(), Error> {
+        self.buttons.push(button);
+        self.send(|enigo| enigo.button(button, Direction::Press))
+    }
+
+    fn release_button(&mut self, button: enigo::Button) -> Result<(), Error> {
+        self.send(|enigo| enigo.button(button, Direction::Release))?;
+        self.buttons.retain(|held| *held != button);
+        Ok(())
+    }
+
+    // === Keyboard ===
+
+    fn chord(&mut self, keys: &[Key], repeat: u32, stop: &CancellationToken) -> Result<(), Error> {
+        for _ in 0..repeat.max(1) {
+            check(stop)?;
+            self.with_keys(keys, |_| pause(CHORD_HOLD, stop))?;
+            pause(CHORD_HOLD, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Does something while keys are held. Letters are pressed without their case, as chords mean them.
+    fn with_keys(
+        &mut self,
+        keys: &[Key],
+        act: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let keys: Vec<enigo::Key> = keys
+            .iter()
+            .map(|&key| of_key(key))
+            .collect::<Result<_, _>>()?;
+        for &key in &keys {
+            self.keys.push(key);
+            self.send(|enigo| enigo.key(key, Direction::Press))?;
+        }
+        act(self)?;
+        for &key in keys.iter().rev() {
+            self.send(|enigo| enigo.key(key, Direction::Release))?;
+            self.keys.retain(|held| *held != key);
+        }
+        Ok(())
+    }
+
+    fn type_text(
+        &mut self,
+        text: &Text,
+        control_characters: ControlCharacters,
+        work: &Work,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        let text = match (text, &work.secret) {
+            (Text::Literal(text), _) => text.as_str(),
+            (Text::Secret(_), Some(value)) => value.expose_secret(),
+            (Text::Secret(name), None) => {
+                return Err(Error::TextNotTypable {
+                    why: format!("the secret `{name}` was not resolved"),
+                });
+            }
+        };
+        if control_characters == ControlCharacters::AsText && text.contains(['\n', '\r', '\t']) {
+            let why =
+                "newline and tab as text can only be pasted, and this driver has no clipboard"
+                    .to_owned();
+            return Err(Error::TextNotTypable { why });
+        }
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        if text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return Err(Error::TextNotTypable {
+                why: "it contains a control character".to_owned(),
+            });
+        }
+        let mut unusual: Vec<char> = Vec::new();
+        for character in text.chars() {
+            check(stop)?;
+            if !is_plain(character) && !unusual.contains(&character) {
+                if unusual.len() == MOST_UNUSUAL {
+                    pause(BATCH_PAUSE, stop)?;
+                    unusual.clear();
+                }
+                unusual.push(character);
+            }
+            self.type_character(character)?;
+        }
+        // The last ones have to be read as well before anything else may use their keys.
+        if unusual.is_empty() {
+            Ok(())
+        } else {
+            pause(BATCH_PAUSE, stop)
+        }
+    }
+
+    fn type_character(&mut self, character: char) -> Result<(), Error> {
+        match character {
+            '\n' => self.strike(enigo::Key::Return),
+            '\t' => self.strike(enigo::Key::Tab),
+            upper if upper.is_ascii_uppercase() => {
+                let lower = Key::Character(upper.to_ascii_lowercase());
+                self.with_keys(&[Key::Shift, lower], |_| Ok(()))
+            }
+            other => self.strike(enigo::Key::Unicode(other)),
+        }
+    }
+
+    fn strike(&mut self, key: enigo::Key) -> Result<(), Error> {
+        self.send(|enigo| enigo.key(key, Direction::Click))
+    }
+
+    // === The library ===
+
+    fn send(
+        &mut self,
+        act: impl FnOnce(&mut Enigo) -> enigo::InputResult<()>,
+    ) -> Result<(), Error> {
+        self.input_sent = true;
+        self.ask(act)
+    }
+
+    /// Connects if that has not been done, and asks; a failure costs the connection.
+    fn ask<T>(
+        &mut self,
+        act: impl FnOnce(&mut Enigo) -> enigo::InputResult<T>,
+    ) -> Result<T, Error> {
+        let enigo = match &mut self.enigo {
+            Some(enigo) => enigo,
+            empty => empty.insert(connect(&self.display)?),
+        };
+        act(enigo).map_err(|error| match error {
+            enigo::InputError::Simulate(_) => {
+                self.enigo = None;
+                Error::DisplayLost {
+                    display: self.display.clone(),
+                    cause: error.to_string(),
+                }
+            }
+            other => Error::Rejected {
+                cause: other.to_string(),
+            },
+        })
+    }
+
+    fn size(&mut self) -> Result<CaptureSize, Error> {
+        let (width, height) = self.ask(|enigo| enigo.main_display())?;
+        Ok(CaptureSize::new(width, height))
+    }
+
+    fn pointer(&mut self) -> Result<CapturePoint, Error> {
+        let (x, y) = self.ask(|enigo| enigo.location())?;
+        Ok(CapturePoint::new(x, y))
+    }
+
+    fn let_go(&mut self) {
+        if let Err(error) = self.release_all() {
+            tracing::warn!(%error, "keys and buttons could not be released");
+        }
+    }
+
+    /// Releases what this driver has pressed. What others have pressed it cannot know.
+    fn release_all(&mut self) -> Result<Vec<String>, Error> {
+        let (keys, buttons) = (
+            std::mem::take(&mut self.keys),
+            std::mem::take(&mut self.buttons),
+        );
+        for &key in keys.iter().rev() {
+            self.ask(|enigo| enigo.key(key, Direction::Release))?;
+        }
+        for &button in &buttons {
+            self.ask(|enigo| enigo.button(button, Direction::Release))?;
+        }
+        let keys = keys.iter().map(|key| format!("{key:?}"));
+        Ok(keys
+            .chain(buttons.iter().map(|button| format!("{button:?} button")))
+            .collect())
+    }
+}
+
+/// The platform's chord for pasting.
+const PASTE: [Key; 2] = [
+    if cfg!(target_os = "macos") {
+        Key::Super
+    } else {
+        Key::Control
+    },
+    Key::Character('v'),
+];
+
+fn connect(display: &str) -> Result<Enigo, Error> {
+    let settings = enigo::Settings {
+        // Pauses are ours, so that a stop ends them.
+        linux_delay: 0,
+        x11_display: Some(display.to_owned()),
+        ..enigo::Settings::default()
+    };
+    Enigo::new(&settings).map_err(|error| Error::NoDisplay {
+        display: display.to_owned(),
+        cause: error.to_string(),
+    })
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::Unsupported {
+        driver: NAME,
+        what: what.to_owned(),
+    }
+}
+
+/// Characters that need no key lent to them.
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, ' ' | '\n' | '\t')
+}
+
+fn of_button(button: Button) -> enigo::Button {
+    match button {
+        Button::Left => enigo::Button::Left,
+        Button::Right => enigo::Button::Right,
+        Button::Middle => enigo::Button::Middle,
+    }
+}
+
+fn of_key(key: Key) -> Result<enigo::Key, Error> {
+    use enigo::Key as Theirs;
+
+    let unknown = || Error::UnknownKey {
+        key: key.to_string(),
+    };
+    Ok(match key {
+        Key::Control => Theirs::Control,
+        Key::Shift => Theirs::Shift,
+        Key::Alt => Theirs::Alt,
+        Key::Super => Theirs::Meta,
+        Key::Enter => Theirs::Return,
+        Key::Tab => Theirs::Tab,
+        Key::Space => Theirs::Space,
+        Key::Backspace => Theirs::Backspace,
+        Key::Delete => Theirs::Delete,
+        Key::Escape => Theirs::Escape,
+        Key::Home => Theirs::Home,
+        Key::End => Theirs::End,
+        Key::PageUp => Theirs::PageUp,
+        Key::PageDown => Theirs::PageDown,
+        Key::Left => Theirs::LeftArrow,
+        Key::Right => Theirs::RightArrow,
+        Key::Up => Theirs::UpArrow,
+        Key::Down => Theirs::DownArrow,
+        Key::CapsLock => Theirs::CapsLock,
+        Key::Character(character) => {
+            Theirs::Unicode(character.to_lowercase().next().unwrap_or(character))
+        }
+        Key::Function(number) => function(number).ok_or_else(unknown)?,
+        Key::AltGr
+        | Key::Insert
+        | Key::Menu
+        | Key::NumLock
+        | Key::ScrollLock
+        | Key::PrintScreen
+        | Key::Pause => platform_key(key).ok_or_else(unknown)?,
+    })
+}
+
+/// Keys that not every platform has.
+#[cfg(target_os = "linux")]
+fn platform_key(key: Key) -> Option<enigo::Key> {
+    use xkeysym::key as keysym;
+
+    let symbol = match key {
+        Key::AltGr => keysym::ISO_Level3_Shift,
+        Key::Insert => keysym::Insert,
+        Key::Menu => keysym::Menu,
+        Key::NumLock => keysym::Num_Lock,
+        Key::ScrollLock => keysym::Scroll_Lock,
+        Key::PrintScreen => keysym::Print,
+        Key::Pause => keysym::Pause,
+        _ => return None,
+    };
+    Some(enigo::Key::Other(symbol))
+}
+
+/// Keys that not every platform has.
+#[cfg(not(target_os = "linux"))]
+fn platform_key(_: Key) -> Option<enigo::Key> {
+    None
+}
+
+fn function(number: u8) -> Option<enigo::Key> {
+    use enigo::Key as Theirs;
+
+    /// What all platforms have.
+    const FUNCTION_KEYS: [Theirs; 20] = [
+        Theirs::F1,
+        Theirs::F2,
+        Theirs::F3,
+        Theirs::F4,
+        Theirs::F5,
+        Theirs::F6,
+        Theirs::F7,
+        Theirs::F8,
+        Theirs::F9,
+        Theirs::F10,
+        Theirs::F11,
+        Theirs::F12,
+        Theirs::F13,
+        Theirs::F14,
+        Theirs::F15,
+        Theirs::F16,
+        Theirs::F17,
+        Theirs::F18,
+        Theirs::F19,
+        Theirs::F20,
+    ];
+    FUNCTION_KEYS
+        .get(usize::from(number).checked_sub(1)?)
+        .copied()
+}

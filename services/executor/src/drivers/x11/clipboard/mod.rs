@@ -1,0 +1,213 @@
+//! The clipboard, owned by a thread of ours for as long as something is offered on it.
+//!
+//! An X selection lives in its owner: whoever asks for it is answered by the process that offered it. So offering
+//! needs a thread that answers at any time, also while the injector types. A text offered for one paste is taken back
+//! once it has been fetched, and what was there before is offered again, in every form it had.
+//!
+//! Not here: clipboard managers, and the `MULTIPLE` form of request, which no application of note uses.
+
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use x11rb::protocol::xproto::Window;
+
+use self::owner::Owner;
+use super::link::Link;
+use crate::drivers::Error;
+use crate::drivers::pause::pause;
+
+mod content;
+mod owner;
+
+/// Which of the two selections that people use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// What ctrl+v pastes.
+    Clipboard,
+    /// What the middle button pastes, and shift+Insert in terminals.
+    Primary,
+}
+
+impl Selection {
+    const ALL: [Selection; 2] = [Selection::Clipboard, Selection::Primary];
+}
+
+/// Between two looks at whether a paste has been fetched.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// A fetch by another program than the one with the keyboard (a clipboard manager, perhaps) counts as the paste only
+/// if the right one has not come by then.
+const OTHERS_COUNT_AFTER: Duration = Duration::from_millis(400);
+
+/// A text that somebody has fetched, delivered whole.
+#[derive(Debug, Clone, Copy)]
+struct Fetch {
+    requestor: Window,
+    at: Instant,
+}
+
+type Fetches = Arc<Mutex<Vec<Fetch>>>;
+type Command = Box<dyn FnOnce(&mut Owner) -> Result<(), Error> + Send>;
+
+/// Reaches the thread that owns the clipboard.
+#[derive(Debug)]
+pub(super) struct Clipboard {
+    commands: Sender<Command>,
+    /// Wakes the thread out of its wait for the server.
+    bell: Arc<OwnedFd>,
+    fetches: Fetches,
+    /// The bits of a window's identifier that tell which client it belongs to.
+    client_bits: u32,
+}
+
+impl Clipboard {
+    /// Starts the thread with a connection of its own.
+    pub(super) fn start(display: &str, patience: Duration) -> Result<Self, Error> {
+        use x11rb::connection::Connection as _;
+        let link = Link::connect(display, patience)?;
+        let client_bits = !link.x.setup().resource_id_mask;
+        let fetches = Fetches::default();
+        let owner = Owner::new(link, fetches.clone())?;
+        let (commands, inbox) = channel();
+        let refused = |cause: std::io::Error| Error::ClipboardRefused {
+            cause: cause.to_string(),
+        };
+        let bell = Arc::new(
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+                .map_err(|e| refused(e.into()))?,
+        );
+        let thread_bell = bell.clone();
+        std::thread::Builder::new()
+            .name("x11-clipboard".to_owned())
+            .spawn(move || run(owner, &inbox, &thread_bell))
+            .map_err(refused)?;
+        Ok(Self {
+            commands,
+            bell,
+            fetches,
+            client_bits,
+        })
+    }
+
+    /// Offers `text` for one paste, and keeps what was there before.
+    pub(super) fn lend(&self, selection: Selection, text: &str) -> Result<(), Error> {
+        let text = text.to_owned();
+        self.call(move |owner| owner.lend(selection, &text))
+    }
+
+    /// Offers `text` until somebody else offers something.
+    pub(super) fn set(&self, text: &str) -> Result<(), Error> {
+        let text = text.to_owned();
+        self.call(move |owner| owner.set(&text))
+    }
+
+    /// Puts back what was there before the last paste, if that has not happened yet.
+    pub(super) fn restore(&self) -> Result<(), Error> {
+        self.call(Owner::restore_soon)
+    }
+
+    /// Waits until the client that owns `window` has fetched what is offered.
+    ///
+    /// `None` stands for any client.
+    pub(super) fn wait_fetched(
+        &self,
+        window: Option<Window>,
+        since: Instant,
+        limit: Duration,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        let client = window.map(|window| window & self.client_bits);
+        loop {
+            let now = Instant::now();
+            let counts = |fetch: &Fetch| {
+                let is_expected =
+                    client.is_none_or(|client| fetch.requestor & self.client_bits == client);
+                fetch.at >= since && (is_expected || now >= fetch.at + OTHERS_COUNT_AFTER)
+            };
+            if self
+                .fetches
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .any(counts)
+            {
+                return Ok(());
+            }
+            if now >= since + limit {
+                return Err(Error::PasteNotTaken { waited: limit });
+            }
+            pause(LOOK_AGAIN, stop)?;
+        }
+    }
+
+    fn call<T: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut Owner) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, answered) = channel();
+        let gone = |_| Error::ClipboardRefused {
+            cause: "the thread that owns it has ended".to_owned(),
+        };
+        let command: Command = Box::new(move |owner| {
+            let outcome = command(owner);
+            let display_at_fault = outcome
+                .as_ref()
+                .err()
+                .filter(|error| error.is_display())
+                .cloned();
+            let _ = answer.send(outcome);
+            display_at_fault.map_or(Ok(()), Err)
+        });
+        self.commands.send(command).map_err(|_| gone(()))?;
+        self.ring();
+        answered.recv().map_err(|_| gone(()))?
+    }
+
+    fn ring(&self) {
+        // Full means that it has been rung often enough.
+        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Clipboard {
+    /// Puts the former content back for whoever comes after; the thread ends.
+    fn drop(&mut self) {
+        if let Err(error) = self.restore() {
+            tracing::debug!(%error, "the former clipboard is not put back");
+        }
+        // The sender has to be gone before the thread looks for it.
+        self.commands = channel().0;
+        self.ring();
+    }
+}
+
+/// The thread: commands, the server's events, and the time to restore.
+fn run(mut owner: Owner, inbox: &Receiver<Command>, bell: &OwnedFd) {
+    loop {
+        let step = loop {
+            match inbox.try_recv() {
+                Ok(command) => {
+                    if let Err(error) = command(&mut owner) {
+                        break Err(error);
+                    }
+                }
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) => break owner.turn(),
+            }
+        };
+        let waited = step.and_then(|due| owner.wait(bell.as_fd(), due));
+        if let Err(error) = waited {
+            tracing::warn!(%error, "the clipboard is given up");
+            return;
+        }
+        match rustix::io::read(bell, &mut [0u8; 8]) {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => tracing::warn!(%errno, "the clipboard's bell is broken"),
+        }
+    }
+}

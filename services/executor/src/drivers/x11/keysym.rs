@@ -1,0 +1,85 @@
+//! Which X keysyms stand for a key or a character.
+//!
+//! A pure table. Which keycode gives a keysym is the keymap's business.
+
+use motorium_proto::domain::key::Key;
+use xkeysym::{Keysym, key};
+
+/// The keysyms that stand for `key`, in the order in which layouts are asked for them.
+pub(super) fn of_key(key: Key) -> Vec<u32> {
+    let one = match key {
+        Key::Control => key::Control_L,
+        Key::Shift => key::Shift_L,
+        Key::Alt => return vec![key::Alt_L, key::Meta_L],
+        Key::AltGr => return vec![key::ISO_Level3_Shift, key::Alt_R],
+        Key::Super => key::Super_L,
+        Key::Enter => key::Return,
+        Key::Tab => key::Tab,
+        Key::Space => key::space,
+        Key::Backspace => key::BackSpace,
+        Key::Delete => key::Delete,
+        Key::Insert => key::Insert,
+        Key::Escape => key::Escape,
+        Key::Home => key::Home,
+        Key::End => key::End,
+        Key::PageUp => key::Page_Up,
+        Key::PageDown => key::Page_Down,
+        Key::Left => key::Left,
+        Key::Right => key::Right,
+        Key::Up => key::Up,
+        Key::Down => key::Down,
+        Key::Menu => key::Menu,
+        Key::CapsLock => key::Caps_Lock,
+        Key::NumLock => key::Num_Lock,
+        Key::ScrollLock => key::Scroll_Lock,
+        Key::PrintScreen => key::Print,
+        Key::Pause => key::Pause,
+        Key::Character(character) => return of_character(character),
+        // F1 to F24 are neighbours in the table of keysyms.
+        Key::Function(number) => key::F1 + u32::from(number.saturating_sub(1)),
+    };
+    vec![one]
+}
+
+/// The keysyms that enter `character`: the one of the older tables that layouts use, then the Unicode one, which every
+/// toolkit understands.
+pub(super) fn of_character(character: char) -> Vec<u32> {
+    let named = Keysym::from_char(character).raw();
+    let unicode = unicode(character);
+    if named == unicode {
+        vec![named]
+    } else {
+        vec![named, unicode]
+    }
+}
+
+/// The keysym of the Unicode range, or the same number for Latin-1, where the protocol has no other.
+fn unicode(character: char) -> u32 {
+    /// Keysyms of this offset are Unicode characters (X protocol, appendix A).
+    const UNICODE_OFFSET: u32 = 0x0100_0000;
+    match u32::from(character) {
+        code @ (0x20..=0x7e | 0xa0..=0xff) => code,
+        code => UNICODE_OFFSET + code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(key: Key, expected: &[u32]) {
+        assert_eq!(of_key(key), expected, "{key}");
+    }
+
+    #[test]
+    fn keys_have_their_keysyms() {
+        check(Key::Enter, &[0xff0d]);
+        check(Key::PageUp, &[0xff55]);
+        check(Key::Function(1), &[0xffbe]);
+        check(Key::Function(24), &[0xffd5]);
+        check(Key::Character('a'), &[0x61]);
+        check(Key::Character('ä'), &[0xe4]);
+        check(Key::Character('€'), &[0x20ac, 0x0100_20ac]);
+        check(Key::Character('你'), &[0x0100_4f60]);
+    }
+}

@@ -1,0 +1,374 @@
+//! What a call of this service can fail with, and the one place where that becomes a report that travels.
+//!
+//! A refusal by the rules and a failure of the input are outcomes of an action, not errors of the call.
+
+use motorium_proto::domain::id::ActionId;
+use motorium_proto::error::{ErrorReport, FieldError, reason as common};
+use tonic::Code;
+
+use crate::guard::{StorageError, lease};
+use crate::{drivers, files, secrets};
+
+/// Why a call was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A field of the request cannot be accepted.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// This executor does not act on that display.
+    #[error("this executor does not act on the display `{display}`; it acts on: {known}")]
+    DesktopNotFound { display: String, known: String },
+    /// The lease was not given, or the epoch is not accepted.
+    #[error(transparent)]
+    Lease(#[from] lease::Error),
+    /// The id of an action was used for another one before.
+    #[error(
+        "the action id `{id}` was used for another action before; give every attempt an id of its own"
+    )]
+    ActionIdReused { id: ActionId },
+    /// The call was stopped before its action had begun.
+    #[error("everything was stopped before the action had begun; nothing was sent")]
+    Stopped,
+    /// A secret cannot be had.
+    #[error(transparent)]
+    Secret(#[from] secrets::Error),
+    /// A file cannot be put, fetched or described.
+    #[error(transparent)]
+    File(#[from] files::Error),
+    /// The driver cannot reach its display, or failed without an action.
+    #[error(transparent)]
+    Driver(#[from] drivers::Error),
+    /// What must survive cannot be written or read.
+    #[error("what must survive a crash cannot be kept: {0}")]
+    Storage(#[from] StorageError),
+    /// The call is not served by this driver.
+    #[error("the driver `{driver}` does not serve {call}")]
+    NotServed {
+        driver: &'static str,
+        call: &'static str,
+    },
+    /// A task of ours ended unexpectedly: a defect.
+    #[error("the executor failed by a defect of its own; its log has more")]
+    Internal,
+}
+
+/// Reasons of this service alone, each with a page in `docs/errors/`.
+pub mod reason {
+    pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
+    pub const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
+    pub const LEASE_SUPERSEDED: &str = "LEASE_SUPERSEDED";
+    pub const LEASE_EXPIRED: &str = "LEASE_EXPIRED";
+    pub const LEASE_UNKNOWN: &str = "LEASE_UNKNOWN";
+    pub const ACTION_ID_REUSED: &str = "ACTION_ID_REUSED";
+    pub const ACTION_STOPPED: &str = "ACTION_STOPPED";
+    pub const SECRET_NOT_FOUND: &str = "SECRET_NOT_FOUND";
+    pub const SECRET_UNUSABLE: &str = "SECRET_UNUSABLE";
+    pub const FILE_NOT_FOUND: &str = "FILE_NOT_FOUND";
+    pub const FILE_EXISTS: &str = "FILE_EXISTS";
+    pub const FILE_TOO_LARGE: &str = "FILE_TOO_LARGE";
+    pub const FILE_FAILED: &str = "FILE_FAILED";
+    pub const NO_DISPLAY: &str = "NO_DISPLAY";
+    pub const DISPLAY_LOST: &str = "DISPLAY_LOST";
+    pub const DISPLAY_TIMED_OUT: &str = "DISPLAY_TIMED_OUT";
+    pub const INPUT_FAILED: &str = "INPUT_FAILED";
+    pub const STORAGE_FAILED: &str = "STORAGE_FAILED";
+
+    /// All of them.
+    pub const ALL: &[&str] = &[
+        DESKTOP_NOT_FOUND,
+        DESKTOP_LEASED,
+        LEASE_SUPERSEDED,
+        LEASE_EXPIRED,
+        LEASE_UNKNOWN,
+        ACTION_ID_REUSED,
+        ACTION_STOPPED,
+        SECRET_NOT_FOUND,
+        SECRET_UNUSABLE,
+        FILE_NOT_FOUND,
+        FILE_EXISTS,
+        FILE_TOO_LARGE,
+        FILE_FAILED,
+        NO_DISPLAY,
+        DISPLAY_LOST,
+        DISPLAY_TIMED_OUT,
+        INPUT_FAILED,
+        STORAGE_FAILED,
+    ];
+}
+
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Field(field) => ErrorReport::invalid(field),
+            Error::DesktopNotFound { display, .. } => {
+                ErrorReport::new(Code::NotFound, reason::DESKTOP_NOT_FOUND, message)
+                    .with("display", display)
+            }
+            Error::Lease(error) => lease_report(&error, message),
+            Error::ActionIdReused { id } => {
+                ErrorReport::new(Code::InvalidArgument, reason::ACTION_ID_REUSED, message)
+                    .with("action_id", id)
+            }
+            Error::Stopped => ErrorReport::new(Code::Aborted, reason::ACTION_STOPPED, message),
+            Error::Secret(error) => secret_report(&error, message),
+            Error::File(error) => file_report(error, message),
+            Error::Driver(error) => driver_report(&error, message),
+            Error::Storage(_) => ErrorReport::new(Code::Internal, reason::STORAGE_FAILED, message),
+            Error::NotServed { driver, call } => {
+                ErrorReport::new(Code::Unimplemented, common::NOT_SERVED, message)
+                    .with("driver", driver)
+                    .with("call", call)
+            }
+            Error::Internal => ErrorReport::new(Code::Internal, common::INTERNAL, message),
+        }
+    }
+}
+
+fn lease_report(error: &lease::Error, message: String) -> ErrorReport {
+    let report = |reason| ErrorReport::new(Code::FailedPrecondition, reason, message.clone());
+    match error {
+        lease::Error::Leased { holder, remaining } => report(reason::DESKTOP_LEASED)
+            .with("holder", holder)
+            .retry_after(*remaining),
+        lease::Error::Superseded { given, highest } => report(reason::LEASE_SUPERSEDED)
+            .with("epoch", given)
+            .with("highest", highest),
+        lease::Error::Ended { given } => report(reason::LEASE_EXPIRED).with("epoch", given),
+        lease::Error::NeverMinted { given, highest } => report(reason::LEASE_UNKNOWN)
+            .with("epoch", given)
+            .with("highest", highest),
+    }
+}
+
+fn secret_report(error: &secrets::Error, message: String) -> ErrorReport {
+    let (reason, name) = match error {
+        secrets::Error::NotFound { name, .. } => (reason::SECRET_NOT_FOUND, name),
+        secrets::Error::Unusable { name, .. } => (reason::SECRET_UNUSABLE, name),
+    };
+    ErrorReport::new(Code::FailedPrecondition, reason, message).with("secret", name)
+}
+
+fn file_report(error: files::Error, message: String) -> ErrorReport {
+    match error {
+        files::Error::BadName { .. } => ErrorReport::invalid(FieldError::new("name", message)),
+        files::Error::NotFound { name } => {
+            ErrorReport::new(Code::NotFound, reason::FILE_NOT_FOUND, message).with("name", name)
+        }
+        files::Error::Exists { name } => {
+            ErrorReport::new(Code::AlreadyExists, reason::FILE_EXISTS, message).with("name", name)
+        }
+        files::Error::TooLarge { size, limit } => {
+            ErrorReport::new(Code::InvalidArgument, reason::FILE_TOO_LARGE, message)
+                .with("size", size)
+                .with("limit", limit)
+        }
+        files::Error::Io { .. } => ErrorReport::new(Code::Internal, reason::FILE_FAILED, message),
+    }
+}
+
+fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
+    let display = |reason, display: &str| {
+        ErrorReport::new(Code::Unavailable, reason, message.clone()).with("display", display)
+    };
+    match error {
+        drivers::Error::NoDisplay { display: name, .. } => display(reason::NO_DISPLAY, name),
+        drivers::Error::DisplayLost { display: name, .. } => display(reason::DISPLAY_LOST, name),
+        drivers::Error::DisplayTimedOut { display: name, .. } => {
+            display(reason::DISPLAY_TIMED_OUT, name)
+        }
+        _ => ErrorReport::new(Code::Internal, reason::INPUT_FAILED, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// One of each, with the code and the reason that callers see.
+    fn every_variant() -> Vec<(Error, Code, &'static str)> {
+        let (name, display) = ("n".to_owned(), ":1".to_owned());
+        let io = || std::io::Error::other("disk");
+        let lease = |error, reason| (Error::Lease(error), Code::FailedPrecondition, reason);
+        let screen = |error, reason| (Error::Driver(error), Code::Unavailable, reason);
+        vec![
+            (
+                Error::Field(FieldError::missing("display")),
+                Code::InvalidArgument,
+                common::INVALID_FIELD,
+            ),
+            (
+                Error::DesktopNotFound {
+                    display: display.clone(),
+                    known: ":2".to_owned(),
+                },
+                Code::NotFound,
+                reason::DESKTOP_NOT_FOUND,
+            ),
+            lease(
+                lease::Error::Leased {
+                    holder: name.clone(),
+                    remaining: Duration::from_secs(9),
+                },
+                reason::DESKTOP_LEASED,
+            ),
+            lease(
+                lease::Error::Superseded {
+                    given: 1,
+                    highest: 2,
+                },
+                reason::LEASE_SUPERSEDED,
+            ),
+            lease(lease::Error::Ended { given: 1 }, reason::LEASE_EXPIRED),
+            lease(
+                lease::Error::NeverMinted {
+                    given: 3,
+                    highest: 2,
+                },
+                reason::LEASE_UNKNOWN,
+            ),
+            (
+                Error::ActionIdReused {
+                    id: ActionId::new("a"),
+                },
+                Code::InvalidArgument,
+                reason::ACTION_ID_REUSED,
+            ),
+            (Error::Stopped, Code::Aborted, reason::ACTION_STOPPED),
+            (
+                Error::Secret(secrets::Error::NotFound {
+                    name: name.clone(),
+                    variable: "V".to_owned(),
+                }),
+                Code::FailedPrecondition,
+                reason::SECRET_NOT_FOUND,
+            ),
+            (
+                Error::Secret(secrets::Error::Unusable {
+                    name: name.clone(),
+                    why: "mode".to_owned(),
+                }),
+                Code::FailedPrecondition,
+                reason::SECRET_UNUSABLE,
+            ),
+            (
+                Error::File(files::Error::BadName {
+                    name: name.clone(),
+                    why: "it is empty",
+                }),
+                Code::InvalidArgument,
+                common::INVALID_FIELD,
+            ),
+            (
+                Error::File(files::Error::NotFound { name: name.clone() }),
+                Code::NotFound,
+                reason::FILE_NOT_FOUND,
+            ),
+            (
+                Error::File(files::Error::Exists { name }),
+                Code::AlreadyExists,
+                reason::FILE_EXISTS,
+            ),
+            (
+                Error::File(files::Error::TooLarge { size: 2, limit: 1 }),
+                Code::InvalidArgument,
+                reason::FILE_TOO_LARGE,
+            ),
+            (
+                Error::File(files::Error::Io {
+                    folder: PathBuf::from("/f"),
+                    source: io(),
+                }),
+                Code::Internal,
+                reason::FILE_FAILED,
+            ),
+            screen(
+                drivers::Error::NoDisplay {
+                    display: display.clone(),
+                    cause: "c".to_owned(),
+                },
+                reason::NO_DISPLAY,
+            ),
+            screen(
+                drivers::Error::DisplayLost {
+                    display: display.clone(),
+                    cause: "c".to_owned(),
+                },
+                reason::DISPLAY_LOST,
+            ),
+            screen(
+                drivers::Error::DisplayTimedOut {
+                    display,
+                    patience: Duration::from_secs(2),
+                },
+                reason::DISPLAY_TIMED_OUT,
+            ),
+            (
+                Error::Driver(drivers::Error::ModifierHeld),
+                Code::Internal,
+                reason::INPUT_FAILED,
+            ),
+            (
+                Error::Storage(StorageError::Io {
+                    path: PathBuf::from("/p"),
+                    source: io(),
+                }),
+                Code::Internal,
+                reason::STORAGE_FAILED,
+            ),
+            (
+                Error::NotServed {
+                    driver: "x11",
+                    call: "ReadPage",
+                },
+                Code::Unimplemented,
+                common::NOT_SERVED,
+            ),
+            (Error::Internal, Code::Internal, common::INTERNAL),
+        ]
+    }
+
+    #[test]
+    fn every_error_travels_with_its_code_and_reason() {
+        for (error, code, reason) in every_variant() {
+            let text = format!("{error:?}");
+            let report = ErrorReport::from(error);
+            assert_eq!(
+                (report.code, report.reason.as_str()),
+                (code, reason),
+                "{text}"
+            );
+            assert_eq!(
+                ErrorReport::from_status(&report.clone().into_status()),
+                report,
+                "{text}"
+            );
+            let first = report.message.chars().next().unwrap();
+            assert!(
+                !report.message.ends_with('.') && !first.is_uppercase(),
+                "{}",
+                report.message
+            );
+        }
+    }
+
+    #[test]
+    fn every_reason_is_given_and_has_its_page() {
+        let given: BTreeSet<&str> = every_variant()
+            .into_iter()
+            .map(|(_, _, reason)| reason)
+            .collect();
+        let pages = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        for reason in reason::ALL {
+            assert!(given.contains(reason), "{reason} is never given");
+            assert!(
+                pages.join(format!("{reason}.md")).exists(),
+                "docs/errors/{reason}.md is missing"
+            );
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! What may be done: the whitelist, as configured, and explained refusals.
+//!
+//! Pure. The rules govern what is asked for by its name; they cannot know that a typed text is an address or a click
+//! hits a "Pay" button. That is for the Orchestrator's policy and for the desktop's own restrictions.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::key::Key;
+use url::Url;
+
+/// Chords that leave the desktop or end it.
+pub const DEFAULT_FORBIDDEN_CHORDS: &[&str] = &[
+    "ctrl+alt+delete",
+    "ctrl+alt+backspace",
+    "ctrl+alt+f1",
+    "ctrl+alt+f2",
+    "ctrl+alt+f3",
+    "ctrl+alt+f4",
+    "ctrl+alt+f5",
+    "ctrl+alt+f6",
+    "ctrl+alt+f7",
+    "ctrl+alt+f8",
+    "ctrl+alt+f9",
+    "ctrl+alt+f10",
+    "ctrl+alt+f11",
+    "ctrl+alt+f12",
+];
+
+/// Schemes of addresses that may be opened unless others are configured.
+pub const DEFAULT_URL_SCHEMES: &[&str] = &["http", "https"];
+
+/// The way of a drag is checked at points no farther apart than this, in pixels.
+const WAY_STEP: f64 = 2.0;
+/// More points than any display has on its diagonal; a leg that leads farther is refused by the driver.
+const MOST_WAY_STEPS: f64 = 20_000.0;
+
+/// A rule's no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The rule, as the configuration names it.
+    pub rule: &'static str,
+    /// A sentence without its full stop.
+    pub reason: String,
+}
+
+/// What is allowed on a desktop.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub kinds: BTreeSet<ActionKind>,
+    pub forbidden_chords: Vec<Chord>,
+    pub applications: BTreeSet<String>,
+    /// In lower case.
+    pub url_schemes: Vec<String>,
+    /// Any host if empty.
+    pub url_hosts: Vec<HostPattern>,
+    /// Everywhere if empty.
+    pub allowed_regions: Vec<CaptureRect>,
+    pub denied_regions: Vec<CaptureRect>,
+    /// The longest time that one action may wait or hold keys.
+    pub longest: Duration,
+}
+
+/// Keys that must not be down together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chord {
+    /// As it was written.
+    pub name: String,
+    keys: Vec<Key>,
+}
+
+impl Chord {
+    /// Parses a chord as it stands in the configuration.
+    ///
+    /// # Errors
+    /// If a key is unknown.
+    pub fn parse(name: &str) -> Result<Self, motorium_proto::error::FieldError> {
+        let keys = Key::parse_chord("forbidden_chords", name)?;
+        Ok(Self {
+            name: name.to_owned(),
+            keys: keys.into_iter().map(without_case).collect(),
+        })
+    }
+
+    /// Whether striking `keys` strikes this chord, whatever else is struck with it.
+    fn is_in(&self, keys: &[Key]) -> bool {
+        self.keys
+            .iter()
+            .all(|key| keys.iter().any(|struck| without_case(*struck) == *key))
+    }
+}
+
+/// Upper and lower case are the same key.
+fn without_case(key: Key) -> Key {
+    let Key::Character(character) = key else {
+        return key;
+    };
+    Key::Character(character.to_lowercase().next().unwrap_or(character))
+}
+
+/// `example.com`, or `*.example.com` for everything below it as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPattern(String);
+
+impl HostPattern {
+    /// Takes the pattern as it stands in the configuration.
+    #[must_use]
+    pub fn new(pattern: &str) -> Self {
+        Self(pattern.to_lowercase())
+    }
+
+    /// The pattern's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn matches(&self, host: &str) -> bool {
+        match self.0.strip_prefix("*.") {
+            Some(parent) => {
+                host == parent
+                    || host
+                        .strip_suffix(parent)
+                        .is_some_and(|below| below.ends_with('.'))
+            }
+            None => host == self.0,
+        }
+    }
+}
+
+impl Rules {
+    /// Whether [`Rules::judge`] needs to know where the pointer is.
+    #[must_use]
+    pub fn need_pointer(&self) -> bool {
+        !(self.allowed_regions.is_empty() && self.denied_regions.is_empty())
+    }
+
+    /// Says yes, or which rule says no and why. An address comes back as a browser will read it.
+    ///
+    /// `pointer` is where an action without a target of its own acts.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn judge(
+        &self,
+        action: Action<CapturePoint>,
+        pointer: Option<CapturePoint>,
+    ) -> Result<Action<CapturePoint>, Refusal> {
+        self.judge_kind(action.kind())?;
+        self.judge_place(&action, pointer)?;
+        match action {
+            Action::KeyChord { keys, repeat } => {
+                self.judge_chord(&keys)?;
+                Ok(Action::KeyChord { keys, repeat })
+            }
+            Action::HoldKey { keys, duration } => {
+                self.judge_chord(&keys)?;
+                self.judge_duration(duration)?;
+                Ok(Action::HoldKey { keys, duration })
+            }
+            Action::Wait { duration } => {
+                self.judge_duration(duration)?;
+                Ok(Action::Wait { duration })
+            }
+            Action::OpenApplication { name } => {
+                self.judge_application(&name)?;
+                Ok(Action::OpenApplication { name })
+            }
+            Action::OpenUrl { url } => Ok(Action::OpenUrl {
+                url: self.judge_url(&url)?,
+            }),
+            Action::GoToUrl { url } => Ok(Action::GoToUrl {
+                url: self.judge_url(&url)?,
+            }),
+            other => Ok(other),
+        }
+    }
+
+    fn judge_kind(&self, kind: ActionKind) -> Result<(), Refusal> {
+        if self.kinds.contains(&kind) {
+            return Ok(());
+        }
+        Err(Refusal {
+            rule: "rules.actions",
+            reason: format!("actions of the kind {kind} are not allowed here"),
+        })
+    }
+
+    fn judge_chord(&self, keys: &[Key]) -> Result<(), Refusal> {
+        match self.forbidden_chords.iter().find(|chord| chord.is_in(keys)) {
+            None => Ok(()),
+            Some(chord) => Err(Refusal {
+                rule: "rules.forbidden_chords",
+                reason: format!("the chord {} is never struck here", chord.name),
+            }),
+        }
+    }
+
+    fn judge_duration(&self, duration: Duration) -> Result<(), Refusal> {
+        if duration <= self.longest {
+            return Ok(());
+        }
+        let (asked, longest) = (duration.as_secs_f64(), self.longest.as_secs_f64());
+        Err(Refusal {
+            rule: "rules.longest",
+            reason: format!("{asked} s is longer than the {longest} s that are allowed"),
+        })
+    }
+
+    fn judge_application(&self, name: &str) -> Result<(), Refusal> {
+        if self.applications.contains(name) {
+            return Ok(());
+        }
+        let known = self
+            .applications
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let known = if known.is_empty() {
+            "none may be opened".to_owned()
+        } else {
+            format!("allowed are: {known}")
+        };
+        Err(Refusal {
+            rule: "applications",
+            reason: format!("`{name}` is not among the applications; {known}"),
+        })
+    }
+
+    fn judge_url(&self, text: &str) -> Result<String, Refusal> {
+        let scheme = |reason| Refusal {
+            rule: "rules.url_schemes",
+            reason,
+        };
+        let url = Url::parse(text).map_err(|error| {
+            scheme(format!(
+                "`{text}` is not a whole address ({error}); write it like https://example.com/"
+            ))
+        })?;
+        if !self
+            .url_schemes
+            .iter()
+            .any(|allowed| allowed == url.scheme())
+        {
+            let allowed = self.url_schemes.join(", ");
+            return Err(scheme(format!(
+                "addresses of the scheme {} are not opened; allowed are: {allowed}",
+                url.scheme()
+            )));
+        }
+        // A file has no host; whether files are opened at all is the scheme's matter.
+        if let Some(host) = url.host_str()
+            && !self.url_hosts.is_empty()
+            && !self.url_hosts.iter().any(|pattern| pattern.matches(host))
+        {
+            let reason = format!("the host {host} is not among those that may be opened");
+            return Err(Refusal {
+                rule: "rules.url_hosts",
+                reason,
+            });
+        }
+        Ok(url.into())
+    }
+
+    fn judge_place(
+        &self,
+        action: &Action<CapturePoint>,
+        pointer: Option<CapturePoint>,
+    ) -> Result<(), Refusal> {
+        if !self.need_pointer() {
+            return Ok(());
+        }
+        let targets: Vec<CapturePoint> = action.targets().copied().collect();
+        let places = if targets.is_empty() && acts_at_pointer(action.kind()) {
+            pointer.into_iter().collect()
+        } else {
+            way(&targets)
+        };
+        places
+            .into_iter()
+            .try_for_each(|point| self.judge_point(point))
+    }
+
+    fn judge_point(&self, point: CapturePoint) -> Result<(), Refusal> {
+        let (x, y) = (point.x, point.y);
+        if self
+            .denied_regions
+            .iter()
+            .any(|region| region.contains(point))
+        {
+            let reason = format!("({x}, {y}) lies in a region that must not be touched");
+            return Err(Refusal {
+                rule: "rules.denied_regions",
+                reason,
+            });
+        }
+        if self.allowed_regions.is_empty()
+            || self
+                .allowed_regions
+                .iter()
+                .any(|region| region.contains(point))
+        {
+            return Ok(());
+        }
+        let reason = format!("({x}, {y}) lies outside of the regions that may be touched");
+        Err(Refusal {
+            rule: "rules.allowed_regions",
+            reason,
+        })
+    }
+}
+
+fn acts_at_pointer(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::Click | ActionKind::MouseDown | ActionKind::MouseUp | ActionKind::Scroll
+    )
+}
+
+/// The points that the pointer comes past when it is led along `targets`.
+fn way(targets: &[CapturePoint]) -> Vec<CapturePoint> {
+    let mut points: Vec<CapturePoint> = targets.first().copied().into_iter().collect();
+    for leg in targets.windows(2) {
+        let whole = (leg[1] - leg[0]).to_f64();
+        let steps = (whole.length() / WAY_STEP)
+            .ceil()
+            .clamp(1.0, MOST_WAY_STEPS);
+        points.extend((1..=steps as u32).map(|step| {
+            (leg[0].to_f64() + whole * (f64::from(step) / steps))
+                .round()
+                .to_i32()
+        }));
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::action::{Button, ScrollAmount};
+
+    use super::*;
+
+    fn rules() -> Rules {
+        let region = |x, y, width, height| {
+            CaptureRect::new(
+                CapturePoint::new(x, y),
+                CapturePoint::new(x + width, y + height),
+            )
+        };
+        Rules {
+            kinds: ActionKind::ALL
+                .iter()
+                .copied()
+                .filter(|kind| *kind != ActionKind::Paste)
+                .collect(),
+            forbidden_chords: DEFAULT_FORBIDDEN_CHORDS
+                .iter()
+                .map(|chord| Chord::parse(chord).unwrap())
+                .collect(),
+            applications: ["editor".to_owned()].into(),
+            url_schemes: DEFAULT_URL_SCHEMES
+                .iter()
+                .map(|&scheme| scheme.to_owned())
+                .collect(),
+            url_hosts: vec![
+                HostPattern::new("*.Example.com"),
+                HostPattern::new("localhost"),
+            ],
+            allowed_regions: vec![region(0, 0, 1000, 1000)],
+            denied_regions: vec![region(100, 100, 10, 10)],
+            longest: Duration::from_secs(60),
+        }
+    }
+
+    fn check(action: Action<CapturePoint>, expected: Result<(), (&str, &str)>) {
+        let pointer = CapturePoint::new(105, 105);
+        match (rules().judge(action.clone(), Some(pointer)), expected) {
+            (Ok(_), Ok(())) => {}
+            (Err(refusal), Err((rule, part))) => {
+                assert_eq!(refusal.rule, rule, "{action:?}");
+                assert!(refusal.reason.contains(part), "{}", refusal.reason);
+            }
+            (got, expected) => panic!("{action:?}: {got:?} instead of {expected:?}"),
+        }
+    }
+
+    fn chord(keys: &str) -> Action<CapturePoint> {
+        Action::KeyChord {
+            keys: Key::parse_chord("keys", keys).unwrap(),
+            repeat: 1,
+        }
+    }
+
+    fn open(url: &str) -> Action<CapturePoint> {
+        Action::OpenUrl {
+            url: url.to_owned(),
+        }
+    }
+
+    fn click(at: Option<(i32, i32)>) -> Action<CapturePoint> {
+        let at = at.map(|(x, y)| CapturePoint::new(x, y));
+        Action::Click {
+            at,
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        }
+    }
+
+    fn drag(path: &[(i32, i32)]) -> Action<CapturePoint> {
+        let path = path.iter().map(|&(x, y)| CapturePoint::new(x, y)).collect();
+        Action::Drag {
+            path,
+            button: Button::Left,
+            modifiers: Vec::new(),
+            duration: None,
+        }
+    }
+
+    #[test]
+    fn kinds_that_are_not_listed_are_refused() {
+        check(
+            Action::Paste { text: None },
+            Err(("rules.actions", "paste")),
+        );
+        check(Action::Refresh, Ok(()));
+    }
+
+    #[test]
+    fn forbidden_chords_are_refused_in_any_order_and_company() {
+        let refused = Err(("rules.forbidden_chords", "ctrl+alt+"));
+        check(chord("ctrl+alt+delete"), refused);
+        check(chord("Delete+ALT+Control_L"), refused);
+        check(chord("ctrl+shift+alt+BackSpace"), refused);
+        check(chord("ctrl+alt+F7"), refused);
+        check(chord("ctrl+alt+t"), Ok(()));
+        check(chord("ctrl+delete"), Ok(()));
+        let keys = Key::parse_chord("keys", "ctrl+alt+delete").unwrap();
+        check(
+            Action::HoldKey {
+                keys,
+                duration: Duration::from_secs(1),
+            },
+            refused,
+        );
+    }
+
+    #[test]
+    fn addresses_are_judged_as_a_browser_reads_them() {
+        check(open("https://example.com/path"), Ok(()));
+        check(open("HTTPS://WWW.EXAMPLE.COM"), Ok(()));
+        check(open("http://localhost:8080/"), Ok(()));
+        check(
+            open("https://notexample.com/"),
+            Err(("rules.url_hosts", "notexample.com")),
+        );
+        check(
+            open("https://example.com@evil.test/"),
+            Err(("rules.url_hosts", "evil.test")),
+        );
+        check(
+            open("https:\\\\evil.test\\example.com"),
+            Err(("rules.url_hosts", "evil.test")),
+        );
+        check(
+            open("javascript:alert(1)"),
+            Err(("rules.url_schemes", "javascript")),
+        );
+        check(
+            open("file:///etc/passwd"),
+            Err(("rules.url_schemes", "file")),
+        );
+        check(
+            open("--incognito"),
+            Err(("rules.url_schemes", "whole address")),
+        );
+        check(
+            Action::GoToUrl {
+                url: "ftp://example.com".to_owned(),
+            },
+            Err(("rules.url_schemes", "ftp")),
+        );
+        let Ok(Action::OpenUrl { url }) =
+            rules().judge(open("https://example.com/a b\t?q=ü"), None)
+        else {
+            panic!()
+        };
+        assert_eq!(url, "https://example.com/a%20b?q=%C3%BC");
+    }
+
+    #[test]
+    fn applications_are_known_by_name() {
+        check(
+            Action::OpenApplication {
+                name: "editor".to_owned(),
+            },
+            Ok(()),
+        );
+        check(
+            Action::OpenApplication {
+                name: "sh -c".to_owned(),
+            },
+            Err(("applications", "allowed are: editor")),
+        );
+    }
+
+    #[test]
+    fn regions_bound_every_point_and_the_way_between() {
+        check(click(Some((10, 10))), Ok(()));
+        check(
+            click(Some((105, 105))),
+            Err(("rules.denied_regions", "(105, 105)")),
+        );
+        check(
+            click(Some((1000, 10))),
+            Err(("rules.allowed_regions", "(1000, 10)")),
+        );
+        check(click(None), Err(("rules.denied_regions", "(105, 105)")));
+        check(
+            drag(&[(90, 90), (120, 120)]),
+            Err(("rules.denied_regions", "must not be touched")),
+        );
+        check(drag(&[(0, 0), (50, 400)]), Ok(()));
+        let amount = ScrollAmount::Notches { x: 0, y: 1 };
+        check(
+            Action::Scroll {
+                at: None,
+                amount,
+                modifiers: Vec::new(),
+            },
+            Err(("rules.denied_regions", "")),
+        );
+        check(chord("ctrl+a"), Ok(()));
+    }
+
+    #[test]
+    fn nothing_lasts_for_ever() {
+        check(
+            Action::Wait {
+                duration: Duration::from_secs(60),
+            },
+            Ok(()),
+        );
+        check(
+            Action::Wait {
+                duration: Duration::from_secs(61),
+            },
+            Err(("rules.longest", "61 s is longer than the 60 s")),
+        );
+    }
+}

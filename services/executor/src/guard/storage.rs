@@ -1,0 +1,136 @@
+//! The folder in which a desktop's guard keeps what must survive: locked, and written so that a crash leaves either
+//! the old or the new.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// For this user alone: what lies here says what was done on a desktop.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// What went wrong with the folder or a file in it.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    /// Another process acts on the same desktop.
+    #[error("{} is locked: another executor acts on this desktop; stop it first", path.display())]
+    Locked { path: PathBuf },
+    /// A file is not what we wrote.
+    #[error("{} is damaged ({what}); move it away to begin anew, which forgets what has been performed", path.display())]
+    Damaged { path: PathBuf, what: String },
+}
+
+/// A folder that this process alone writes to.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Held for as long as the folder is used.
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the folder if it is not there, and locks it.
+    ///
+    /// # Errors
+    /// If it cannot be made, or if another process has it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        let path = path.into();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(&path)
+            .map_err(|source| at(&path, source))?;
+        let lock_path = path.join("lock");
+        let lock = options()
+            .append(true)
+            .open(&lock_path)
+            .map_err(|source| at(&lock_path, source))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(rustix::io::Errno::AGAIN) => Err(StorageError::Locked { path: lock_path }),
+            Err(errno) => Err(at(&lock_path, errno.into())),
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The content of a file; `None` if there is none.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let path = self.path(name);
+        match fs::read(&path) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(at(&path, source)),
+        }
+    }
+
+    /// Opens a file to append to.
+    pub(super) fn append(&self, name: &str) -> Result<File, StorageError> {
+        let path = self.path(name);
+        options()
+            .append(true)
+            .open(&path)
+            .map_err(|source| at(&path, source))
+    }
+
+    /// Replaces a file as a whole: after a crash it has its old or its new content.
+    pub(super) fn replace(&self, name: &str, content: &[u8]) -> Result<(), StorageError> {
+        let (path, fresh) = (self.path(name), self.path(&format!("{name}.new")));
+        let written = || {
+            let mut file = options().write(true).truncate(true).open(&fresh)?;
+            file.write_all(content)?;
+            file.sync_data()?;
+            fs::rename(&fresh, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        written().map_err(|source| at(&path, source))
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).mode(FILE_MODE);
+    options
+}
+
+pub(super) fn at(path: &Path, source: io::Error) -> StorageError {
+    StorageError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_owner() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::open(parent.path().join("a/b")).unwrap();
+        assert!(matches!(
+            Folder::open(parent.path().join("a/b")),
+            Err(StorageError::Locked { .. })
+        ));
+        drop(folder);
+        Folder::open(parent.path().join("a/b")).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::open(parent.path()).unwrap();
+        assert_eq!(folder.read("x").unwrap(), None);
+        folder.replace("x", b"one").unwrap();
+        folder.replace("x", b"2").unwrap();
+        assert_eq!(folder.read("x").unwrap().unwrap(), b"2");
+    }
+}

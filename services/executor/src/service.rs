@@ -1,0 +1,183 @@
+//! The service: which desktop a call is about, and the contract's trait.
+//!
+//! Nothing is decided here. Every error becomes a report by the one mapping in [`crate::error`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::ActionOutcome;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::error::FieldError;
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, AnswerStream, Capabilities, Executor, FileInfo, HumanInput,
+    PageText, PerformRequest, PutFile, Result,
+};
+
+use crate::desktop::Desktop;
+use crate::error::Error;
+
+/// A lease that ends sooner cannot be renewed in time; one that ends later keeps a desktop of a dead holder busy.
+const SHORTEST_TTL: Duration = Duration::from_secs(1);
+const LONGEST_TTL: Duration = Duration::from_secs(3600);
+
+/// The Executor of one or several displays.
+#[derive(Debug)]
+pub struct ExecutorService {
+    desktops: BTreeMap<DisplayId, Arc<Desktop>>,
+    /// What is meant if a call names no display.
+    default: Option<DisplayId>,
+}
+
+impl ExecutorService {
+    /// Serves these desktops; the first is the default one.
+    #[must_use]
+    pub fn new(desktops: Vec<Arc<Desktop>>) -> Self {
+        let default = desktops.first().map(|desktop| desktop.display().clone());
+        let desktops = desktops
+            .into_iter()
+            .map(|desktop| (desktop.display().clone(), desktop))
+            .collect();
+        Self { desktops, default }
+    }
+
+    /// Stops everything and leaves all displays as they were found, at the end of the process.
+    pub async fn close(&self) {
+        futures::future::join_all(self.desktops.values().map(|desktop| desktop.close())).await;
+    }
+
+    fn desktop(&self, display: Option<&DisplayId>) -> std::result::Result<&Arc<Desktop>, Error> {
+        display
+            .or(self.default.as_ref())
+            .and_then(|display| self.desktops.get(display))
+            .ok_or_else(|| Error::DesktopNotFound {
+                display: display.map(ToString::to_string).unwrap_or_default(),
+                known: self
+                    .desktops
+                    .keys()
+                    .map(DisplayId::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+}
+
+fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
+    if (SHORTEST_TTL..=LONGEST_TTL).contains(&ttl) {
+        return Ok(());
+    }
+    let (shortest, longest) = (SHORTEST_TTL.as_secs(), LONGEST_TTL.as_secs());
+    Err(FieldError::new(
+        "ttl",
+        format!("is not between {shortest} s and {longest} s"),
+    )
+    .into())
+}
+
+#[async_trait]
+impl Executor for ExecutorService {
+    async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        check_ttl(request.ttl)?;
+        Ok(self
+            .desktop(request.display.as_ref())?
+            .acquire(request)
+            .await?)
+    }
+
+    async fn renew_lease(
+        &self,
+        display: DisplayId,
+        epoch: DesktopEpoch,
+        ttl: Duration,
+    ) -> Result<Lease> {
+        check_ttl(ttl)?;
+        Ok(self.desktop(Some(&display))?.renew(epoch, ttl).await?)
+    }
+
+    async fn release_desktop(&self, display: DisplayId, epoch: DesktopEpoch) -> Result<()> {
+        Ok(self.desktop(Some(&display))?.release(epoch).await?)
+    }
+
+    async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        Ok(self
+            .desktop(Some(&request.display))?
+            .perform(request)
+            .await?)
+    }
+
+    async fn look_up_action(
+        &self,
+        display: Option<DisplayId>,
+        action_id: ActionId,
+    ) -> Result<ActionProgress> {
+        Ok(self.desktop(display.as_ref())?.look_up(&action_id))
+    }
+
+    async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>> {
+        if let Some(display) = display {
+            return Ok(self.desktop(Some(&display))?.release_all().await?);
+        }
+        // Every display gets its stop, also if one of them cannot be reached.
+        let stopped =
+            futures::future::join_all(self.desktops.values().map(|desktop| desktop.release_all()))
+                .await;
+        let released: std::result::Result<Vec<Vec<String>>, Error> = stopped.into_iter().collect();
+        Ok(released?.concat())
+    }
+
+    async fn get_pointer(&self, display: Option<DisplayId>) -> Result<CapturePoint> {
+        Ok(self.desktop(display.as_ref())?.pointer().await?)
+    }
+
+    async fn read_page(
+        &self,
+        display: Option<DisplayId>,
+        _max_characters: usize,
+    ) -> Result<PageText> {
+        let driver = self.desktop(display.as_ref())?.driver_name();
+        Err(Error::NotServed {
+            driver,
+            call: "ReadPage",
+        }
+        .into())
+    }
+
+    async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
+        Ok(self.desktop(file.display.as_ref())?.put_file(file).await?)
+    }
+
+    async fn get_file(&self, display: Option<DisplayId>, name: &str) -> Result<(FileInfo, Bytes)> {
+        let (info, content) = self
+            .desktop(display.as_ref())?
+            .get_file(name.to_owned())
+            .await?;
+        Ok((info, content.into()))
+    }
+
+    async fn stat_file(&self, display: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
+        Ok(self
+            .desktop(display.as_ref())?
+            .stat_file(name.to_owned())
+            .await?)
+    }
+
+    async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {
+        Ok(self.desktop(display.as_ref())?.capabilities().await?)
+    }
+
+    async fn watch_human_input(
+        &self,
+        display: Option<DisplayId>,
+    ) -> Result<AnswerStream<HumanInput>> {
+        let driver = self.desktop(display.as_ref())?.driver_name();
+        Err(Error::NotServed {
+            driver,
+            call: "WatchHumanInput",
+        }
+        .into())
+    }
+}

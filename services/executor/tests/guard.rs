@@ -1,0 +1,763 @@
+//! The service as its callers see it, in process and over the network: leases, rules, once-only, stops, files.
+//!
+//! The driver records instead of acting; the same checks run against both ways of reaching the service.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use motorium_executor::desktop::{Desktop, Parts};
+use motorium_executor::drivers::Driver;
+use motorium_executor::drivers::launch::Launcher;
+use motorium_executor::drivers::recording::RecordingDriver;
+use motorium_executor::drivers::x11::{Options, X11Driver};
+use motorium_executor::files::Files;
+use motorium_executor::guard::Folder;
+use motorium_executor::guard::journal::{Journal, Retention};
+use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
+use motorium_executor::secrets::Secrets;
+use motorium_executor::{ExecutorService, error::reason};
+use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::domain::key::Key;
+use motorium_proto::error::{ErrorReport, reason as common};
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, PerformRequest,
+    PutFile,
+};
+use tokio::net::TcpListener;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Server};
+
+const TTL: Duration = Duration::from_secs(30);
+const RETENTION: Retention = Retention {
+    entries: 1_000,
+    age: Duration::from_secs(3600),
+    sync: true,
+};
+
+/// A service on a recording driver, its folder, and a handle to reach it by.
+struct Scene {
+    driver: Arc<RecordingDriver>,
+    executor: Arc<dyn Executor>,
+    home: tempfile::TempDir,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Reached {
+    InProcess,
+    OverTheNetwork,
+}
+
+fn rules() -> Rules {
+    Rules {
+        kinds: ActionKind::ALL
+            .iter()
+            .copied()
+            .filter(|kind| *kind != ActionKind::GoBack)
+            .collect(),
+        forbidden_chords: DEFAULT_FORBIDDEN_CHORDS
+            .iter()
+            .map(|chord| Chord::parse(chord).unwrap())
+            .collect(),
+        applications: ["editor".to_owned()].into(),
+        url_schemes: vec!["https".to_owned()],
+        url_hosts: Vec::new(),
+        allowed_regions: Vec::new(),
+        denied_regions: vec![CaptureRect::new(
+            CapturePoint::new(0, 0),
+            CapturePoint::new(10, 10),
+        )],
+        longest: Duration::from_secs(7200),
+    }
+}
+
+fn parts(home: &Path, driver: Arc<dyn Driver>, rate: Option<f64>) -> Parts {
+    let secrets = home.join("secrets");
+    let secret = [(
+        "MOTORIUM_SECRET_LOGIN".to_owned(),
+        "correct horse".to_owned(),
+    )];
+    Parts {
+        display: DisplayId::new(":1"),
+        driver,
+        rules: rules(),
+        max_actions_per_second: rate,
+        secrets: Secrets::new(Some(secrets), secret),
+        files: Files::open(&home.join("files"), 1_000_000).unwrap(),
+        folder: Folder::open(home.join("state")).unwrap(),
+        retention: RETENTION,
+    }
+}
+
+async fn reach(service: ExecutorService, reached: Reached) -> Arc<dyn Executor> {
+    let service: Arc<dyn Executor> = Arc::new(service);
+    if matches!(reached, Reached::InProcess) {
+        return service;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = Server::builder().add_service(ExecutorServer::tonic(service));
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    Arc::new(ExecutorClient::new(
+        Channel::from_shared(address)
+            .unwrap()
+            .connect()
+            .await
+            .unwrap(),
+    ))
+}
+
+impl Scene {
+    async fn start(reached: Reached) -> Self {
+        Self::start_with(reached, tempfile::tempdir().unwrap(), None).await
+    }
+
+    async fn start_with(reached: Reached, home: tempfile::TempDir, rate: Option<f64>) -> Self {
+        let driver = Arc::new(RecordingDriver::new(CaptureSize::new(1000, 1000)));
+        let desktop = Desktop::start(parts(home.path(), driver.clone(), rate))
+            .await
+            .unwrap();
+        let executor = reach(ExecutorService::new(vec![desktop]), reached).await;
+        Self {
+            driver,
+            executor,
+            home,
+        }
+    }
+
+    async fn acquire(&self, holder: &str, take_over: bool) -> Result<Lease, ErrorReport> {
+        self.acquire_for(holder, take_over, TTL).await
+    }
+
+    async fn acquire_for(
+        &self,
+        holder: &str,
+        take_over: bool,
+        ttl: Duration,
+    ) -> Result<Lease, ErrorReport> {
+        let request = AcquireRequest {
+            display: None,
+            holder: holder.to_owned(),
+            ttl,
+            take_over,
+        };
+        self.executor.acquire_desktop(request).await
+    }
+
+    async fn perform(
+        &self,
+        epoch: u64,
+        id: &str,
+        action: Action<CapturePoint>,
+    ) -> Result<ActionOutcome, ErrorReport> {
+        self.executor.perform(request(epoch, id, action)).await
+    }
+
+    async fn progress(&self, id: &str) -> ActionProgress {
+        self.executor
+            .look_up_action(None, ActionId::new(id))
+            .await
+            .unwrap()
+    }
+
+    async fn wait_running(&self, id: &str) {
+        eventually("the action to run", || async {
+            (self.progress(id).await == ActionProgress::Running).then_some(())
+        })
+        .await;
+    }
+}
+
+fn request(epoch: u64, id: &str, action: Action<CapturePoint>) -> PerformRequest {
+    PerformRequest {
+        display: DisplayId::new(":1"),
+        epoch: DesktopEpoch(epoch),
+        action_id: ActionId::new(id),
+        retry_of: None,
+        action,
+    }
+}
+
+async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> T {
+    let end = tokio::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(
+            tokio::time::Instant::now() < end,
+            "waited in vain for {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn move_to(x: i32, y: i32) -> Action<CapturePoint> {
+    Action::Move {
+        to: CapturePoint::new(x, y),
+    }
+}
+
+fn type_text(text: &str) -> Action<CapturePoint> {
+    Action::TypeText {
+        text: Text::Literal(text.to_owned()),
+        control_characters: ControlCharacters::AsKeys,
+    }
+}
+
+const LONG_WAIT: Action<CapturePoint> = Action::Wait {
+    duration: Duration::from_secs(3600),
+};
+
+fn check_reason<T: std::fmt::Debug>(answer: Result<T, ErrorReport>, reason: &str) -> ErrorReport {
+    let report = answer.unwrap_err();
+    assert_eq!(report.reason, reason, "{}", report.message);
+    report
+}
+
+/// Runs a check against the service in process and over the network.
+macro_rules! both_ways {
+    ($($check:ident),+ $(,)?) => {
+        mod in_process {
+            use super::*;
+            $(#[tokio::test] async fn $check() { super::$check(Scene::start(Reached::InProcess).await).await; })+
+        }
+        mod over_the_network {
+            use super::*;
+            $(#[tokio::test] async fn $check() { super::$check(Scene::start(Reached::OverTheNetwork).await).await; })+
+        }
+    };
+}
+
+both_ways! {
+    one_holder_acts_at_a_time,
+    a_lease_that_ends_lets_go,
+    an_action_is_performed_once,
+    what_is_not_allowed_is_refused_with_its_rule,
+    a_stop_ends_what_runs_and_what_waits,
+    a_call_that_is_dropped_stops_its_action,
+    secrets_are_resolved_here_and_nowhere_else,
+    files_are_put_and_fetched,
+    what_is_there_is_told,
+}
+
+async fn one_holder_acts_at_a_time(scene: Scene) {
+    check_reason(
+        scene.perform(1, "a", move_to(50, 50)).await,
+        reason::LEASE_UNKNOWN,
+    );
+    let lease = scene.acquire("first", false).await.unwrap();
+    assert_eq!(
+        (lease.epoch, &lease.display),
+        (DesktopEpoch(1), &DisplayId::new(":1"))
+    );
+    assert!(lease.expires_at > SystemTime::now());
+    let refused = check_reason(scene.acquire("second", false).await, reason::DESKTOP_LEASED);
+    assert!(refused.retry_after.unwrap() <= TTL);
+    assert_eq!(refused.metadata["holder"], "first");
+    assert_eq!(
+        scene.acquire("first", false).await.unwrap().epoch,
+        DesktopEpoch(2),
+        "the same holder may ask again"
+    );
+    assert_eq!(
+        scene.acquire("second", true).await.unwrap().epoch,
+        DesktopEpoch(3)
+    );
+    for epoch in [1, 2] {
+        check_reason(
+            scene.perform(epoch, "a", move_to(50, 50)).await,
+            reason::LEASE_SUPERSEDED,
+        );
+    }
+    check_reason(
+        scene.perform(4, "a", move_to(50, 50)).await,
+        reason::LEASE_UNKNOWN,
+    );
+    assert_eq!(
+        scene.perform(3, "a", move_to(50, 50)).await.unwrap().result,
+        ActionResult::Performed
+    );
+    let display = DisplayId::new(":1");
+    check_reason(
+        scene
+            .executor
+            .renew_lease(display.clone(), DesktopEpoch(2), TTL)
+            .await,
+        reason::LEASE_SUPERSEDED,
+    );
+    scene
+        .executor
+        .renew_lease(display.clone(), DesktopEpoch(3), TTL)
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        scene
+            .executor
+            .release_desktop(display.clone(), DesktopEpoch(3))
+            .await
+            .unwrap();
+    }
+    check_reason(
+        scene.perform(3, "b", move_to(50, 50)).await,
+        reason::LEASE_EXPIRED,
+    );
+    assert_eq!(scene.driver.actions(), [move_to(50, 50)]);
+    let elsewhere = PerformRequest {
+        display: DisplayId::new(":9"),
+        ..request(3, "c", move_to(1, 1))
+    };
+    check_reason(
+        scene.executor.perform(elsewhere).await,
+        reason::DESKTOP_NOT_FOUND,
+    );
+    check_reason(
+        scene
+            .acquire_for("x", false, Duration::from_millis(10))
+            .await,
+        common::INVALID_FIELD,
+    );
+}
+
+async fn a_lease_that_ends_lets_go(scene: Scene) {
+    let epoch = scene
+        .acquire_for("first", false, Duration::from_secs(1))
+        .await
+        .unwrap()
+        .epoch
+        .0;
+    let before = scene.driver.releases();
+    let outcome = scene.perform(epoch, "a", LONG_WAIT).await.unwrap();
+    assert_eq!(
+        outcome.result,
+        ActionResult::Cancelled,
+        "the end of the lease ends the action"
+    );
+    eventually("the release", || async {
+        (scene.driver.releases() > before).then_some(())
+    })
+    .await;
+    check_reason(
+        scene.perform(epoch, "b", move_to(50, 50)).await,
+        reason::LEASE_EXPIRED,
+    );
+    assert_eq!(
+        scene.acquire("second", false).await.unwrap().epoch.0,
+        epoch + 1
+    );
+}
+
+async fn an_action_is_performed_once(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    assert_eq!(scene.progress("task/1").await, ActionProgress::NotStarted);
+    let first = scene
+        .perform(epoch, "task/1", move_to(50, 60))
+        .await
+        .unwrap();
+    assert_eq!(
+        (first.result, first.recorded),
+        (ActionResult::Performed, false)
+    );
+    assert_eq!(first.pointer, Some(CapturePoint::new(50, 60)));
+    let again = scene
+        .perform(epoch, "task/1", move_to(50, 60))
+        .await
+        .unwrap();
+    assert!(again.recorded);
+    assert_eq!(
+        ActionOutcome {
+            recorded: false,
+            ..again.clone()
+        },
+        first
+    );
+    assert_eq!(
+        scene.progress("task/1").await,
+        ActionProgress::Finished(again)
+    );
+    check_reason(
+        scene.perform(epoch, "task/1", move_to(50, 61)).await,
+        reason::ACTION_ID_REUSED,
+    );
+    let failed = scene
+        .perform(epoch, "task/2", move_to(5_000, 60))
+        .await
+        .unwrap();
+    assert_eq!(failed.result, ActionResult::Failed);
+    assert!(
+        failed.detail.contains("outside of the display"),
+        "{}",
+        failed.detail
+    );
+    assert!(
+        scene
+            .perform(epoch, "task/2", move_to(5_000, 60))
+            .await
+            .unwrap()
+            .recorded
+    );
+    assert_eq!(scene.driver.actions().len(), 1);
+}
+
+async fn what_is_not_allowed_is_refused_with_its_rule(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let chord = |keys| Action::KeyChord {
+        keys: Key::parse_chord("keys", keys).unwrap(),
+        repeat: 1,
+    };
+    let cases = [
+        (chord("ctrl+alt+delete"), "rules.forbidden_chords"),
+        (Action::GoBack, "rules.actions"),
+        (
+            Action::OpenApplication {
+                name: "sh".to_owned(),
+            },
+            "applications",
+        ),
+        (
+            Action::OpenUrl {
+                url: "http://example.com/".to_owned(),
+            },
+            "rules.url_schemes",
+        ),
+        (move_to(5, 5), "rules.denied_regions"),
+        (
+            Action::Wait {
+                duration: Duration::from_secs(10_000),
+            },
+            "rules.longest",
+        ),
+    ];
+    for (action, rule) in cases {
+        let outcome = scene.perform(epoch, rule, action).await.unwrap();
+        assert_eq!(
+            (outcome.result, outcome.rule.as_deref()),
+            (ActionResult::Refused, Some(rule))
+        );
+        assert!(!outcome.detail.is_empty());
+        assert_eq!(
+            scene.progress(rule).await,
+            ActionProgress::NotStarted,
+            "nothing was begun"
+        );
+    }
+    assert!(scene.driver.actions().is_empty());
+}
+
+async fn a_stop_ends_what_runs_and_what_waits(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let before = scene.driver.releases();
+    let running = scene.perform(epoch, "runs", LONG_WAIT);
+    let waiting = async {
+        scene.wait_running("runs").await;
+        scene.perform(epoch, "waits", move_to(50, 50)).await
+    };
+    let stopping = async {
+        scene.wait_running("runs").await;
+        // The other one has no trace by which it could be waited for; it is stopped before or after it is in line.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        scene.executor.release_all(None).await.unwrap();
+    };
+    let (runs, waits, ()) = tokio::join!(running, waiting, stopping);
+    assert_eq!(runs.unwrap().result, ActionResult::Cancelled);
+    if let Err(report) = waits {
+        assert_eq!(report.reason, reason::ACTION_STOPPED);
+        assert_eq!(scene.progress("waits").await, ActionProgress::NotStarted);
+    }
+    assert!(scene.driver.releases() > before);
+    let after = scene
+        .perform(epoch, "after", move_to(60, 60))
+        .await
+        .unwrap();
+    assert_eq!(
+        after.result,
+        ActionResult::Performed,
+        "a stop does not end the lease"
+    );
+}
+
+async fn a_call_that_is_dropped_stops_its_action(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    tokio::select! {
+        _ = scene.perform(epoch, "a", LONG_WAIT) => panic!("it waits for an hour"),
+        () = scene.wait_running("a") => {}
+    }
+    let outcome = eventually("its end", || async {
+        match scene.progress("a").await {
+            ActionProgress::Finished(outcome) => Some(outcome),
+            _ => None,
+        }
+    });
+    assert_eq!(outcome.await.result, ActionResult::Cancelled);
+    assert_eq!(
+        scene
+            .perform(epoch, "b", move_to(50, 50))
+            .await
+            .unwrap()
+            .result,
+        ActionResult::Performed
+    );
+}
+
+async fn secrets_are_resolved_here_and_nowhere_else(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let secret = |name: &str| Action::TypeText {
+        text: Text::Secret(name.to_owned()),
+        control_characters: ControlCharacters::AsKeys,
+    };
+    let report = check_reason(
+        scene.perform(epoch, "a", secret("nobody")).await,
+        reason::SECRET_NOT_FOUND,
+    );
+    assert_eq!(report.metadata["secret"], "nobody");
+    assert_eq!(
+        scene
+            .perform(epoch, "b", secret("login"))
+            .await
+            .unwrap()
+            .result,
+        ActionResult::Performed
+    );
+    assert_eq!(
+        scene
+            .perform(epoch, "c", type_text("my diary"))
+            .await
+            .unwrap()
+            .result,
+        ActionResult::Performed
+    );
+    assert_eq!(scene.driver.actions()[0], secret("login"), "by its name");
+    let journal = std::fs::read_to_string(scene.home.path().join("state/journal")).unwrap();
+    assert!(!journal.contains("diary") && !journal.contains("horse"));
+    let capabilities = scene.executor.get_capabilities(None).await.unwrap();
+    assert_eq!(capabilities.secrets, ["login"]);
+}
+
+async fn files_are_put_and_fetched(scene: Scene) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch;
+    let file = |epoch, name: &str, content: Vec<u8>| PutFile {
+        display: None,
+        epoch,
+        name: name.to_owned(),
+        overwrite: false,
+        content: content.into(),
+    };
+    let content: Vec<u8> = (0..=255).cycle().take(700_000).collect();
+    let info = scene
+        .executor
+        .put_file(file(epoch, "a.bin", content.clone()))
+        .await
+        .unwrap();
+    assert_eq!(info.size_bytes, 700_000);
+    assert_eq!(
+        scene.executor.stat_file(None, "a.bin").await.unwrap(),
+        Some(info.clone())
+    );
+    assert_eq!(scene.executor.stat_file(None, "b.bin").await.unwrap(), None);
+    let (fetched, bytes) = scene.executor.get_file(None, "a.bin").await.unwrap();
+    assert_eq!((fetched, &bytes[..]), (info, &content[..]));
+    check_reason(
+        scene.executor.get_file(None, "b.bin").await,
+        reason::FILE_NOT_FOUND,
+    );
+    check_reason(
+        scene.executor.get_file(None, "../secrets/x").await,
+        common::INVALID_FIELD,
+    );
+    check_reason(
+        scene.executor.put_file(file(epoch, "a.bin", vec![1])).await,
+        reason::FILE_EXISTS,
+    );
+    check_reason(
+        scene
+            .executor
+            .put_file(file(epoch, "big", vec![0; 1_000_001]))
+            .await,
+        reason::FILE_TOO_LARGE,
+    );
+    check_reason(
+        scene
+            .executor
+            .put_file(file(DesktopEpoch(9), "c", vec![1]))
+            .await,
+        reason::LEASE_UNKNOWN,
+    );
+}
+
+async fn what_is_there_is_told(scene: Scene) {
+    let capabilities = scene.executor.get_capabilities(None).await.unwrap();
+    assert_eq!(capabilities.driver, "recording");
+    assert!(!capabilities.action_kinds.contains(&ActionKind::GoBack));
+    assert!(capabilities.action_kinds.contains(&ActionKind::Click));
+    assert_eq!(capabilities.applications, ["editor"]);
+    assert_eq!(capabilities.url_patterns, ["https://*"]);
+    assert!(
+        capabilities
+            .forbidden_chords
+            .contains(&"ctrl+alt+delete".to_owned())
+    );
+    assert_eq!(
+        scene.executor.get_pointer(None).await.unwrap(),
+        CapturePoint::zero()
+    );
+    check_reason(scene.executor.read_page(None, 10).await, common::NOT_SERVED);
+    check_reason(
+        scene.executor.watch_human_input(None).await.map(|_| ()),
+        common::NOT_SERVED,
+    );
+}
+
+#[tokio::test]
+async fn everything_survives_a_restart() {
+    let scene = Scene::start(Reached::InProcess).await;
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let first = scene.perform(epoch, "a", type_text("once")).await.unwrap();
+    let Scene {
+        executor,
+        home,
+        driver,
+    } = scene;
+    drop((executor, driver));
+    // An intent of which the process that wrote it could not say how it ended.
+    eventually("the folder to be given up", || async {
+        Folder::open(home.path().join("state")).ok()
+    })
+    .await;
+    let folder = Arc::new(Folder::open(home.path().join("state")).unwrap());
+    let mut journal = Journal::open(folder, RETENTION, SystemTime::now()).unwrap();
+    journal
+        .begin(&ActionId::new("torn"), [7; 32], SystemTime::now())
+        .unwrap();
+    drop(journal);
+
+    let scene = Scene::start_with(Reached::InProcess, home, None).await;
+    assert_eq!(scene.progress("torn").await, ActionProgress::Unknown);
+    let again = scene.perform(epoch, "a", type_text("once")).await.unwrap();
+    assert_eq!(
+        again,
+        ActionOutcome {
+            recorded: true,
+            ..first
+        },
+        "the lease lives on, the action is not repeated"
+    );
+    assert!(scene.driver.actions().is_empty());
+    assert_eq!(scene.acquire("a", false).await.unwrap().epoch.0, epoch + 1);
+    check_reason(
+        scene.perform(epoch, "b", move_to(50, 50)).await,
+        reason::LEASE_SUPERSEDED,
+    );
+}
+
+#[tokio::test]
+async fn an_action_whose_end_is_unknown_is_not_repeated() {
+    let scene = Scene::start(Reached::InProcess).await;
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    tokio::select! {
+        _ = scene.perform(epoch, "a", LONG_WAIT) => {}
+        () = scene.wait_running("a") => {}
+    }
+    // The journal as a crash at this instant leaves it: with the intent, without the outcome.
+    let crashed = tempfile::tempdir().unwrap();
+    std::fs::create_dir(crashed.path().join("state")).unwrap();
+    let state = scene.home.path().join("state");
+    for name in ["journal.key", "lease.json"] {
+        std::fs::copy(state.join(name), crashed.path().join("state").join(name)).unwrap();
+    }
+    let journal = std::fs::read_to_string(state.join("journal")).unwrap();
+    let intent = journal.lines().next().unwrap();
+    std::fs::write(crashed.path().join("state/journal"), format!("{intent}\n")).unwrap();
+
+    let scene = Scene::start_with(Reached::InProcess, crashed, None).await;
+    let outcome = scene.perform(epoch, "a", LONG_WAIT).await.unwrap();
+    assert_eq!(
+        (outcome.result, outcome.recorded),
+        (ActionResult::Unknown, true)
+    );
+    assert!(scene.driver.actions().is_empty());
+}
+
+#[tokio::test]
+async fn too_many_actions_a_second_are_refused_but_recorded_ones_answered() {
+    let scene =
+        Scene::start_with(Reached::InProcess, tempfile::tempdir().unwrap(), Some(2.0)).await;
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let mut results = Vec::new();
+    for nth in 0..50 {
+        results.push(
+            scene
+                .perform(epoch, &nth.to_string(), move_to(50, 50))
+                .await
+                .unwrap(),
+        );
+    }
+    assert_eq!(results[0].result, ActionResult::Performed);
+    let refused = results
+        .iter()
+        .find(|outcome| outcome.result == ActionResult::Refused)
+        .unwrap();
+    assert_eq!(
+        refused.rule.as_deref(),
+        Some("rules.max_actions_per_second")
+    );
+    for _ in 0..50 {
+        assert!(
+            scene
+                .perform(epoch, "0", move_to(50, 50))
+                .await
+                .unwrap()
+                .recorded
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_display_nothing_is_begun() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options {
+        display: ":64999".to_owned(),
+        patience: Duration::from_secs(1),
+        launcher: Launcher::default(),
+    };
+    let driver = Arc::new(X11Driver::start(options).unwrap());
+    // A lease of a time when there was a display.
+    let folder = Folder::open(home.path().join("state")).unwrap();
+    let mut book = motorium_executor::guard::lease::Book::default();
+    book.acquire("a", TTL, false, SystemTime::now()).unwrap();
+    motorium_executor::guard::lease::save(&folder, &book).unwrap();
+    drop(folder);
+    let mut parts = parts(home.path(), driver, None);
+    parts.rules.denied_regions.clear();
+    let desktop = Desktop::start(parts).await.unwrap();
+    let executor = ExecutorService::new(vec![desktop]);
+    let report = check_reason(
+        executor.perform(request(1, "a", move_to(50, 50))).await,
+        reason::NO_DISPLAY,
+    );
+    assert_eq!(report.metadata["display"], ":64999");
+    let progress = executor
+        .look_up_action(None, ActionId::new("a"))
+        .await
+        .unwrap();
+    assert_eq!(
+        progress,
+        ActionProgress::NotStarted,
+        "it may be asked for again once there is one"
+    );
+    let acquire = AcquireRequest {
+        display: None,
+        holder: "a".to_owned(),
+        ttl: TTL,
+        take_over: false,
+    };
+    check_reason(executor.acquire_desktop(acquire).await, reason::NO_DISPLAY);
+    check_reason(executor.get_pointer(None).await, reason::NO_DISPLAY);
+}

@@ -1,0 +1,235 @@
+//! The clipboard: what is put there, pasted, and left as it was found.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use motorium_executor::drivers::{Driver as _, Error, Work};
+use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::page::{self, Page};
+use crate::support::{Desktop, start_server, wait_for};
+use crate::text::received;
+use crate::{driver, perform, type_text};
+
+/// A text that goes through the clipboard: more characters than can be lent keys.
+fn chinese() -> String {
+    ('\u{4e00}'..'\u{4e40}').collect()
+}
+
+fn copy(display: &str, target: &str, content: &[u8]) {
+    let mut command = Command::new("xclip");
+    command.args([
+        "-display",
+        display,
+        "-selection",
+        "clipboard",
+        "-target",
+        target,
+        "-in",
+    ]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(content).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// What another program finds on the clipboard; `None` if there is nothing of that kind.
+fn paste(display: &str, target: &str) -> Option<Vec<u8>> {
+    let mut command = Command::new("xclip");
+    command.args([
+        "-display",
+        display,
+        "-selection",
+        "clipboard",
+        "-target",
+        target,
+        "-out",
+    ]);
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    output.status.success().then_some(output.stdout)
+}
+
+fn set_clipboard(text: &str) -> Action<motorium_proto::domain::geometry::CapturePoint> {
+    Action::SetClipboard {
+        text: Text::Literal(text.to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn what_is_set_is_there_for_everybody() {
+    let (_server, display) = start_server(640, 480);
+    let driver = driver(&display);
+    perform(&driver, set_clipboard("Grüße, 世界 👋"))
+        .await
+        .unwrap();
+    assert_eq!(
+        paste(&display, "UTF8_STRING").unwrap(),
+        "Grüße, 世界 👋".as_bytes()
+    );
+    assert_eq!(
+        paste(&display, "text/plain;charset=utf-8").unwrap(),
+        "Grüße, 世界 👋".as_bytes()
+    );
+    assert_eq!(paste(&display, "STRING"), None, "not Latin-1");
+    perform(&driver, set_clipboard("Grüße")).await.unwrap();
+    assert_eq!(paste(&display, "STRING").unwrap(), b"Gr\xfc\xdfe");
+    let long = "0123456789abcdef".repeat(100_000);
+    perform(&driver, set_clipboard(&long)).await.unwrap();
+    assert_eq!(
+        paste(&display, "UTF8_STRING").unwrap(),
+        long.as_bytes(),
+        "piece by piece"
+    );
+}
+
+async fn check_restored(target: &str, content: &[u8]) {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    copy(&desktop.display, target, content);
+    perform(&driver, type_text(&chinese())).await.unwrap();
+    assert_eq!(received(&driver, &page).await, chinese());
+    wait_for("the former clipboard", || {
+        (paste(&desktop.display, target)? == content).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_former_text_is_put_back() {
+    check_restored("UTF8_STRING", "former: 旧".as_bytes()).await;
+}
+
+#[tokio::test]
+async fn a_former_picture_is_put_back() {
+    check_restored("image/png", &[0x89, b'P', b'N', b'G', 0, 1, 2, 255]).await;
+}
+
+#[tokio::test]
+async fn a_large_former_content_is_put_back() {
+    check_restored("UTF8_STRING", &b"0123456789abcdef".repeat(60_000)).await;
+}
+
+#[tokio::test]
+#[ignore = "Chromium now and then drops one of several pastes in quick succession; known defect, see CHANGELOG"]
+async fn an_empty_clipboard_is_empty_again_and_typing_again_keeps_what_was_first() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    perform(&driver, type_text(&chinese())).await.unwrap();
+    wait_for("the empty clipboard", || {
+        paste(&desktop.display, "UTF8_STRING")
+            .is_none()
+            .then_some(())
+    })
+    .await;
+    copy(&desktop.display, "UTF8_STRING", b"mine");
+    for _ in 0..3 {
+        perform(&driver, type_text(&chinese())).await.unwrap();
+    }
+    // Asked for by name, the former content is there at once.
+    perform(&driver, Action::Paste { text: None })
+        .await
+        .unwrap();
+    assert_eq!(received(&driver, &page).await, chinese().repeat(4) + "mine");
+    assert_eq!(paste(&desktop.display, "UTF8_STRING").unwrap(), b"mine");
+}
+
+#[tokio::test]
+async fn pasting_a_text_leaves_it_on_the_clipboard() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let text = "one\ttwo\nthree";
+    perform(
+        &driver,
+        Action::Paste {
+            text: Some(Text::Literal(text.to_owned())),
+        },
+    )
+    .await
+    .unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+    assert_eq!(
+        paste(&desktop.display, "UTF8_STRING").unwrap(),
+        text.as_bytes()
+    );
+}
+
+#[tokio::test]
+async fn newline_and_tab_go_in_as_text_if_that_is_wanted() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let text = "one\ttwo\nthree".to_owned();
+    let action = Action::TypeText {
+        text: Text::Literal(text.clone()),
+        control_characters: ControlCharacters::AsText,
+    };
+    perform(&driver, action).await.unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+}
+
+#[tokio::test]
+async fn a_paste_that_nobody_takes_is_an_error_and_nothing_is_left_behind() {
+    let (_server, display) = start_server(640, 480);
+    let driver = driver(&display);
+    copy(&display, "UTF8_STRING", b"mine");
+    let failure = perform(&driver, type_text(&chinese())).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::PasteNotTaken { .. }),
+        "{failure}"
+    );
+    assert_eq!(paste(&display, "UTF8_STRING").unwrap(), b"mine");
+}
+
+#[tokio::test]
+async fn a_secret_goes_in_as_keys_alone() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    copy(&desktop.display, "UTF8_STRING", b"mine");
+    let secret = format!("pässwörd {} \u{1f511}", chinese());
+    let text = Text::Secret("login".to_owned());
+    let typed = Work {
+        action: Action::TypeText {
+            text: text.clone(),
+            control_characters: ControlCharacters::AsKeys,
+        },
+        secret: Some(SecretString::from(secret.clone())),
+    };
+    let performed = driver
+        .perform(typed, &CancellationToken::new())
+        .await
+        .unwrap();
+    assert!(performed.note.unwrap().contains("as keys"));
+    assert_eq!(received(&driver, &page).await, secret);
+    assert_eq!(paste(&desktop.display, "UTF8_STRING").unwrap(), b"mine");
+    for action in [
+        Action::SetClipboard { text: text.clone() },
+        Action::Paste {
+            text: Some(text.clone()),
+        },
+    ] {
+        let failure = perform(&driver, action).await.unwrap_err();
+        assert!(
+            failure.to_string().contains("never through the clipboard"),
+            "{failure}"
+        );
+    }
+    let unresolved = Action::TypeText {
+        text,
+        control_characters: ControlCharacters::AsKeys,
+    };
+    let failure = perform(&driver, unresolved).await.unwrap_err();
+    assert_eq!(
+        failure.to_string(),
+        "the text cannot be entered: the secret `login` was not resolved"
+    );
+}

@@ -1,0 +1,259 @@
+//! Chords and held keys, and the state in which the keyboard is found and left.
+
+use std::process::Command;
+use std::time::Duration;
+
+use motorium_executor::drivers::x11::X11Driver;
+use motorium_executor::drivers::{Driver as _, Error};
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::key::Key;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::page::{self, Page};
+use crate::support::server::{Foreigner, LOCK};
+use crate::support::{Desktop, wait_for};
+use crate::text::received;
+use crate::{chord, driver, perform, type_text};
+
+async fn key_events(driver: &X11Driver, page: &Page, keys: &str) -> Vec<Value> {
+    page.clear();
+    perform(driver, chord(keys))
+        .await
+        .unwrap_or_else(|failure| panic!("{keys}: {failure}"));
+    perform(driver, chord("f9")).await.unwrap();
+    page.wait("the last key", |event| {
+        event["kind"] == "keyup" && event["key"] == "F9"
+    })
+    .await;
+    let mut events = page.events();
+    events.retain(|event| event["key"] != "F9");
+    events
+}
+
+async fn check_chord(driver: &X11Driver, page: &Page, keys: &str, expected: &[&str], ctrl: bool) {
+    let events = key_events(driver, page, keys).await;
+    let pressed: Vec<&str> = events
+        .iter()
+        .filter(|event| event["kind"] == "keydown")
+        .map(|event| event["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(pressed, expected, "{keys}");
+    let released = events
+        .iter()
+        .filter(|event| event["kind"] == "keyup")
+        .count();
+    assert_eq!(released, expected.len(), "{keys}: as many releases");
+    let last = events
+        .iter()
+        .rfind(|event| event["kind"] == "keydown")
+        .unwrap();
+    assert_eq!(last["ctrl"], ctrl, "{keys}");
+}
+
+#[tokio::test]
+async fn chords_arrive_whole() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::POINTER).await;
+    let page = &page;
+    check_chord(&driver, page, "ctrl+a", &["Control", "a"], true).await;
+    check_chord(&driver, page, "ctrl+S", &["Control", "s"], true).await;
+    check_chord(
+        &driver,
+        page,
+        "ctrl+shift+K",
+        &["Control", "Shift", "K"],
+        true,
+    )
+    .await;
+    check_chord(
+        &driver,
+        page,
+        "ctrl+shift+up",
+        &["Control", "Shift", "ArrowUp"],
+        true,
+    )
+    .await;
+    check_chord(&driver, page, "A", &["Shift", "A"], false).await;
+    check_chord(&driver, page, "?", &["Shift", "?"], false).await;
+    check_chord(&driver, page, "Page_Down", &["PageDown"], false).await;
+    check_chord(&driver, page, "f2", &["F2"], false).await;
+    check_chord(&driver, page, "Escape", &["Escape"], false).await;
+    let three = Action::KeyChord {
+        keys: vec![Key::Down],
+        repeat: 3,
+    };
+    page.clear();
+    perform(&driver, three).await.unwrap();
+    perform(&driver, chord("f9")).await.unwrap();
+    page.wait("the last key", |event| event["key"] == "F9")
+        .await;
+    let downs = page
+        .events()
+        .iter()
+        .filter(|e| e["key"] == "ArrowDown" && e["kind"] == "keydown")
+        .count();
+    assert_eq!(downs, 3);
+}
+
+#[tokio::test]
+async fn a_key_that_the_display_lacks_is_an_error() {
+    let desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let empty = Action::KeyChord {
+        keys: Vec::new(),
+        repeat: 1,
+    };
+    let failure = perform(&driver, empty).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::Malformed { .. }) && !failure.input_sent,
+        "{failure}"
+    );
+}
+
+#[tokio::test]
+async fn a_held_key_repeats_and_is_let_go_of_at_a_stop() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::POINTER).await;
+    let hold = |duration| Action::HoldKey {
+        keys: vec![Key::Character('x')],
+        duration,
+    };
+    perform(&driver, hold(Duration::from_millis(1000)))
+        .await
+        .unwrap();
+    perform(&driver, chord("f9")).await.unwrap();
+    page.wait("the last key", |event| event["key"] == "F9")
+        .await;
+    let events = page.events();
+    assert!(
+        events
+            .iter()
+            .any(|event| event["key"] == "x" && event["repeat"] == true)
+    );
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| event["key"] == "x" && event["kind"] == "keyup")
+            .count(),
+        1
+    );
+
+    let stop = CancellationToken::new();
+    let work = hold(Duration::from_secs(3600)).into();
+    let holding = driver.perform(work, &stop);
+    let stopping = async {
+        page.clear();
+        page.wait("the key to be held", |event| event["key"] == "x")
+            .await;
+        stop.cancel();
+    };
+    let (outcome, ()) = tokio::join!(holding, stopping);
+    let failure = outcome.unwrap_err();
+    assert_eq!((failure.error, failure.input_sent), (Error::Stopped, true));
+    assert!(Foreigner::connect(&desktop.display).pressed().is_empty());
+}
+
+#[tokio::test]
+async fn caps_lock_changes_nothing_and_is_put_back() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    perform(&driver, chord("capslock")).await.unwrap();
+    let foreigner = Foreigner::connect(&desktop.display);
+    assert_eq!(foreigner.locked() & LOCK, LOCK);
+    let text = "aBc1! äÖ 你好";
+    perform(&driver, type_text(text)).await.unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+    assert_eq!(foreigner.locked() & LOCK, LOCK, "as it was");
+    perform(&driver, chord("capslock")).await.unwrap();
+    assert_eq!(foreigner.locked() & LOCK, 0);
+}
+
+#[tokio::test]
+async fn a_second_group_changes_nothing_and_is_put_back() {
+    let mut desktop = Desktop::start("us,ru").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    foreigner.lock_group(1);
+    let text = "plain text, Текст";
+    perform(&driver, type_text(text)).await.unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+    assert_eq!(foreigner.group(), 1, "as it was");
+}
+
+#[tokio::test]
+async fn every_group_of_the_layout_is_used() {
+    let mut desktop = Desktop::start("ru,us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    perform(&driver, type_text("Hello")).await.unwrap();
+    perform(&driver, chord("ctrl+a")).await.unwrap();
+    let text = "Привет, мир! Hello, world? 'Ёж' \"ok\"";
+    perform(&driver, type_text(text)).await.unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+    let foreigner = Foreigner::connect(&desktop.display);
+    assert_eq!(foreigner.group(), 0, "as it was");
+    assert!(foreigner.lent().is_empty(), "no key had to be lent");
+}
+
+#[tokio::test]
+async fn a_layout_without_latin_letters_types_them_all_the_same() {
+    let mut desktop = Desktop::start("ru").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let text = "Привет, Hello";
+    perform(&driver, type_text(text)).await.unwrap();
+    assert_eq!(received(&driver, &page).await, text);
+    assert!(!Foreigner::connect(&desktop.display).lent().is_empty());
+}
+
+#[tokio::test]
+async fn keys_that_a_killed_program_holds_are_released() {
+    let mut desktop = Desktop::start("us").await;
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    foreigner.press_shift();
+    foreigner.press_button(1);
+    assert_eq!(foreigner.pressed().len(), 2);
+    let driver = driver(&desktop.display);
+    perform(&driver, type_text("before")).await.unwrap();
+    assert!(foreigner.pressed().is_empty(), "released at the start");
+    foreigner.press_shift();
+    perform(&driver, type_text(" and later")).await.unwrap();
+    assert_eq!(received(&driver, &page).await, "before and later");
+    foreigner.press_shift();
+    foreigner.press_button(3);
+    let mut released = driver.release_all().await.unwrap();
+    released.sort();
+    assert_eq!(released, ["Shift_L", "right button"]);
+    assert!(foreigner.pressed().is_empty());
+}
+
+#[tokio::test]
+async fn lent_keys_are_given_back_also_after_a_kill() {
+    let desktop = Desktop::start("us").await;
+    let keymap = || {
+        let printed = Command::new("xmodmap")
+            .args(["-display", &desktop.display, "-pke"])
+            .output()
+            .unwrap();
+        String::from_utf8(printed.stdout).unwrap()
+    };
+    let before = keymap();
+    let first = driver(&desktop.display);
+    perform(&first, type_text("äöü")).await.unwrap();
+    assert_ne!(keymap(), before, "lent for a while");
+    drop(first);
+    wait_for("the map as it was", || (keymap() == before).then_some(())).await;
+    let second = driver(&desktop.display);
+    perform(&second, type_text("éèç")).await.unwrap();
+    // Like a process that is killed: its driver never comes to tidy up.
+    std::mem::forget(second);
+    assert_ne!(keymap(), before);
+    driver(&desktop.display).pointer().await.unwrap();
+    assert_eq!(keymap(), before, "taken back by the successor");
+}

@@ -1,0 +1,50 @@
+//! The X11 driver on real displays, with real applications that tell what they received.
+
+mod clipboard;
+mod keyboard;
+mod pointer;
+mod served;
+mod support;
+mod text;
+mod trouble;
+mod windows;
+
+use std::time::Duration;
+
+use motorium_executor::drivers::launch::Launcher;
+use motorium_executor::drivers::x11::{Options, X11Driver};
+use motorium_executor::drivers::{Driver, Failure, Performed};
+use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+use tokio_util::sync::CancellationToken;
+
+/// A driver on a desktop of the tests.
+fn driver(display: &str) -> X11Driver {
+    let options = Options {
+        display: display.to_owned(),
+        patience: Duration::from_secs(5),
+        launcher: Launcher::default(),
+    };
+    X11Driver::start(options).unwrap()
+}
+
+async fn perform(driver: &X11Driver, action: Action<CapturePoint>) -> Result<Performed, Failure> {
+    driver
+        .perform(action.into(), &CancellationToken::new())
+        .await
+}
+
+fn type_text(text: &str) -> Action<CapturePoint> {
+    Action::TypeText {
+        text: Text::Literal(text.to_owned()),
+        control_characters: ControlCharacters::AsKeys,
+    }
+}
+
+fn chord(keys: &str) -> Action<CapturePoint> {
+    Action::KeyChord {
+        keys: Key::parse_chord("keys", keys).unwrap(),
+        repeat: 1,
+    }
+}

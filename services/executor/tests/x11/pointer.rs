@@ -1,0 +1,287 @@
+//! Clicks, drags and scrolling, as a page sees them.
+
+use std::time::Duration;
+
+use motorium_executor::drivers::x11::X11Driver;
+use motorium_executor::drivers::{Driver as _, Error};
+use motorium_proto::domain::action::{Action, Button, ScrollAmount};
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+use serde_json::Value;
+
+use crate::support::page::{self, Page};
+use crate::support::{Desktop, start_server};
+use crate::{chord, driver, perform};
+
+/// A page, the driver, and where the page's corner is on the display.
+struct Scene {
+    _desktop: Desktop,
+    driver: X11Driver,
+    page: Page,
+    corner: CapturePoint,
+}
+
+impl Scene {
+    async fn open() -> Self {
+        let mut desktop = Desktop::start("us").await;
+        let driver = driver(&desktop.display);
+        let page = Page::open(&mut desktop, page::POINTER).await;
+        // Where the page begins is told by the first movement over it.
+        perform(
+            &driver,
+            Action::Move {
+                to: CapturePoint::new(600, 500),
+            },
+        )
+        .await
+        .unwrap();
+        let seen = page
+            .wait("the first movement", |event| event["kind"] == "mousemove")
+            .await;
+        let corner = CapturePoint::new(600 - number(&seen, "x"), 500 - number(&seen, "y"));
+        Self {
+            _desktop: desktop,
+            driver,
+            page,
+            corner,
+        }
+    }
+
+    /// A point of the page on the display.
+    fn at(&self, x: i32, y: i32) -> CapturePoint {
+        self.corner + euclid_vector(x, y)
+    }
+
+    /// Performs an action, then strikes a key: events come in order, so everything before has been seen.
+    async fn events_of(&self, action: Action<CapturePoint>) -> Vec<Value> {
+        self.page.clear();
+        perform(&self.driver, action).await.unwrap();
+        perform(&self.driver, chord("f9")).await.unwrap();
+        self.page
+            .wait("the key after the gesture", |event| {
+                event["kind"] == "keyup" && event["key"] == "F9"
+            })
+            .await;
+        self.page.events()
+    }
+}
+
+fn euclid_vector(x: i32, y: i32) -> motorium_proto::domain::geometry::CaptureSize {
+    motorium_proto::domain::geometry::CaptureSize::new(x, y)
+}
+
+fn number(event: &Value, name: &str) -> i32 {
+    i32::try_from(event[name].as_i64().unwrap()).unwrap()
+}
+
+fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["kind"] == kind)
+        .collect()
+}
+
+fn click(at: CapturePoint, button: Button, count: u8, modifiers: &[Key]) -> Action<CapturePoint> {
+    Action::Click {
+        at: Some(at),
+        button,
+        count,
+        modifiers: modifiers.to_vec(),
+    }
+}
+
+#[tokio::test]
+async fn clicks_are_what_was_asked_for() {
+    let scene = Scene::open().await;
+    for count in 1..=3 {
+        // Elsewhere each time, so that the last click of one gesture is not the first of the next.
+        let events = scene
+            .events_of(click(
+                scene.at(200 * i32::from(count), 600),
+                Button::Left,
+                count,
+                &[],
+            ))
+            .await;
+        let clicks: Vec<_> = of_kind(&events, "click")
+            .iter()
+            .map(|event| number(event, "detail"))
+            .collect();
+        assert_eq!(clicks, (1..=i32::from(count)).collect::<Vec<_>>());
+        assert_eq!(of_kind(&events, "dblclick").len(), usize::from(count >= 2));
+        assert_eq!(
+            (
+                number(of_kind(&events, "click")[0], "x"),
+                number(of_kind(&events, "click")[0], "y")
+            ),
+            (200 * i32::from(count), 600)
+        );
+    }
+    let events = scene
+        .events_of(click(scene.at(150, 350), Button::Right, 1, &[]))
+        .await;
+    assert_eq!(of_kind(&events, "contextmenu").len(), 1);
+    assert_eq!(of_kind(&events, "contextmenu")[0]["target"], "box");
+    let events = scene
+        .events_of(click(scene.at(30, 30), Button::Middle, 1, &[]))
+        .await;
+    assert_eq!(number(of_kind(&events, "auxclick")[0], "button"), 1);
+    let events = scene
+        .events_of(click(
+            scene.at(30, 60),
+            Button::Left,
+            1,
+            &[Key::Control, Key::Shift],
+        ))
+        .await;
+    let seen = of_kind(&events, "click")[0];
+    assert_eq!(
+        (&seen["ctrl"], &seen["shift"], &seen["alt"]),
+        (&true.into(), &true.into(), &false.into())
+    );
+}
+
+#[tokio::test]
+async fn a_drag_is_followed_and_dropped() {
+    let scene = Scene::open().await;
+    let path = vec![scene.at(150, 350), scene.at(300, 420), scene.at(350, 380)];
+    let drag = |path| Action::Drag {
+        path,
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: None,
+    };
+    let events = scene.events_of(drag(path)).await;
+    let (down, up) = (
+        of_kind(&events, "mousedown")[0],
+        of_kind(&events, "mouseup")[0],
+    );
+    assert_eq!((number(down, "x"), number(down, "y")), (150, 350));
+    assert_eq!((number(up, "x"), number(up, "y")), (350, 380));
+    let moved: Vec<_> = of_kind(&events, "mousemove")
+        .into_iter()
+        .filter(|event| number(event, "buttons") == 1)
+        .collect();
+    assert!(
+        moved.len() >= 4,
+        "{} movements with the button down",
+        moved.len()
+    );
+
+    let events = scene
+        .events_of(drag(vec![scene.at(150, 150), scene.at(600, 400)]))
+        .await;
+    assert_eq!(of_kind(&events, "dragstart").len(), 1);
+    assert_eq!(of_kind(&events, "drop")[0]["data"], "box");
+}
+
+#[tokio::test]
+async fn scrolling_goes_by_notches_on_both_axes() {
+    let scene = Scene::open().await;
+    let total = |events: &[Value], axis: &str| {
+        of_kind(events, "wheel")
+            .iter()
+            .map(|event| number(event, axis))
+            .sum::<i32>()
+    };
+    for (amount, x, y) in [
+        (ScrollAmount::Notches { x: 0, y: 3 }, 0, 360),
+        (ScrollAmount::Notches { x: 2, y: 0 }, 240, 0),
+        (ScrollAmount::Pixels { x: 0, y: -240 }, 0, -240),
+        (ScrollAmount::Notches { x: -1, y: 12 }, -120, 1440),
+    ] {
+        let at = Some(scene.at(800, 100));
+        let events = scene
+            .events_of(Action::Scroll {
+                at,
+                amount,
+                modifiers: Vec::new(),
+            })
+            .await;
+        assert_eq!(
+            (total(&events, "dx"), total(&events, "dy")),
+            (x, y),
+            "{amount:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_held_button_stays_until_it_is_released() {
+    let scene = Scene::open().await;
+    let (from, to) = (scene.at(150, 350), scene.at(250, 450));
+    let events = scene
+        .events_of(Action::MouseDown {
+            at: Some(from),
+            button: Button::Left,
+        })
+        .await;
+    assert_eq!(of_kind(&events, "mousedown").len(), 1);
+    let events = scene.events_of(Action::Move { to }).await;
+    assert_eq!(
+        number(of_kind(&events, "mousemove").last().unwrap(), "buttons"),
+        1
+    );
+    let events = scene
+        .events_of(Action::MouseUp {
+            at: None,
+            button: Button::Left,
+        })
+        .await;
+    assert_eq!(number(of_kind(&events, "mouseup")[0], "x"), 250);
+}
+
+#[tokio::test]
+async fn the_pointer_is_read_back_and_never_led_outside() {
+    let (_server, display) = start_server(800, 600);
+    let driver = driver(&display);
+    assert_eq!(
+        (
+            driver.size().await.unwrap().width,
+            driver.size().await.unwrap().height
+        ),
+        (800, 600)
+    );
+    for (x, y) in [(0, 0), (799, 599), (400, 300)] {
+        let performed = perform(
+            &driver,
+            Action::Move {
+                to: CapturePoint::new(x, y),
+            },
+        )
+        .await
+        .unwrap();
+        assert_eq!(performed.pointer, Some(CapturePoint::new(x, y)));
+    }
+    for (x, y) in [(800, 0), (0, 600), (-1, 5), (70_000, 5)] {
+        let point = CapturePoint::new(x, y);
+        for action in [
+            Action::Move { to: point },
+            click(point, Button::Left, 1, &[Key::Control]),
+            Action::Drag {
+                path: vec![CapturePoint::new(1, 1), point],
+                button: Button::Left,
+                modifiers: Vec::new(),
+                duration: None,
+            },
+        ] {
+            let failure = perform(&driver, action).await.unwrap_err();
+            assert!(
+                matches!(failure.error, Error::OutOfFrame { .. }),
+                "{failure}"
+            );
+            assert!(!failure.input_sent);
+        }
+    }
+    assert_eq!(
+        driver.pointer().await.unwrap(),
+        CapturePoint::new(400, 300),
+        "nothing has moved it"
+    );
+    let four = click(CapturePoint::new(1, 1), Button::Left, 4, &[]);
+    assert!(matches!(
+        perform(&driver, four).await.unwrap_err().error,
+        Error::Malformed { .. }
+    ));
+    tokio::time::sleep(Duration::ZERO).await;
+}

@@ -1,0 +1,253 @@
+//! The program itself, killed and started again while it acts on a real display.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, Button};
+use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::domain::key::Key;
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, Executor as _, ExecutorClient, PerformRequest,
+};
+use serde_json::Value;
+use tonic::transport::Channel;
+
+use crate::support::page::{self, Page};
+use crate::support::server::Foreigner;
+use crate::support::{Desktop, Process, wait_for};
+use crate::{chord, type_text};
+
+/// The program, serving one display.
+struct Served {
+    process: Process,
+    executor: ExecutorClient<Channel>,
+    display: DisplayId,
+}
+
+impl Served {
+    async fn start(desktop: &Desktop) -> Self {
+        let mut command = desktop.command(env!("CARGO_BIN_EXE_motorium-executor"));
+        command.env("MOTORIUM_DATA", desktop.path("data"));
+        command.args([
+            "--set",
+            "executor.listen=127.0.0.1:0",
+            "--set",
+            "log.format=json",
+        ]);
+        let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+        let address = address(&mut process);
+        let channel = Channel::from_shared(format!("http://{address}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap();
+        let display = DisplayId::new(desktop.display.as_str());
+        Self {
+            process,
+            executor: ExecutorClient::new(channel),
+            display,
+        }
+    }
+
+    async fn acquire(&self, ttl: Duration) -> DesktopEpoch {
+        let request = AcquireRequest {
+            display: None,
+            holder: "test".to_owned(),
+            ttl,
+            take_over: false,
+        };
+        self.executor.acquire_desktop(request).await.unwrap().epoch
+    }
+
+    fn request(
+        &self,
+        epoch: DesktopEpoch,
+        id: &str,
+        action: Action<CapturePoint>,
+    ) -> PerformRequest {
+        let action_id = ActionId::new(id);
+        PerformRequest {
+            display: self.display.clone(),
+            epoch,
+            action_id,
+            retry_of: None,
+            action,
+        }
+    }
+}
+
+/// The address that the program tells in its log. The rest of the log is read and dropped.
+fn address(process: &mut Process) -> String {
+    let mut lines = BufReader::new(process.stderr()).lines();
+    let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let entry: Value = serde_json::from_str(&line).ok()?;
+        (entry["message"] == "ready").then(|| entry["address"].as_str().unwrap().to_owned())
+    });
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    address.expect("the program is ready")
+}
+
+const TTL: Duration = Duration::from_secs(600);
+
+fn hold_control() -> Action<CapturePoint> {
+    Action::HoldKey {
+        keys: vec![Key::Control, Key::Shift],
+        duration: Duration::from_secs(50),
+    }
+}
+
+#[tokio::test]
+async fn one_action_id_is_one_click_also_across_a_kill() {
+    let mut desktop = Desktop::start("us").await;
+    let page = Page::open(&mut desktop, page::POINTER).await;
+    let served = Served::start(&desktop).await;
+    let epoch = served.acquire(TTL).await;
+    let click = Action::Click {
+        at: Some(CapturePoint::new(300, 300)),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
+    };
+    let first = served
+        .executor
+        .perform(served.request(epoch, "pay", click.clone()))
+        .await
+        .unwrap();
+    assert_eq!(
+        (first.result, first.recorded),
+        (ActionResult::Performed, false)
+    );
+    assert_eq!(first.pointer, Some(CapturePoint::new(300, 300)));
+    assert!(
+        served
+            .executor
+            .perform(served.request(epoch, "pay", click.clone()))
+            .await
+            .unwrap()
+            .recorded
+    );
+    served.process.signal("KILL");
+    drop(served);
+    let served = Served::start(&desktop).await;
+    assert!(
+        served
+            .executor
+            .perform(served.request(epoch, "pay", click))
+            .await
+            .unwrap()
+            .recorded
+    );
+    served
+        .executor
+        .perform(served.request(epoch, "last", chord("f9")))
+        .await
+        .unwrap();
+    page.wait("the last key", |event| event["key"] == "F9")
+        .await;
+    let clicks = page
+        .events()
+        .iter()
+        .filter(|event| event["kind"] == "click")
+        .count();
+    assert_eq!(clicks, 1);
+}
+
+#[tokio::test]
+async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
+    let desktop = Desktop::start("us").await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    let served = Served::start(&desktop).await;
+    let epoch = served.acquire(TTL).await;
+    let lent = served
+        .executor
+        .perform(served.request(epoch, "lends", type_text("äöü")))
+        .await
+        .unwrap();
+    assert_eq!(lent.result, ActionResult::Performed);
+    assert!(!foreigner.lent().is_empty());
+    let request = served.request(epoch, "holds", hold_control());
+    tokio::select! {
+        _ = served.executor.perform(request.clone()) => panic!("it holds for longer"),
+        () = wait_for("the keys to be down", || (foreigner.pressed().len() == 2).then_some(())) => {
+            // Before the call is dropped, so that nothing tells the program to let go.
+            served.process.signal("KILL");
+        }
+    }
+    served.process.wait_gone();
+    assert_eq!(
+        foreigner.pressed().len(),
+        2,
+        "a killed program cannot let go"
+    );
+    drop(served);
+    let served = Served::start(&desktop).await;
+    assert!(
+        foreigner.pressed().is_empty(),
+        "its successor does, before it serves anybody"
+    );
+    assert!(foreigner.lent().is_empty());
+    let progress = served
+        .executor
+        .look_up_action(None, ActionId::new("holds"))
+        .await
+        .unwrap();
+    assert_eq!(progress, ActionProgress::Unknown);
+    let outcome = served.executor.perform(request).await.unwrap();
+    assert_eq!(
+        (outcome.result, outcome.recorded),
+        (ActionResult::Unknown, true)
+    );
+    assert!(foreigner.pressed().is_empty(), "and does not do it again");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_lets_go() {
+    let desktop = Desktop::start("us").await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    let served = Served::start(&desktop).await;
+    let epoch = served.acquire(TTL).await;
+    tokio::select! {
+        _ = served.executor.perform(served.request(epoch, "holds", hold_control())) => panic!("it holds for longer"),
+        () = wait_for("the keys to be down", || (foreigner.pressed().len() == 2).then_some(())) => {}
+    }
+    wait_for("the keys to be up", || {
+        foreigner.pressed().is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_lease_and_of_the_program_let_go() {
+    let desktop = Desktop::start("us").await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    let served = Served::start(&desktop).await;
+    let down = |id: &str, epoch| {
+        let down = Action::MouseDown {
+            at: Some(CapturePoint::new(600, 400)),
+            button: Button::Left,
+        };
+        served.request(epoch, id, down)
+    };
+    let epoch = served.acquire(Duration::from_secs(2)).await;
+    served.executor.perform(down("one", epoch)).await.unwrap();
+    assert_eq!(foreigner.pressed(), ["button 1"]);
+    wait_for("the end of the lease", || {
+        foreigner.pressed().is_empty().then_some(())
+    })
+    .await;
+    let epoch = served.acquire(TTL).await;
+    served.executor.perform(down("two", epoch)).await.unwrap();
+    served
+        .executor
+        .perform(served.request(epoch, "lends", type_text("äöü")))
+        .await
+        .unwrap();
+    assert_eq!(foreigner.pressed(), ["button 1"]);
+    served.process.signal("TERM");
+    served.process.wait_gone();
+    assert!(foreigner.pressed().is_empty());
+    assert!(foreigner.lent().is_empty());
+}

@@ -1,0 +1,167 @@
+//! A browser page that reports every event it receives, and the server that it reports to.
+
+use std::io::{BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{Desktop, wait_for};
+
+/// Events in the order in which the page saw them.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    reports: Arc<Mutex<Vec<Value>>>,
+    pub(crate) address: String,
+}
+
+impl Page {
+    /// Opens the page in a browser window of its own, and waits until it has the keyboard.
+    pub(crate) async fn open(desktop: &mut Desktop, html: &'static str) -> Self {
+        let page = Self::serve(html);
+        let argument = format!("--app={}", page.address);
+        page.open_in_browser(desktop, argument).await
+    }
+
+    /// The same in a window with an address bar.
+    pub(crate) async fn open_with_address_bar(desktop: &mut Desktop, html: &'static str) -> Self {
+        let page = Self::serve(html);
+        let argument = page.address.clone();
+        page.open_in_browser(desktop, argument).await
+    }
+
+    async fn open_in_browser(self, desktop: &mut Desktop, argument: String) -> Self {
+        let profile = desktop.path("profile");
+        let mut browser = desktop.command("chromium");
+        browser
+            .args([
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+            ])
+            .args([
+                "--disable-component-update",
+                "--disable-sync",
+                "--password-store=basic",
+            ])
+            .args(["--window-position=0,0", "--window-size=1200,700"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(argument);
+        desktop.open(&mut browser, "chromium").await;
+        self.wait("the page to have the keyboard", |event| {
+            event["kind"] == "ready"
+        })
+        .await;
+        self
+    }
+
+    fn serve(html: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let page = Self {
+            reports: reports.clone(),
+            address,
+        };
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let reports = reports.clone();
+                std::thread::spawn(move || answer(stream, html, &reports));
+            }
+        });
+        page
+    }
+
+    /// All events so far.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.reports.lock().unwrap().clone()
+    }
+
+    /// Forgets the events so far.
+    pub(crate) fn clear(&self) {
+        self.reports.lock().unwrap().clear();
+    }
+
+    /// Waits for an event.
+    pub(crate) async fn wait(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        wait_for(what, || self.events().into_iter().find(&is_it)).await
+    }
+}
+
+/// Connections are kept, so that reports come in order.
+fn answer(stream: TcpStream, html: &str, reports: &Mutex<Vec<Value>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    loop {
+        let Some((line, length)) = read_head(&mut reader) else {
+            return;
+        };
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let content = if line.starts_with("POST") {
+            let batch: Vec<Value> = serde_json::from_slice(&body).unwrap();
+            reports.lock().unwrap().extend(batch);
+            ""
+        } else if line.starts_with("GET / ") || line.starts_with("GET /?") {
+            html
+        } else {
+            ""
+        };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\r\n",
+            content.len()
+        );
+        if writer
+            .write_all(head.as_bytes())
+            .and_then(|()| writer.write_all(content.as_bytes()))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn read_head(reader: &mut impl std::io::BufRead) -> Option<(String, usize)> {
+    let mut request = String::new();
+    reader
+        .read_line(&mut request)
+        .ok()
+        .filter(|&read| read > 0)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+        let lower = line.trim().to_lowercase();
+        if lower.is_empty() {
+            return Some((request, length));
+        }
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+}
+
+/// A text area over the whole page. F9 reports what it holds: keys come in order, so everything before has arrived.
+pub(crate) const TEXT: &str = concat!(
+    "<!doctype html><meta charset=utf-8><title>text</title><body style='margin:0'>",
+    "<textarea id=t autofocus spellcheck=false style='width:100vw;height:95vh'></textarea><script>",
+    include_str!("report.js"),
+    "t.addEventListener('input', () => report('input', {}), { once: true });",
+    "t.addEventListener('keydown', e => { if (e.key == 'F9') { report('text', {value: t.value}); t.value = '' } });",
+    "</script>"
+);
+
+/// Boxes to click, drag and scroll on; every event is reported.
+pub(crate) const POINTER: &str = concat!(
+    "<!doctype html><meta charset=utf-8><title>pointer</title><body style='margin:0;height:4000px;width:4000px'>",
+    "<div id=source draggable=true style='position:absolute;left:100px;top:100px;width:100px;height:100px;background:#88f'></div>",
+    "<div id=target style='position:absolute;left:500px;top:300px;width:200px;height:200px;background:#8f8'></div>",
+    "<div id=box style='position:absolute;left:100px;top:300px;width:100px;height:100px;background:#f88'></div>",
+    "<script>",
+    include_str!("report.js"),
+    include_str!("pointer.js"),
+    "</script>"
+);

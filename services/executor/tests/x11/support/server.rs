@@ -1,0 +1,126 @@
+//! The display server as another client sees and disturbs it.
+
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xkb::{ConnectionExt as _, Group};
+use x11rb::protocol::xproto::{
+    AtomEnum, BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, ModMask, Window,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+/// The core keyboard in XKB requests.
+const CORE_KEYBOARD: u16 = 0x100;
+/// The bit of Caps Lock.
+pub(crate) const LOCK: u8 = 2;
+/// The left Shift key of evdev's keycodes.
+const SHIFT: u8 = 50;
+
+/// Another client.
+pub(crate) struct Foreigner {
+    x: RustConnection,
+    root: Window,
+}
+
+impl Foreigner {
+    pub(crate) fn connect(display: &str) -> Self {
+        let (x, screen) = x11rb::connect(Some(display)).unwrap();
+        x.xkb_use_extension(1, 0).unwrap().reply().unwrap();
+        let root = x.setup().roots[screen].root;
+        Self { x, root }
+    }
+
+    /// Names of everything that the server counts as pressed.
+    pub(crate) fn pressed(&self) -> Vec<String> {
+        let keys = self.x.query_keymap().unwrap().reply().unwrap().keys;
+        let keys = (0..=255u8).filter(|key| keys[usize::from(key / 8)] & (1 << (key % 8)) != 0);
+        let mask = u16::from(
+            self.x
+                .query_pointer(self.root)
+                .unwrap()
+                .reply()
+                .unwrap()
+                .mask,
+        );
+        let buttons = (1..=5).filter(|button| mask & (1 << (7 + button)) != 0);
+        keys.map(|key| format!("key {key}"))
+            .chain(buttons.map(|button| format!("button {button}")))
+            .collect()
+    }
+
+    pub(crate) fn locked(&self) -> u8 {
+        (u16::from(
+            self.x
+                .xkb_get_state(CORE_KEYBOARD)
+                .unwrap()
+                .reply()
+                .unwrap()
+                .locked_mods,
+        ) & 0xff) as u8
+    }
+
+    pub(crate) fn group(&self) -> u8 {
+        self.x
+            .xkb_get_state(CORE_KEYBOARD)
+            .unwrap()
+            .reply()
+            .unwrap()
+            .group
+            .into()
+    }
+
+    pub(crate) fn lock_group(&self, group: u8) {
+        let none = ModMask::from(0u8);
+        self.x
+            .xkb_latch_lock_state(
+                CORE_KEYBOARD,
+                none,
+                none,
+                true,
+                Group::from(group),
+                none,
+                false,
+                0,
+            )
+            .unwrap()
+            .check()
+            .unwrap();
+    }
+
+    /// The record of lent keys on the root window: pairs of keycode and keysym.
+    pub(crate) fn lent(&self) -> Vec<u32> {
+        let name = self
+            .x
+            .intern_atom(false, b"_MOTORIUM_LENT_KEYS")
+            .unwrap()
+            .reply()
+            .unwrap()
+            .atom;
+        let property = self
+            .x
+            .get_property(false, self.root, name, AtomEnum::CARDINAL, 0, 1000)
+            .unwrap();
+        property
+            .reply()
+            .unwrap()
+            .value32()
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    pub(crate) fn press_shift(&self) {
+        self.fake(KEY_PRESS_EVENT, SHIFT);
+    }
+
+    pub(crate) fn press_button(&self, button: u8) {
+        self.fake(BUTTON_PRESS_EVENT, button);
+    }
+
+    fn fake(&self, kind: u8, detail: u8) {
+        self.x
+            .xtest_fake_input(kind, detail, 0, self.root, 0, 0, 0)
+            .unwrap()
+            .check()
+            .unwrap();
+    }
+}
