@@ -1,0 +1,184 @@
+//! The Orchestrator's settings and what they mean.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use motorium_kit::client::{self, Channel};
+use motorium_kit::config::{Listen, Section, Span};
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::{DesktopName, DisplayId};
+use motorium_proto::error::FieldError;
+use motorium_proto::service::{ExecutorClient, PerceptionClient, Planner};
+use serde::{Deserialize, Serialize};
+
+use crate::desktops::Connector;
+use crate::run::Ports;
+use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
+
+/// How long a call to another service may take that has no deadline of its own: longer than a slow model.
+const CALL_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// The section `[orchestrator]`, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: Listen,
+    /// Names this orchestrator in leases; two that share a store need two names.
+    pub name: String,
+    /// Address of the Planner.
+    pub planner: String,
+    /// Desktops by name.
+    pub desktops: BTreeMap<String, DesktopSettings>,
+    /// Steps of a task that does not say otherwise.
+    pub max_steps: u32,
+    /// Wall clock of a task that does not say otherwise.
+    pub max_duration: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::loopback(7700),
+            name: "orchestrator".to_owned(),
+            planner: "http://127.0.0.1:7702".to_owned(),
+            desktops: BTreeMap::new(),
+            max_steps: DEFAULT_MAX_STEPS,
+            max_duration: Span(DEFAULT_MAX_DURATION),
+        }
+    }
+}
+
+impl Section for Settings {
+    const NAME: &'static str = "orchestrator";
+}
+
+/// A desktop, as written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DesktopSettings {
+    /// Address of its Perception.
+    pub perception: String,
+    /// Address of its Executor.
+    pub executor: String,
+    /// The display that both know by this name; their default one if it is not given.
+    pub display: Option<String>,
+    /// What it runs on: linux, windows, macos or browser.
+    pub platform: String,
+    /// For selection.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Default for DesktopSettings {
+    fn default() -> Self {
+        Self {
+            perception: "http://127.0.0.1:7701".to_owned(),
+            executor: "http://127.0.0.1:7703".to_owned(),
+            display: None,
+            platform: "linux".to_owned(),
+            labels: BTreeMap::new(),
+        }
+    }
+}
+
+/// The Orchestrator's configuration, as meant.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: Listen,
+    pub name: String,
+    pub planner: String,
+    pub desktops: Vec<Desktop>,
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// Checks the settings and fills in what they leave open: without desktops there is one, on the default ports.
+    ///
+    /// # Errors
+    /// If a desktop's name or platform is not understood.
+    pub fn resolve(self) -> Result<Config, FieldError> {
+        let mut desktops = self.desktops;
+        if desktops.is_empty() {
+            desktops.insert("local".to_owned(), DesktopSettings::default());
+        }
+        let desktops = desktops
+            .into_iter()
+            .map(|(name, settings)| desktop(&name, settings))
+            .collect::<Result<_, _>>()?;
+        let limits = Limits {
+            max_steps: self.max_steps,
+            max_duration: self.max_duration.0,
+            ..Limits::default()
+        };
+        Ok(Config {
+            listen: self.listen,
+            name: self.name,
+            planner: self.planner,
+            desktops,
+            limits,
+        })
+    }
+}
+
+fn desktop(name: &str, settings: DesktopSettings) -> Result<Desktop, FieldError> {
+    let field = format!("orchestrator.desktops.{name}");
+    Ok(Desktop {
+        name: DesktopName::from_segment(name)
+            .map_err(|error| FieldError::new(&field, error.description))?,
+        perception_endpoint: Some(settings.perception),
+        executor_endpoint: Some(settings.executor),
+        display: settings.display.map(DisplayId::new),
+        platform: platform(&settings.platform).map_err(|error| error.within(&field))?,
+        labels: settings.labels,
+    })
+}
+
+fn platform(name: &str) -> Result<Platform, FieldError> {
+    Ok(match name {
+        "linux" => Platform::Linux,
+        "windows" => Platform::Windows,
+        "macos" => Platform::Macos,
+        "browser" => Platform::Browser,
+        _ => {
+            let description = format!("`{name}` is none of linux, windows, macos, browser");
+            return Err(FieldError::new("platform", description));
+        }
+    })
+}
+
+/// A channel to another service, with `base`'s token and certificates.
+///
+/// # Errors
+/// If the address cannot be used.
+pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Error> {
+    let config = client::Config {
+        uri: uri.to_owned(),
+        default_timeout: Some(CALL_TIMEOUT),
+        ..base.clone()
+    };
+    Channel::connect_lazy(&config)
+}
+
+/// Connects desktops to their services across the network.
+pub fn connector(base: client::Config, planner: Arc<dyn Planner>) -> Arc<Connector> {
+    Arc::new(move |desktop: &Desktop| {
+        let reach = |endpoint: &Option<String>, what: &str| {
+            let uri = endpoint
+                .as_deref()
+                .ok_or_else(|| format!("the desktop names no {what}"))?;
+            channel(&base, uri).map_err(|error| error.to_string())
+        };
+        Ok(Ports {
+            perception: Arc::new(PerceptionClient::new(reach(
+                &desktop.perception_endpoint,
+                "Perception",
+            )?)),
+            planner: planner.clone(),
+            executor: Arc::new(ExecutorClient::new(reach(
+                &desktop.executor_endpoint,
+                "Executor",
+            )?)),
+        })
+    })
+}

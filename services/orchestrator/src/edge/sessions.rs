@@ -1,0 +1,83 @@
+//! Sessions: conversations that tasks belong to. A session is only a name that outlives its tasks.
+
+use std::time::SystemTime;
+
+use motorium_proto::convert::wire_time;
+use motorium_proto::domain::id::SessionName;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_store::{Collection, ListResources, PutResource, ResourceRow};
+use prost::Message as _;
+use uuid::Uuid;
+
+use super::commands::request_id;
+use super::{Edge, chosen_id, page_size};
+use crate::error::Error;
+
+impl Edge {
+    pub(super) async fn begin_session(
+        &self,
+        request: wire::CreateSessionRequest,
+    ) -> Result<wire::Session, Error> {
+        let id = request_id("CreateSession", &request.request_id, &request)?;
+        let given = request.session.unwrap_or_default();
+        let name = chosen_id("session_id", &request.session_id, Uuid::now_v7())?;
+        let name = SessionName::from_segment(&name)?;
+        let session = wire::Session {
+            name: name.to_string(),
+            display_name: given.display_name,
+            ..wire::Session::default()
+        };
+        let put = PutResource {
+            collection: Collection::Sessions,
+            name: session.name.clone(),
+            body: session.encode_to_vec().into(),
+            labels: Default::default(),
+            replace: false,
+            request: id,
+            now: SystemTime::now(),
+        };
+        message_of(self.store.put_resource(put).await?)
+    }
+
+    pub(super) async fn session(&self, name: &SessionName) -> Result<wire::Session, Error> {
+        match self.store.get_resource(&name.to_string()).await {
+            Ok(row) => message_of(row),
+            Err(motorium_store::Error::ResourceNotFound { name }) => {
+                Err(Error::SessionNotFound { name })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn listed_sessions(
+        &self,
+        request: wire::ListSessionsRequest,
+    ) -> Result<wire::ListSessionsResponse, Error> {
+        let list = ListResources {
+            collection: Collection::Sessions,
+            page_size: page_size(request.page_size)?,
+            page_token: Some(request.page_token).filter(|token| !token.is_empty()),
+            labels: Default::default(),
+        };
+        let page = self.store.list_resources(list).await?;
+        Ok(wire::ListSessionsResponse {
+            sessions: page
+                .items
+                .into_iter()
+                .map(message_of)
+                .collect::<Result<_, _>>()?,
+            next_page_token: page.next.unwrap_or_default(),
+        })
+    }
+}
+
+fn message_of(row: ResourceRow) -> Result<wire::Session, Error> {
+    let session = wire::Session::decode(row.body).map_err(|error| Error::CorruptLog {
+        detail: format!("{}: {error}", row.name),
+    })?;
+    Ok(wire::Session {
+        create_time: Some(wire_time(row.create_time)),
+        update_time: Some(wire_time(row.update_time)),
+        ..session
+    })
+}

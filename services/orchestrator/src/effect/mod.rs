@@ -1,0 +1,304 @@
+//! Judging what an action did to the screen.
+//!
+//! No pixels here: Perception says what changed and what was moving anyway; this says what it means. Small effects
+//! count (one typed character is far less than a percent of a screen), so places are looked at, not shares: a change
+//! near the target, where the keyboard focus may be, or of the active window. A caret alone is no effect.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::effect::{ChangeMap, ChangedRegion, Effect, Verdict};
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{Comparison, Quiet};
+
+/// How far around the target a change still counts as near it, in pixels.
+pub const NEAR_MARGIN: i32 = 24;
+/// A changed region up to this wide and high is a text caret (measured: 1 to 3 by 15 to 18 pixels; 4 by 40 is the
+/// largest that ordinary applications draw).
+const CARET: (i32, i32) = (4, 40);
+
+/// What there is to judge by.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    pub action: &'a Action<CapturePoint>,
+    pub target: Option<CaptureRect>,
+    pub before: &'a Frame,
+    pub after: &'a Frame,
+    pub comparison: Comparison,
+    pub quiet: &'a Quiet,
+}
+
+/// The box within which a change counts as near the target.
+#[must_use]
+pub fn near(target: CaptureRect) -> CaptureRect {
+    target.inflate(NEAR_MARGIN, NEAR_MARGIN)
+}
+
+/// Nothing can be said, for this reason.
+#[must_use]
+pub fn unknown(explanation: String) -> Effect {
+    Effect {
+        verdict: Verdict::Unknown,
+        change: ChangeMap::default(),
+        share_near_target: 0.0,
+        window_changed: false,
+        explanation,
+        settled: false,
+        settle_time: Duration::ZERO,
+    }
+}
+
+/// Judges an action by what changed.
+#[must_use]
+pub fn judge(evidence: Evidence<'_>) -> Effect {
+    let Evidence {
+        action,
+        target,
+        before,
+        after,
+        comparison,
+        quiet,
+    } = evidence;
+    let share_near_target = comparison.near_shares.first().copied().unwrap_or_default();
+    // A click that puts the caret where it went has done what clicks in text do.
+    let placed_caret = target.filter(|_| action.kind() == ActionKind::Click);
+    let change = without_carets(comparison.change, placed_caret.map(near));
+    let window_changed = window_changed(before, after);
+    let near_target = target.is_some_and(|target| touches(&change, near(target)));
+    let verdict = match (change.regions.is_empty(), window_changed) {
+        (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
+        (true, false) if !quiet.settled => Verdict::Unknown,
+        (true, false) => Verdict::NoEffect,
+        _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
+        _ => Verdict::ChangedElsewhere,
+    };
+    let explanation = explain(verdict, &change, window_changed, after);
+    Effect {
+        verdict,
+        change,
+        share_near_target,
+        window_changed,
+        explanation,
+        settled: quiet.settled,
+        settle_time: quiet.elapsed,
+    }
+}
+
+/// Keys and text go where the focus is, which is not known by place; any change they make is theirs.
+fn goes_to_focus(action: &Action<CapturePoint>) -> bool {
+    action.targets().next().is_none()
+}
+
+fn without_carets(mut change: ChangeMap, keep: Option<CaptureRect>) -> ChangeMap {
+    if change.size_differs {
+        return change;
+    }
+    let kept = |region: &ChangedRegion| keep.is_some_and(|place| region.bounds.intersects(&place));
+    let (carets, regions): (Vec<_>, Vec<_>) = change
+        .regions
+        .drain(..)
+        .partition(|region| is_caret(region) && !kept(region));
+    change.regions = regions;
+    change
+        .noise
+        .extend(carets.into_iter().map(|region| region.bounds));
+    change
+}
+
+fn is_caret(region: &ChangedRegion) -> bool {
+    region.bounds.width() <= CARET.0 && region.bounds.height() <= CARET.1
+}
+
+fn touches(change: &ChangeMap, place: CaptureRect) -> bool {
+    change.size_differs
+        || change
+            .regions
+            .iter()
+            .any(|region| region.bounds.intersects(&place))
+}
+
+fn window_changed(before: &Frame, after: &Frame) -> bool {
+    let look = |window: &Window| (window.id.clone(), window.title.clone());
+    before.active_window().map(look) != after.active_window().map(look)
+}
+
+fn explain(verdict: Verdict, change: &ChangeMap, window_changed: bool, after: &Frame) -> String {
+    let title = after
+        .active_window()
+        .map(|window| window.title.as_str())
+        .unwrap_or_default();
+    match verdict {
+        Verdict::Confirmed if window_changed => format!("the active window is now \"{title}\""),
+        Verdict::Confirmed => format!("{} changed at the target", pixels(change)),
+        Verdict::ChangedElsewhere => format!("{} changed, but not at the target", pixels(change)),
+        Verdict::NoEffect => "nothing changed".to_owned(),
+        Verdict::EndReached => "nothing moved: the end is reached".to_owned(),
+        Verdict::Unknown => "the screen did not become quiet in time".to_owned(),
+    }
+}
+
+fn pixels(change: &ChangeMap) -> String {
+    match change.changed_pixels {
+        1 => "1 pixel".to_owned(),
+        count => format!("{count} pixels"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use motorium_proto::domain::action::{Button, ControlCharacters, ScrollAmount, Text};
+    use motorium_proto::domain::geometry::CaptureSize;
+    use motorium_proto::domain::id::{DisplayId, FrameId};
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn frame(title: &str) -> Frame {
+        let window = Window {
+            id: "1".into(),
+            title: title.into(),
+            application: "app".into(),
+            process: None,
+            bounds: rect(0, 0, 800, 600),
+            active: true,
+            minimised: false,
+            modal: false,
+        };
+        Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            size: CaptureSize::new(800, 600),
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![window],
+        }
+    }
+
+    fn click() -> Action<CapturePoint> {
+        Action::Click {
+            at: Some(CapturePoint::new(110, 110)),
+            button: Button::Left,
+            count: 1,
+            modifiers: vec![],
+        }
+    }
+
+    fn scroll() -> Action<CapturePoint> {
+        Action::Scroll {
+            at: None,
+            amount: ScrollAmount::Notches { x: 0, y: 3 },
+            modifiers: vec![],
+        }
+    }
+
+    fn typing() -> Action<CapturePoint> {
+        let text = Text::Literal("a".into());
+        Action::TypeText {
+            text,
+            control_characters: ControlCharacters::AsKeys,
+        }
+    }
+
+    fn check(
+        action: &Action<CapturePoint>,
+        changed: &[CaptureRect],
+        titles: (&str, &str),
+        settled: bool,
+        expected: Verdict,
+    ) {
+        let region = |bounds: &CaptureRect| ChangedRegion {
+            bounds: *bounds,
+            changed_pixels: 5,
+        };
+        let change = ChangeMap {
+            changed_pixels: 5 * changed.len() as u64,
+            regions: changed.iter().map(region).collect(),
+            ..ChangeMap::default()
+        };
+        let quiet = Quiet {
+            settled,
+            changed: !changed.is_empty(),
+            elapsed: Duration::from_millis(100),
+            first_change_after: None,
+            still_changing: vec![],
+            noise: vec![],
+        };
+        let effect = judge(Evidence {
+            action,
+            target: matches!(action, Action::Click { .. }).then(|| rect(100, 100, 40, 20)),
+            before: &frame(titles.0),
+            after: &frame(titles.1),
+            comparison: Comparison {
+                change,
+                near_shares: vec![0.1],
+            },
+            quiet: &quiet,
+        });
+        assert_eq!(effect.verdict, expected, "{effect:?}");
+        assert!(!effect.explanation.is_empty());
+    }
+
+    const SAME: (&str, &str) = ("a", "a");
+
+    #[test]
+    fn verdicts() {
+        use Verdict::{ChangedElsewhere, Confirmed, EndReached, NoEffect, Unknown};
+
+        check(&click(), &[], SAME, true, NoEffect);
+        check(&click(), &[rect(105, 105, 9, 9)], SAME, true, Confirmed);
+        check(
+            &click(),
+            &[rect(600, 500, 9, 9)],
+            SAME,
+            true,
+            ChangedElsewhere,
+        );
+        check(&click(), &[], ("a", "b"), true, Confirmed);
+        check(&click(), &[], SAME, false, Unknown);
+        check(&scroll(), &[], SAME, true, EndReached);
+        check(&scroll(), &[rect(0, 0, 400, 400)], SAME, true, Confirmed);
+    }
+
+    #[test]
+    fn one_typed_character_is_an_effect_and_a_caret_is_not() {
+        check(
+            &typing(),
+            &[rect(300, 300, 7, 10)],
+            SAME,
+            true,
+            Verdict::Confirmed,
+        );
+        check(
+            &typing(),
+            &[rect(300, 300, 1, 15)],
+            SAME,
+            true,
+            Verdict::NoEffect,
+        );
+        check(
+            &click(),
+            &[rect(110, 100, 2, 18)],
+            SAME,
+            true,
+            Verdict::Confirmed,
+        );
+        check(
+            &click(),
+            &[rect(500, 100, 2, 18)],
+            SAME,
+            true,
+            Verdict::NoEffect,
+        );
+    }
+}

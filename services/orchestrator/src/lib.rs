@@ -1,0 +1,90 @@
+//! Carries a task through: the loop, its events, its state.
+//!
+//! - [`task`]: a task as data and the pure machine that says what comes next
+//! - [`effect`]: judging what an action did
+//! - [`run`]: carrying one task out, and finding the next one
+//! - [`desktops`]: the pool of desktops
+//! - [`edge`]: the service as the contract has it
+//!
+//! It never sees a pixel, never moves the mouse and never speaks to a model: the services that do are behind traits.
+//! It alone writes the store. Invariant: an action is performed only after its intent is stored, and never twice.
+
+pub mod config;
+pub mod desktops;
+pub mod edge;
+pub mod effect;
+mod error;
+mod log;
+pub mod run;
+pub mod storage;
+pub mod task;
+
+use std::sync::Arc;
+
+use motorium_kit::shutdown::Shutdown;
+use motorium_proto::limits::HEARTBEAT_INTERVAL;
+use motorium_store::Doorbell;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+pub use config::{Config, Settings};
+use desktops::Desktops;
+use edge::Edge;
+pub use error::{Error, reason};
+use run::Dispatcher;
+use storage::Storage;
+
+/// An orchestrator: what serves, and what works.
+#[derive(Debug)]
+pub struct Orchestrator {
+    edge: Edge,
+    dispatcher: Dispatcher,
+    shutdown: Shutdown,
+}
+
+impl Orchestrator {
+    /// An orchestrator on a store, with a pool of desktops. It works once [`Orchestrator::start`] is called.
+    pub fn new(config: &Config, storage: Storage, desktops: Desktops, shutdown: &Shutdown) -> Self {
+        let Storage {
+            tasks: store,
+            blobs,
+        } = storage;
+        let doorbell = Doorbell::default();
+        let news = Arc::new(Notify::new());
+        let edge = Edge {
+            store: store.clone(),
+            blobs: blobs.clone(),
+            doorbell: doorbell.clone(),
+            desktops: desktops.clone(),
+            news: news.clone(),
+            limits: config.limits,
+            shutdown: shutdown.clone(),
+            heartbeat: HEARTBEAT_INTERVAL,
+        };
+        let owner = config.name.clone();
+        let dispatcher = Dispatcher {
+            store,
+            blobs,
+            doorbell,
+            desktops,
+            owner,
+            news,
+        };
+        Self {
+            edge,
+            dispatcher,
+            shutdown: shutdown.clone(),
+        }
+    }
+
+    /// What serves the contract.
+    #[must_use]
+    pub fn edge(&self) -> Edge {
+        self.edge.clone()
+    }
+
+    /// Begins to carry tasks out, until the shutdown it was made with. The handle ends when all tasks are let go.
+    pub fn start(self) -> JoinHandle<()> {
+        tokio::spawn(self.dispatcher.run(self.shutdown))
+    }
+}

@@ -1,0 +1,154 @@
+//! A task's log in the store: encoding, decoding, and folding it into a task.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_store::{EventRow, NewEvent, TaskStore};
+use prost::Message as _;
+
+use crate::error::Error;
+use crate::task::event::{self, Event, Recorded};
+use crate::task::{Task, view};
+
+/// Events read at once.
+const BATCH: u32 = 500;
+
+/// The stored form of an event. Its number is the row's, and not in the body.
+#[must_use]
+pub(crate) fn encode(task: &TaskName, at: SystemTime, step: u32, event: Event) -> NewEvent {
+    let message = Recorded {
+        seq: EventSeq(0),
+        at,
+        step,
+        event,
+    }
+    .to_wire(task);
+    let kind = message.kind.as_ref().map_or("", kind_name);
+    NewEvent {
+        at,
+        kind,
+        body: message.encode_to_vec().into(),
+    }
+}
+
+/// The message of a stored event.
+///
+/// # Errors
+/// If the body is no event of the contract.
+pub(crate) fn message(row: EventRow) -> Result<wire::Event, Error> {
+    let mut message = wire::Event::decode(row.body).map_err(|error| Error::CorruptLog {
+        detail: format!("event {}: {error}", row.seq.0),
+    })?;
+    message.sequence = row.seq.0;
+    Ok(message)
+}
+
+/// A stored event.
+///
+/// # Errors
+/// If the body is no event that this build knows.
+pub(crate) fn decode(row: EventRow) -> Result<Recorded, Error> {
+    let seq = row.seq.0;
+    Recorded::try_from(message(row)?).map_err(|error| Error::CorruptLog {
+        detail: format!("event {seq}: {error}"),
+    })
+}
+
+/// What a watcher sees of a stored event.
+///
+/// # Errors
+/// If the body is no event of the contract.
+pub(crate) fn public(row: EventRow) -> Result<wire::Event, Error> {
+    message(row).map(event::public)
+}
+
+/// All events after `after`.
+///
+/// # Errors
+/// If the task is not there or its log cannot be read.
+pub(crate) async fn read(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    after: EventSeq,
+) -> Result<Vec<Recorded>, Error> {
+    let mut events = Vec::new();
+    let mut after = after;
+    loop {
+        let rows = store.events(name, after, BATCH).await?;
+        let count = rows.len();
+        for row in rows {
+            after = row.seq;
+            events.push(decode(row)?);
+        }
+        if count < BATCH as usize {
+            return Ok(events);
+        }
+    }
+}
+
+/// The task that the log makes.
+///
+/// # Errors
+/// If the task is not there or its log cannot be read.
+pub(crate) async fn load(store: &dyn TaskStore, name: &TaskName) -> Result<Task, Error> {
+    let events = read(store, name, EventSeq(0)).await?;
+    Task::from_events(events).ok_or_else(|| Error::CorruptLog {
+        detail: format!("the log of {name} does not begin with its creation"),
+    })
+}
+
+/// The row's state and snapshot.
+#[must_use]
+pub(crate) fn row_view(task: &Task) -> (i32, Bytes) {
+    let message = view::task(task);
+    (message.state, message.encode_to_vec().into())
+}
+
+fn kind_name(kind: &wire::event::Kind) -> &'static str {
+    use wire::event::Kind;
+
+    match kind {
+        Kind::Created(_) => "created",
+        Kind::Started(_) => "started",
+        Kind::Recovered(_) => "recovered",
+        Kind::DesktopAcquired(_) => "desktop_acquired",
+        Kind::LiveFrame(_) => "live_frame",
+        Kind::AttachmentPut(_) => "attachment_put",
+        Kind::Observed(_) => "observed",
+        Kind::Decided(_) => "decided",
+        Kind::ProgressAdded(_) => "progress_added",
+        Kind::ProgressCorrected(_) => "progress_corrected",
+        Kind::BackendSkipped(_) => "backend_skipped",
+        Kind::ActionIntended(_) => "action_intended",
+        Kind::ActionPerformed(_) => "action_performed",
+        Kind::EffectJudged(_) => "effect_judged",
+        Kind::ActionRetried(_) => "action_retried",
+        Kind::PointerChecked(_) => "pointer_checked",
+        Kind::StepFinished(_) => "step_finished",
+        Kind::TargetMissed(_) => "target_missed",
+        Kind::FunctionCalled(_) => "function_called",
+        Kind::FunctionReturned(_) => "function_returned",
+        Kind::Extracted(_) => "extracted",
+        Kind::UserAsked(_) => "user_asked",
+        Kind::UserAcknowledged(_) => "user_acknowledged",
+        Kind::MessageReceived(_) => "message_received",
+        Kind::ApprovalRequested(_) => "approval_requested",
+        Kind::ApprovalResolved(_) => "approval_resolved",
+        Kind::TakenOver(_) => "taken_over",
+        Kind::HumanActed(_) => "human_acted",
+        Kind::HandedBack(_) => "handed_back",
+        Kind::Paused(_) => "paused",
+        Kind::Resumed(_) => "resumed",
+        Kind::CancelRequested(_) => "cancel_requested",
+        Kind::LoopNoticed(_) => "loop_noticed",
+        Kind::InjectionSuspected(_) => "injection_suspected",
+        Kind::CompletionChecked(_) => "completion_checked",
+        Kind::ResultFetched(_) => "result_fetched",
+        Kind::Disturbed(_) => "disturbed",
+        Kind::Succeeded(_) => "succeeded",
+        Kind::Failed(_) => "failed",
+        Kind::Cancelled(_) => "cancelled",
+    }
+}

@@ -1,0 +1,57 @@
+//! The Orchestrator as a service of its own.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use motorium_kit::{config, server, shutdown::Shutdown, telemetry};
+use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::{Orchestrator, Settings, config as orchestrator_config, storage};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::service::PlannerClient;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    motorium_kit::exit_code(run().await)
+}
+
+async fn run() -> Result<(), motorium_kit::Error> {
+    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let common = loaded.common()?;
+    telemetry::init(&common.log)?;
+    let config = loaded
+        .section::<Settings>()?
+        .resolve()
+        .map_err(motorium_kit::Error::service)?;
+    let shutdown = Shutdown::on_signals()?;
+    let storage = loaded
+        .section::<storage::Settings>()?
+        .open(common.data()?)
+        .await;
+    let storage = storage.map_err(motorium_kit::Error::service)?;
+
+    let base = common.client("");
+    let planner = orchestrator_config::channel(&base, &config.planner)
+        .map_err(motorium_kit::Error::service)?;
+    let planner = Arc::new(PlannerClient::new(planner));
+    let desktops = Desktops::new(orchestrator_config::connector(base, planner));
+    for desktop in config.desktops.clone() {
+        desktops
+            .register(desktop)
+            .map_err(motorium_kit::Error::service)?;
+    }
+
+    let restored = desktops.restore(storage.tasks.as_ref()).await;
+    restored.map_err(motorium_kit::Error::service)?;
+
+    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let service = orchestrator.edge().tonic();
+    let server =
+        server::Builder::new(common.server(config.listen)?).service(service, FILE_DESCRIPTOR_SET);
+    let running = server.start(&shutdown).await?;
+    let working = orchestrator.start();
+    running.join().await?;
+    shutdown.drain();
+    working.await.map_err(motorium_kit::Error::service)?;
+    Ok(())
+}

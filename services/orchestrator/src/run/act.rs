@@ -1,0 +1,321 @@
+//! Performing one action of a decision: resolve its target, write the intent, act, write the outcome, judge.
+
+use motorium_proto::domain::action::{Action, Target};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ActionId;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest};
+use tokio::time::{Duration, Instant};
+
+use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient};
+use crate::task::event::{ActionIntended, Event};
+use crate::task::{Lifecycle, machine};
+
+/// How long an action whose call broke off may go on before its outcome counts as unknown.
+const RUNNING_PATIENCE: Duration = Duration::from_secs(5);
+/// The same, when the task is ending.
+const STOP_PATIENCE: Duration = Duration::from_millis(500);
+/// Pause before the Executor is asked again.
+const LOOK_UP_PAUSE: Duration = Duration::from_millis(20);
+
+/// An action whose targets are points.
+struct Resolved {
+    action: Action<CapturePoint>,
+    /// The box of the last target.
+    target: Option<CaptureRect>,
+}
+
+impl Runner {
+    pub(super) async fn act(&mut self, index: usize) -> Flow {
+        if self.view.is_none() {
+            // The step was begun by a run that has gone away: what it decided is still to be done, on the screen
+            // as it is now.
+            let observation = self.look(false).await?;
+            self.view = Some(View::of(observation));
+        }
+        let began = Instant::now();
+        let Some(step) = self.task.open_step() else {
+            return Ok(());
+        };
+        let number = step.number;
+        let planned = step.planned()[index].clone();
+        let retried = step
+            .actions
+            .get(index)
+            .filter(|action| action.retry_due)
+            .cloned();
+        let resolved = match &retried {
+            Some(record) if record.performed() => moved_a_little(record),
+            _ => match self.resolve(&planned).await? {
+                Ok(resolved) => resolved,
+                Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
+            },
+        };
+        let attempt = retried.as_ref().map_or(0, |record| record.retries + 1);
+        let action_id = machine::action_id(&self.task.spec.name, number, index, attempt);
+        let retry_of = retried.map(|record| record.action_id);
+        self.intend(&action_id, retry_of.clone(), planned, &resolved)
+            .await?;
+        if !self.may_act() {
+            return self.not_begun(action_id).await;
+        }
+        let outcome = self
+            .perform(action_id.clone(), retry_of, resolved.action.clone())
+            .await?;
+        let performed = outcome.result == ActionResult::Performed;
+        self.record(vec![Event::ActionPerformed {
+            action_id: action_id.clone(),
+            outcome,
+        }])
+        .await?;
+        self.timed("act", began);
+        if performed && machine::has_effect(&resolved.action) {
+            self.settle(&action_id, &resolved.action, resolved.target)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn intend(
+        &mut self,
+        action_id: &ActionId,
+        retry_of: Option<ActionId>,
+        planned: PlannedAction,
+        resolved: &Resolved,
+    ) -> Flow {
+        let intended = ActionIntended {
+            action_id: action_id.clone(),
+            retry_of,
+            planned,
+            action: resolved.action.clone(),
+            target: resolved.target,
+        };
+        self.record(vec![Event::ActionIntended(Box::new(intended))])
+            .await
+    }
+
+    /// Whether nobody has said stop while the intent was being written.
+    fn may_act(&self) -> bool {
+        self.task.lifecycle == Lifecycle::Running && self.task.cancel_requested.is_none()
+    }
+
+    /// What was intended is not done now; if the task goes on, it is due again.
+    async fn not_begun(&mut self, action_id: ActionId) -> Flow {
+        let outcome = outcome_of(ActionProgress::NotStarted);
+        self.record(vec![
+            Event::ActionPerformed {
+                action_id: action_id.clone(),
+                outcome,
+            },
+            due_again(action_id),
+        ])
+        .await
+    }
+
+    /// Performs an action once. Whatever becomes of it is an outcome, except that the task itself has to be left.
+    async fn perform(
+        &mut self,
+        action_id: ActionId,
+        retry_of: Option<ActionId>,
+        action: Action<CapturePoint>,
+    ) -> Flow<ActionOutcome> {
+        let Some((_, epoch)) = self.task.desktop.clone() else {
+            return Err(Halt::Lost("the desktop was given back".to_owned()));
+        };
+        let Some(display) = self.display() else {
+            return Err(Halt::Lost("the desktop has no display".to_owned()));
+        };
+        let request = PerformRequest {
+            display,
+            epoch,
+            action_id: action_id.clone(),
+            retry_of,
+            action,
+        };
+        let executor = self.ports.executor.clone();
+        match self.guard(executor.perform(request)).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(report)) => self.after_failed_call(action_id, report).await,
+            Err(Halt::LookAgain) => {
+                self.let_go().await;
+                Ok(self.after_stop(action_id).await)
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// The call did not answer for the action: only the Executor's journal knows how far it came.
+    async fn after_failed_call(
+        &mut self,
+        action_id: ActionId,
+        report: ErrorReport,
+    ) -> Flow<ActionOutcome> {
+        if let halt @ Halt::Lost(_) = halt("performing an action", report.clone()) {
+            return Err(halt);
+        }
+        let progress = self.look_up(action_id).await?;
+        Ok(match progress {
+            ActionProgress::NotStarted => ActionOutcome::new(ActionResult::Failed, report.message),
+            progress => outcome_of(progress),
+        })
+    }
+
+    /// What became of an action that was stopped in the middle. The task is ending, so nobody waits for long.
+    async fn after_stop(&self, action_id: ActionId) -> ActionOutcome {
+        let asked = async {
+            loop {
+                let id = action_id.clone();
+                let asked = self.ports.executor.look_up_action(self.display(), id).await;
+                match asked {
+                    Ok(ActionProgress::Running) => tokio::time::sleep(LOOK_UP_PAUSE).await,
+                    asked => return asked.unwrap_or(ActionProgress::Unknown),
+                }
+            }
+        };
+        let progress = tokio::time::timeout(STOP_PATIENCE, asked).await;
+        outcome_of(progress.unwrap_or(ActionProgress::Unknown))
+    }
+
+    /// How far an action came. One that is still being performed is waited for, for a while.
+    pub(super) async fn look_up(&mut self, action_id: ActionId) -> Flow<ActionProgress> {
+        let began = Instant::now();
+        loop {
+            let (display, id) = (self.display(), action_id.clone());
+            let progress = self
+                .ask("asking how far an action came", move |ports| {
+                    let (display, id) = (display.clone(), id.clone());
+                    async move { ports.executor.look_up_action(display, id).await }
+                })
+                .await?;
+            if progress != ActionProgress::Running || began.elapsed() > RUNNING_PATIENCE {
+                return Ok(progress);
+            }
+            self.guard(tokio::time::sleep(LOOK_UP_PAUSE)).await?;
+        }
+    }
+
+    /// Makes sure that nothing is being typed and nothing stays pressed.
+    pub(super) async fn let_go(&self) {
+        if self.task.desktop.is_none() {
+            return;
+        }
+        let released = self.ports.executor.release_all(self.display());
+        let problem = match tokio::time::timeout(LET_GO, released).await {
+            Ok(Ok(_)) => return,
+            Ok(Err(report)) => report.message,
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::warn!(task = %self.task.spec.name, problem, "keys and buttons could not be released");
+    }
+
+    /// Points for the targets of an action, or what could not be found.
+    async fn resolve(&mut self, planned: &PlannedAction) -> Flow<Result<Resolved, String>> {
+        let needs_scene = planned
+            .action
+            .targets()
+            .any(|target| !matches!(target, Target::Point(_)));
+        if needs_scene {
+            self.refresh_stale_view().await?;
+        }
+        let mut points = Vec::new();
+        let mut target_box = None;
+        for target in planned.action.targets() {
+            match self.locate(target.clone()).await? {
+                Ok((point, bounds)) => {
+                    points.push(point);
+                    target_box = bounds;
+                }
+                Err(message) => return Ok(Err(message)),
+            }
+        }
+        let mut points = points.into_iter();
+        let with_points = planned.action.clone().try_map(|_| points.next().ok_or(()));
+        let action = with_points.expect("one point was found for each target");
+        Ok(Ok(Resolved {
+            action,
+            target: target_box,
+        }))
+    }
+
+    /// An earlier action of this step changed the screen: what it shows now is what a target means.
+    async fn refresh_stale_view(&mut self) -> Flow {
+        if !self.view.as_ref().is_some_and(|view| view.stale) {
+            return Ok(());
+        }
+        let observation = self.look(false).await?;
+        if let Some(view) = &mut self.view {
+            view.latest = observation.frame.clone();
+            view.observation = observation;
+            view.stale = false;
+        }
+        Ok(())
+    }
+
+    async fn locate(
+        &mut self,
+        target: Target,
+    ) -> Flow<Result<(CapturePoint, Option<CaptureRect>), String>> {
+        let Some(view) = &self.view else {
+            return Ok(Err("the screen has not been looked at".to_owned()));
+        };
+        if let Target::Point(point) = target {
+            return Ok(Ok((point, None)));
+        }
+        let request = ResolveRequest {
+            target,
+            frame: view.observation.frame.clone(),
+            scene: view.observation.scene.clone(),
+        };
+        let resolved = self
+            .ask_for_answer("finding a target", move |ports| {
+                let request = request.clone();
+                async move { ports.planner.resolve_target(request).await }
+            })
+            .await?;
+        match resolved {
+            Ok(resolved) => Ok(Ok((resolved.point, Some(resolved.bounds)))),
+            Err(report) if is_transient(&report) => Err(halt("finding a target", report)),
+            Err(report) => Ok(Err(report.message)),
+        }
+    }
+}
+
+/// What an answer of the Executor's journal says of an action that nobody answered for.
+pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
+    match progress {
+        ActionProgress::Finished(outcome) => outcome,
+        ActionProgress::NotStarted => {
+            ActionOutcome::new(ActionResult::Cancelled, "it was never begun")
+        }
+        ActionProgress::Running | ActionProgress::Unknown => ActionOutcome::new(
+            ActionResult::Unknown,
+            "it was begun, and whether it arrived is not known; it is not repeated",
+        ),
+    }
+}
+
+/// Says that an action that was never begun is still to be done, under an id of its own.
+pub(super) fn due_again(action_id: ActionId) -> Event {
+    Event::ActionRetried {
+        action_id,
+        attempts: 0,
+        reason: "it was never begun".to_owned(),
+    }
+}
+
+/// The same action at a point a little beside the last one, inside the target.
+fn moved_a_little(record: &crate::task::ActionRecord) -> Resolved {
+    let move_point = |point: CapturePoint| -> Result<CapturePoint, std::convert::Infallible> {
+        Ok(match record.target {
+            Some(target) => machine::retry_point(point, target, record.retries + 1),
+            None => point,
+        })
+    };
+    let Ok(action) = record.action.clone().try_map(move_point);
+    Resolved {
+        action,
+        target: record.target,
+    }
+}

@@ -1,0 +1,223 @@
+//! The log of one running task: what is appended, fenced by the lease, and what others have appended meanwhile.
+//!
+//! Invariant: the task in memory is the fold of the log and, after it, of what is deferred; deferred events go into
+//! the log together with the next recorded one, in order. Nothing is appended to a task that has ended.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_store::{Append, Doorbell, TaskStore};
+
+use super::keeper::row_interval;
+use super::{Flow, Halt, Stop, StopSignal};
+use crate::error::Error;
+use crate::log;
+use crate::task::event::{Event, Recorded};
+use crate::task::{Lifecycle, Task};
+
+/// How long a task's row stays ours without being renewed. After a crash of this process the task waits so long for
+/// another orchestrator; the same one, restarted, takes it back at once.
+pub(super) const LEASE_TTL: Duration = Duration::from_secs(15);
+/// How often the log is looked at for what other processes appended, if nobody rings.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The log of one running task.
+#[derive(Clone)]
+pub struct Journal {
+    store: Arc<dyn TaskStore>,
+    doorbell: Doorbell,
+    task: TaskName,
+    epoch: TaskEpoch,
+    /// Last number that is in the store and in memory.
+    stored: EventSeq,
+    deferred: Vec<Recorded>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal")
+            .field("task", &self.task)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// The log of a task that was claimed with this epoch and loaded from the store.
+    pub fn new(
+        store: Arc<dyn TaskStore>,
+        doorbell: Doorbell,
+        task: &Task,
+        epoch: TaskEpoch,
+    ) -> Self {
+        let stored = task.last_seq;
+        Self {
+            store,
+            doorbell,
+            task: task.spec.name.clone(),
+            epoch,
+            stored,
+            deferred: Vec::new(),
+        }
+    }
+
+    /// Takes an event into the task now and into the log with the next recorded one.
+    pub(super) fn defer(&mut self, task: &mut Task, event: Event) {
+        let recorded = Recorded {
+            seq: EventSeq(task.last_seq.0 + 1),
+            at: SystemTime::now(),
+            step: step_of(task, &event),
+            event,
+        };
+        task.apply(&recorded);
+        self.deferred.push(recorded);
+    }
+
+    /// Records events, and everything that was deferred before them.
+    pub(super) async fn append(&mut self, task: &mut Task, events: Vec<Event>) -> Flow {
+        for event in events {
+            self.defer(task, event);
+        }
+        self.flush(task).await
+    }
+
+    /// Writes what was deferred. If others have appended meanwhile, their events are taken in first; if they have
+    /// ended the task, nothing is written.
+    pub(super) async fn flush(&mut self, task: &mut Task) -> Flow {
+        while !self.deferred.is_empty() {
+            let encode = |recorded: &Recorded| {
+                log::encode(
+                    &self.task,
+                    recorded.at,
+                    recorded.step,
+                    recorded.event.clone(),
+                )
+            };
+            let append = Append {
+                name: self.task.clone(),
+                epoch: Some(self.epoch),
+                expected_seq: Some(self.stored),
+                events: self.deferred.iter().map(encode).collect(),
+                view: Some(log::row_view(task)),
+                request: None,
+                now: SystemTime::now(),
+            };
+            match self.store.append(append).await {
+                Ok(appended) => {
+                    self.stored = appended.last_seq;
+                    task.last_seq = appended.last_seq;
+                    self.deferred.clear();
+                    self.doorbell.ring(&self.task);
+                }
+                Err(motorium_store::Error::Conflict { .. }) => {
+                    self.take_in(task).await?;
+                    if self.deferred.is_empty() {
+                        return Err(Halt::LookAgain);
+                    }
+                }
+                Err(error) => return Err(Halt::Lost(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what others have appended.
+    pub(super) async fn sync(&mut self, task: &mut Task) -> Flow {
+        self.take_in(task).await
+    }
+
+    async fn take_in(&mut self, task: &mut Task) -> Flow {
+        let lost = |error: Error| Halt::Lost(error.to_string());
+        let foreign = log::read(self.store.as_ref(), &self.task, self.stored).await;
+        let foreign = foreign.map_err(lost)?;
+        let Some(last) = foreign.last() else {
+            return Ok(());
+        };
+        if self.deferred.is_empty() {
+            self.stored = last.seq;
+            foreign.iter().for_each(|recorded| task.apply(recorded));
+            return Ok(());
+        }
+        // What others have appended stands before what is deferred, so it has to be folded before it.
+        *task = log::load(self.store.as_ref(), &self.task)
+            .await
+            .map_err(lost)?;
+        self.stored = task.last_seq;
+        if task.lifecycle.is_terminal() {
+            self.deferred.clear();
+        }
+        for recorded in &mut self.deferred {
+            recorded.seq = EventSeq(task.last_seq.0 + 1);
+            task.apply(recorded);
+        }
+        Ok(())
+    }
+
+    /// Waits until somebody may have appended something.
+    pub(super) async fn changed(&self) {
+        let mut bell = self.doorbell.subscribe(&self.task);
+        let _ = tokio::time::timeout(POLL, bell.rung()).await;
+    }
+
+    /// Tells the run when the user cancels.
+    pub(super) async fn listen(self, stop: StopSignal) {
+        let mut bell = self.doorbell.subscribe(&self.task);
+        let mut seen = self.stored;
+        loop {
+            match log::read(self.store.as_ref(), &self.task, seen).await {
+                Ok(events) => {
+                    for recorded in events {
+                        seen = recorded.seq;
+                        if matches!(recorded.event, Event::CancelRequested { .. }) {
+                            stop.request(Stop::Cancelled);
+                        }
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(task = %self.task, %error, "the log cannot be read; trying again")
+                }
+            }
+            let _ = tokio::time::timeout(POLL, bell.rung()).await;
+        }
+    }
+
+    /// Keeps the task's row ours.
+    pub(super) async fn keep(self, stop: StopSignal) {
+        loop {
+            tokio::time::sleep(row_interval()).await;
+            match self
+                .store
+                .renew(&self.task, self.epoch, LEASE_TTL, SystemTime::now())
+                .await
+            {
+                Ok(()) => {}
+                Err(error @ motorium_store::Error::LeaseLost { .. }) => {
+                    stop.request(Stop::LeaseLost(error.to_string()));
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(task = %self.task, %error, "the lease could not be renewed; trying again")
+                }
+            }
+        }
+    }
+
+    /// Gives the task's row back.
+    pub(super) async fn release(&self) {
+        if let Err(error) = self.store.release(&self.task, self.epoch).await {
+            tracing::warn!(task = %self.task, %error, "the task could not be given back; its lease will expire");
+        }
+        self.doorbell.ring(&self.task);
+    }
+}
+
+/// The step that an event belongs to: a new one for what was observed, the last one for all else of the loop.
+fn step_of(task: &Task, event: &Event) -> u32 {
+    match event {
+        Event::Observed(_) => task.next_step(),
+        _ if task.lifecycle == Lifecycle::Pending => 0,
+        _ => task.steps.last().map_or(0, |step| step.number),
+    }
+}

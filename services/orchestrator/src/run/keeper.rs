@@ -1,0 +1,93 @@
+//! Keeps what a running task holds: the task's row and the desktop. When one of them is lost, the run is told.
+
+use std::time::Duration;
+
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
+use motorium_proto::service::AcquireRequest;
+use tokio::task::JoinHandle;
+use tonic::Code;
+
+use super::journal::LEASE_TTL;
+use super::{Ports, Runner, Stop, StopSignal};
+
+/// How long giving the desktop back may take; after that its lease runs out by itself.
+const GIVE_BACK: Duration = Duration::from_secs(2);
+
+/// The background work that keeps the leases.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    tasks: Vec<JoinHandle<()>>,
+    ports: Ports,
+    display: DisplayId,
+    epoch: DesktopEpoch,
+}
+
+impl Keeper {
+    pub(super) fn start(runner: &Runner, display: DisplayId, epoch: DesktopEpoch) -> Self {
+        let desktop = keep_desktop(
+            runner.ports.clone(),
+            display.clone(),
+            epoch,
+            runner.stop.clone(),
+        );
+        let row = runner.journal.clone().keep(runner.stop.clone());
+        Self {
+            tasks: vec![tokio::spawn(desktop), tokio::spawn(row)],
+            ports: runner.ports.clone(),
+            display,
+            epoch,
+        }
+    }
+
+    /// Stops keeping and gives the desktop back.
+    pub(super) async fn stop(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        let display = self.display.clone();
+        let released = self.ports.executor.release_desktop(display, self.epoch);
+        let problem = match tokio::time::timeout(GIVE_BACK, released).await {
+            Ok(Ok(())) => return,
+            Ok(Err(report)) => report.message,
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::warn!(
+            problem,
+            "the desktop could not be given back; its lease will expire"
+        );
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, stop: StopSignal) {
+    let ttl = AcquireRequest::DEFAULT_TTL;
+    loop {
+        tokio::time::sleep(ttl / 3).await;
+        match ports
+            .executor
+            .renew_lease(display.clone(), epoch, ttl)
+            .await
+        {
+            Ok(_) => {}
+            Err(report) if report.code == Code::FailedPrecondition => {
+                stop.request(Stop::LeaseLost(report.message));
+                return;
+            }
+            Err(report) => {
+                tracing::warn!(%report, "the desktop's lease could not be renewed; trying again")
+            }
+        }
+    }
+}
+
+/// How often the task's row is renewed.
+pub(super) const fn row_interval() -> Duration {
+    Duration::from_millis(LEASE_TTL.as_millis() as u64 / 3)
+}

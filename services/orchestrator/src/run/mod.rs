@@ -1,0 +1,370 @@
+//! Carrying one task out.
+//!
+//! A [`Runner`] asks the pure machine what comes next, does it through the three services, records what happened,
+//! and asks again. It owns the task while it runs: nobody else appends events of the loop, and the store refuses an
+//! owner whose lease is lost. Everything it awaits is abandoned at once when it is told to stop.
+//!
+//! Invariant: an action is performed only after its intent is in the store, and its outcome is stored before
+//! anything else is done.
+
+mod act;
+mod conclude;
+mod decide;
+mod dispatcher;
+mod journal;
+mod keeper;
+mod observe;
+mod prepare;
+mod settle;
+mod stop;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::desktop::Desktop;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::{Executor, Observation, Perception, Planner, StageTiming};
+use motorium_store::BlobStore;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Code;
+
+use self::keeper::Keeper;
+use crate::task::event::{Event, Failure};
+use crate::task::machine::{self, Directive};
+use crate::task::{Lifecycle, Task};
+
+pub use dispatcher::Dispatcher;
+pub use journal::Journal;
+pub use stop::{Stop, StopSignal};
+
+/// How long a service may be unavailable before the task fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Pause before an unavailable service is asked again, doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// How long letting go of keys and buttons may take; the end of a lease does the same.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// The services that a task is carried out with.
+#[derive(Clone)]
+pub struct Ports {
+    pub perception: Arc<dyn Perception>,
+    pub planner: Arc<dyn Planner>,
+    pub executor: Arc<dyn Executor>,
+}
+
+impl std::fmt::Debug for Ports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
+
+/// Why the loop was left in the middle of something.
+#[derive(Debug)]
+enum Halt {
+    /// The loop is to look at the task again: it was cancelled, or its time is up.
+    LookAgain,
+    /// This process stops; another one will go on.
+    Shutdown,
+    /// Somebody else owns the task now, or the store is gone: nothing more may be written.
+    Lost(String),
+    /// Somebody else acts on the desktop.
+    Busy,
+    /// The task cannot go on.
+    Fail(Failure),
+}
+
+type Flow<T = ()> = std::result::Result<T, Halt>;
+
+/// What the runner remembers of the screen, and never stores.
+#[derive(Debug)]
+struct View {
+    observation: Observation,
+    /// The latest frame: the observed one, or what was captured after an action since.
+    latest: Frame,
+    /// The screen has changed since it was parsed.
+    stale: bool,
+}
+
+impl View {
+    fn of(observation: Observation) -> Self {
+        Self {
+            latest: observation.frame.clone(),
+            observation,
+            stale: false,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// With the task.
+    Ended(Lifecycle),
+    /// The task is left for another run.
+    Left,
+}
+
+/// Carries one task out.
+#[derive(Debug)]
+pub struct Runner {
+    ports: Ports,
+    blobs: BlobStore,
+    journal: Journal,
+    task: Task,
+    desktop: Desktop,
+    stop: StopSignal,
+    orchestrator: String,
+    view: Option<View>,
+    timings: Vec<StageTiming>,
+    /// Whether any backend wants to see the screen.
+    needs_image: bool,
+    applications: Vec<String>,
+    listener: Option<AbortOnDropHandle<()>>,
+    /// Once the desktop is leased.
+    keeper: Option<Keeper>,
+}
+
+impl Runner {
+    /// A runner for a task that was claimed, on a desktop that is free for it.
+    pub fn new(
+        ports: Ports,
+        blobs: BlobStore,
+        journal: Journal,
+        task: Task,
+        desktop: Desktop,
+        stop: StopSignal,
+        orchestrator: String,
+    ) -> Self {
+        Self {
+            ports,
+            blobs,
+            journal,
+            task,
+            desktop,
+            stop,
+            orchestrator,
+            view: None,
+            timings: Vec::new(),
+            needs_image: false,
+            applications: Vec::new(),
+            listener: None,
+            keeper: None,
+        }
+    }
+
+    /// Runs until the task has ended, or has to be left to somebody else.
+    pub async fn run(mut self) -> RunEnd {
+        let flow = match self.prepare().await {
+            Ok(()) => self.until_the_end().await,
+            Err(halt) => self.settle_halt(halt).await,
+        };
+        if let Some(keeper) = self.keeper.take() {
+            keeper.stop().await;
+        }
+        let task = &self.task.spec.name;
+        let end = match flow {
+            Ok(()) if self.task.lifecycle.is_terminal() => RunEnd::Ended(self.task.lifecycle),
+            Ok(()) => RunEnd::Left,
+            Err(Halt::Lost(reason)) => {
+                tracing::warn!(%task, reason, "task is left");
+                RunEnd::Left
+            }
+            Err(halt) => {
+                tracing::info!(%task, ?halt, "task is left");
+                RunEnd::Left
+            }
+        };
+        self.journal.release().await;
+        end
+    }
+
+    async fn until_the_end(&mut self) -> Flow {
+        loop {
+            if self.task.lifecycle.is_terminal() {
+                return Ok(());
+            }
+            if let Err(halt) = self.step_once().await {
+                self.settle_halt(halt).await?;
+            }
+        }
+    }
+
+    /// Deals with what may be dealt with; gives back what ends the run.
+    async fn settle_halt(&mut self, halt: Halt) -> Flow {
+        match halt {
+            Halt::LookAgain => match machine::directive(&self.refreshed().await?, self.now()) {
+                Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
+                Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
+                _ => Ok(()),
+            },
+            Halt::Fail(failure) => self.end(Event::Failed(failure)).await,
+            halt @ (Halt::Shutdown | Halt::Lost(_) | Halt::Busy) => Err(halt),
+        }
+    }
+
+    async fn refreshed(&mut self) -> Flow<Task> {
+        self.journal.sync(&mut self.task).await?;
+        Ok(self.task.clone())
+    }
+
+    async fn step_once(&mut self) -> Flow {
+        self.journal.sync(&mut self.task).await?;
+        match machine::directive(&self.task, self.now()) {
+            Directive::Rest => Ok(()),
+            Directive::AwaitUser => self.await_user().await,
+            Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
+            Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
+            Directive::Observe => self.observe().await,
+            Directive::Decide => self.decide().await,
+            Directive::Act { index } => self.act(index).await,
+            Directive::FinishStep => self.finish_step().await,
+            Directive::Conclude { answer } => self.conclude(answer).await,
+            Directive::Ask(request) => self.record(vec![Event::UserAsked(request)]).await,
+            Directive::Unserved { what } => {
+                let message =
+                    format!("the planner asked for {what}, which this build does not serve");
+                Err(Halt::Fail(Failure::new(reason::NOT_SERVED, message)))
+            }
+        }
+    }
+
+    async fn finish_step(&mut self) -> Flow {
+        let timings = std::mem::take(&mut self.timings);
+        self.record(vec![Event::StepFinished { timings }]).await
+    }
+
+    /// Ends the task: lets everything go, fetches its results, and records the end.
+    async fn end(&mut self, event: Event) -> Flow {
+        if !matches!(event, Event::Succeeded { .. }) {
+            self.let_go().await;
+        }
+        let mut events = Vec::new();
+        if self.task.open_step().is_some() {
+            let timings = std::mem::take(&mut self.timings);
+            events.push(Event::StepFinished { timings });
+        }
+        if !matches!(event, Event::Cancelled { .. }) {
+            events.extend(self.fetch_results().await?);
+        }
+        events.push(event);
+        self.record(events).await
+    }
+
+    /// Records what happened, now.
+    async fn record(&mut self, events: Vec<Event>) -> Flow {
+        self.journal.append(&mut self.task, events).await
+    }
+
+    /// Cancelling works from the first moment on, also while the desktop is waited for.
+    fn watch_for_commands(&mut self) {
+        let listening = self.journal.clone().listen(self.stop.clone());
+        self.listener = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn timed(&mut self, stage: &str, since: Instant) {
+        let elapsed = since.elapsed();
+        match self.timings.iter_mut().find(|timing| timing.stage == stage) {
+            Some(timing) => timing.elapsed += elapsed,
+            None => self.timings.push(StageTiming {
+                stage: stage.to_owned(),
+                elapsed,
+            }),
+        }
+    }
+
+    /// Awaits something for as long as the task may run and nobody wants it stopped.
+    async fn guard<T>(&self, work: impl Future<Output = T>) -> Flow<T> {
+        let left = machine::remaining(&self.task, self.now())
+            .time
+            .unwrap_or(Duration::MAX);
+        tokio::select! {
+            biased;
+            stop = self.stop.requested() => Err(stop.into()),
+            done = work => Ok(done),
+            () = tokio::time::sleep(left) => Err(Halt::LookAgain),
+        }
+    }
+
+    /// Asks a service, again and again while it is unavailable and there is patience left. For calls that change
+    /// nothing; performing an action is not one of them.
+    async fn ask<T, F>(&mut self, what: &'static str, call: impl Fn(Ports) -> F) -> Flow<T>
+    where
+        F: Future<Output = motorium_proto::service::Result<T>>,
+    {
+        let answer = self.ask_for_answer(what, call).await?;
+        answer.map_err(|report| halt(what, report))
+    }
+
+    /// The same, for calls whose refusal means something.
+    async fn ask_for_answer<T, F>(
+        &mut self,
+        what: &'static str,
+        call: impl Fn(Ports) -> F,
+    ) -> Flow<motorium_proto::service::Result<T>>
+    where
+        F: Future<Output = motorium_proto::service::Result<T>>,
+    {
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let report = match self.guard(call(self.ports.clone())).await? {
+                Ok(value) => return Ok(Ok(value)),
+                Err(report) => report,
+            };
+            if !is_transient(&report) || began.elapsed() + pause > PATIENCE {
+                return Ok(Err(report));
+            }
+            tracing::warn!(task = %self.task.spec.name, what, %report, "asking again");
+            if pause == FIRST_PAUSE {
+                let message = format!("{what}: {}", report.message);
+                self.record(vec![Event::Disturbed {
+                    reason: report.reason,
+                    message,
+                }])
+                .await?;
+            }
+            self.guard(tokio::time::sleep(pause)).await?;
+            pause *= 2;
+        }
+    }
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => Halt::LookAgain,
+            Stop::Shutdown => Halt::Shutdown,
+            Stop::LeaseLost(reason) => Halt::Lost(reason),
+        }
+    }
+}
+
+/// Whether asking again may help. A connection that breaks in the middle of a call shows as one of several codes.
+fn is_transient(report: &ErrorReport) -> bool {
+    let broken_off = matches!(
+        report.code,
+        Code::Unknown | Code::Cancelled | Code::Internal
+    );
+    let unavailable = matches!(
+        report.code,
+        Code::Unavailable | Code::ResourceExhausted | Code::Aborted
+    );
+    unavailable || (broken_off && report.reason == reason::TRANSPORT)
+}
+
+/// What a refusal does to the run: a desktop whose lease is lost is leased anew by the next one.
+fn halt(what: &str, report: ErrorReport) -> Halt {
+    if report.reason.starts_with("LEASE_") {
+        return Halt::Lost(report.message);
+    }
+    Halt::Fail(Failure {
+        message: format!("{what} failed: {}", report.message),
+        reason: report.reason,
+    })
+}

@@ -1,0 +1,623 @@
+//! Everything that can happen to a task, and its stored form.
+//!
+//! The stored form is the contract's `Event`: the log is read by people's tools as well as by us. It additionally
+//! keeps a decision's `conversation` and the content of attachments, which [`public`] strips before an event leaves
+//! the process.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use motorium_proto::convert::{self, optional, require};
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{Decision, PlannedAction};
+use motorium_proto::domain::effect::{ActionOutcome, Effect};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq, TaskName};
+use motorium_proto::error::FieldError;
+use motorium_proto::service::{BackendAttempt, StageTiming};
+use motorium_proto::v1::orchestrator as wire;
+
+use super::spec::{Limits, TaskSpec};
+
+/// A stored picture or file of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Of the content; also its key in the blob store.
+    pub sha256: [u8; 32],
+    pub media_type: String,
+    pub size_bytes: u64,
+    /// For people.
+    pub file_name: String,
+}
+
+/// What a task wants of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRequest {
+    pub kind: UserRequestKind,
+    pub message: String,
+}
+
+/// What kind of thing is wanted of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UserRequestKind {
+    Question,
+    Hands,
+    Approval,
+    TakeOver,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Stable, in upper snake case; has a page in `docs/errors`.
+    pub reason: String,
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with its stable reason.
+    pub fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Created(Box<TaskSpec>),
+    Started {
+        orchestrator: String,
+    },
+    Recovered {
+        orchestrator: String,
+        unknown_actions: Vec<ActionId>,
+    },
+    DesktopAcquired {
+        desktop: DesktopName,
+        epoch: DesktopEpoch,
+    },
+    LiveFrame {
+        desktop: DesktopName,
+    },
+    AttachmentPut {
+        name: String,
+        size_bytes: u64,
+        path: String,
+    },
+    Observed(Box<Observed>),
+    Decided {
+        decision: Box<Decision>,
+        elapsed: Duration,
+    },
+    ProgressAdded {
+        text: String,
+    },
+    BackendSkipped(BackendAttempt),
+    ActionIntended(Box<ActionIntended>),
+    ActionPerformed {
+        action_id: ActionId,
+        outcome: ActionOutcome,
+    },
+    EffectJudged {
+        action_id: ActionId,
+        effect: Box<Effect>,
+    },
+    ActionRetried {
+        action_id: ActionId,
+        attempts: u32,
+        reason: String,
+    },
+    TargetMissed {
+        message: String,
+    },
+    StepFinished {
+        timings: Vec<StageTiming>,
+    },
+    Extracted {
+        json: String,
+    },
+    UserAsked(UserRequest),
+    UserAcknowledged {
+        message: String,
+    },
+    MessageReceived {
+        text: String,
+    },
+    Paused {
+        reason: String,
+    },
+    Resumed,
+    CancelRequested {
+        reason: String,
+    },
+    LoopNoticed {
+        message: String,
+    },
+    CompletionChecked {
+        passed: bool,
+        missing: Vec<String>,
+    },
+    ResultFetched {
+        artifact: Option<Artifact>,
+        error: String,
+    },
+    Disturbed {
+        reason: String,
+        message: String,
+    },
+    Succeeded {
+        answer: String,
+    },
+    Failed(Failure),
+    Cancelled {
+        reason: String,
+    },
+}
+
+impl Event {
+    /// Whether it was written by a loop at work: not by a user, and not by one that only begins to go on.
+    #[must_use]
+    pub fn shows_work(&self) -> bool {
+        !matches!(
+            self,
+            Event::Created(_)
+                | Event::DesktopAcquired { .. }
+                | Event::Recovered { .. }
+                | Event::UserAcknowledged { .. }
+                | Event::MessageReceived { .. }
+                | Event::Paused { .. }
+                | Event::Resumed
+                | Event::CancelRequested { .. }
+        )
+    }
+}
+
+/// A step began with this screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    pub frame: Frame,
+    pub image: Option<Artifact>,
+    pub marked_image: Option<Artifact>,
+    pub element_count: u32,
+    pub elapsed: Duration,
+}
+
+/// An action is about to be performed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionIntended {
+    pub action_id: ActionId,
+    pub retry_of: Option<ActionId>,
+    pub planned: PlannedAction,
+    /// As it will be performed.
+    pub action: Action<CapturePoint>,
+    /// The box that was aimed at.
+    pub target: Option<CaptureRect>,
+}
+
+/// An event with its place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    pub seq: EventSeq,
+    pub at: SystemTime,
+    /// 0: belongs to no step.
+    pub step: u32,
+    pub event: Event,
+}
+
+/// What outsiders see of a stored event: everything but the planner's opaque conversation and what is in the task's
+/// attachments, with which an event might be larger than a receiver accepts.
+#[must_use]
+pub fn public(mut event: wire::Event) -> wire::Event {
+    use wire::event::Kind;
+
+    match &mut event.kind {
+        Some(Kind::Decided(decided)) => {
+            if let Some(decision) = &mut decided.decision {
+                decision.conversation = Bytes::new();
+            }
+        }
+        Some(Kind::Created(created)) => {
+            let attachments = created
+                .task
+                .iter_mut()
+                .flat_map(|task| &mut task.attachments);
+            attachments.for_each(|attachment| attachment.data = Bytes::new());
+        }
+        _ => {}
+    }
+    event
+}
+
+impl Recorded {
+    /// The stored form.
+    #[must_use]
+    pub fn to_wire(&self, task: &TaskName) -> wire::Event {
+        wire::Event {
+            task: task.to_string(),
+            sequence: self.seq.0,
+            time: Some(convert::wire_time(self.at)),
+            step: self.step,
+            kind: Some(wire_kind(task, self.event.clone())),
+        }
+    }
+}
+
+impl TryFrom<wire::Event> for Recorded {
+    type Error = FieldError;
+
+    fn try_from(event: wire::Event) -> Result<Self, FieldError> {
+        let kind = event.kind.ok_or_else(|| FieldError::missing("kind"))?;
+        Ok(Self {
+            seq: EventSeq(event.sequence),
+            at: convert::time("time", event.time)?,
+            step: event.step,
+            event: domain_event(kind)?,
+        })
+    }
+}
+
+fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
+    wire::Artifact {
+        name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
+        media_type: artifact.media_type,
+        size_bytes: artifact.size_bytes,
+        sha256: artifact.sha256.to_vec().into(),
+        file_name: artifact.file_name,
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+struct ArtifactMessage(wire::Artifact);
+
+impl TryFrom<ArtifactMessage> for Artifact {
+    type Error = FieldError;
+
+    fn try_from(ArtifactMessage(artifact): ArtifactMessage) -> Result<Self, FieldError> {
+        let sha256 = artifact.sha256.as_ref().try_into();
+        Ok(Self {
+            sha256: sha256.map_err(|_| FieldError::new("sha256", "does not have 32 bytes"))?,
+            media_type: artifact.media_type,
+            size_bytes: artifact.size_bytes,
+            file_name: artifact.file_name,
+        })
+    }
+}
+
+fn artifact(field: &str, message: Option<wire::Artifact>) -> Result<Option<Artifact>, FieldError> {
+    optional(field, message.map(ArtifactMessage))
+}
+
+fn elapsed(message: Option<prost_types::Duration>) -> Result<Duration, FieldError> {
+    Ok(convert::duration("elapsed", message)?.unwrap_or_default())
+}
+
+pub(super) fn wire_request(request: UserRequest) -> wire::UserRequest {
+    use wire::user_request::Kind;
+
+    let kind = match request.kind {
+        UserRequestKind::Question => Kind::Question,
+        UserRequestKind::Hands => Kind::Hands,
+        UserRequestKind::Approval => Kind::Approval,
+        UserRequestKind::TakeOver => Kind::TakeOver,
+    };
+    wire::UserRequest {
+        kind: kind.into(),
+        message: request.message,
+        approval: String::new(),
+    }
+}
+
+fn user_request(request: wire::UserRequest) -> UserRequest {
+    use wire::user_request::Kind;
+
+    let kind = match request.kind() {
+        Kind::Unspecified | Kind::Question => UserRequestKind::Question,
+        Kind::Hands => UserRequestKind::Hands,
+        Kind::Approval => UserRequestKind::Approval,
+        Kind::TakeOver => UserRequestKind::TakeOver,
+    };
+    UserRequest {
+        kind,
+        message: request.message,
+    }
+}
+
+fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
+    use wire::event::Kind;
+
+    match event {
+        Event::Created(spec) => Kind::Created(wire::TaskCreated {
+            task: Some(spec.to_wire(false)),
+        }),
+        Event::Started { orchestrator } => Kind::Started(wire::TaskStarted { orchestrator }),
+        Event::Recovered {
+            orchestrator,
+            unknown_actions,
+        } => Kind::Recovered(wire::TaskRecovered {
+            orchestrator,
+            unknown_actions: unknown_actions.iter().map(ToString::to_string).collect(),
+        }),
+        Event::DesktopAcquired { desktop, epoch } => Kind::DesktopAcquired(wire::DesktopAcquired {
+            desktop: desktop.to_string(),
+            epoch: epoch.0,
+        }),
+        Event::LiveFrame { desktop } => Kind::LiveFrame(wire::LiveFrame {
+            desktop: desktop.to_string(),
+        }),
+        Event::AttachmentPut {
+            name,
+            size_bytes,
+            path,
+        } => Kind::AttachmentPut(wire::AttachmentPut {
+            name,
+            size_bytes,
+            path,
+        }),
+        Event::Observed(observed) => Kind::Observed(wire::Observed {
+            frame: Some(observed.frame.into()),
+            image: observed.image.map(|image| wire_artifact(task, image)),
+            marked_image: observed
+                .marked_image
+                .map(|image| wire_artifact(task, image)),
+            element_count: observed.element_count,
+            elapsed: Some(convert::wire_duration(observed.elapsed)),
+        }),
+        Event::Decided { decision, elapsed } => Kind::Decided(wire::Decided {
+            decision: Some((*decision).into()),
+            elapsed: Some(convert::wire_duration(elapsed)),
+        }),
+        Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
+        Event::BackendSkipped(attempt) => Kind::BackendSkipped(wire::BackendSkipped {
+            backend: attempt.backend,
+            reason: attempt.reason,
+            message: attempt.message,
+            usage: Some(attempt.usage.into()),
+        }),
+        Event::ActionIntended(intended) => Kind::ActionIntended(wire::ActionIntended {
+            action_id: intended.action_id.to_string(),
+            retry_of: intended
+                .retry_of
+                .map(|id| id.to_string())
+                .unwrap_or_default(),
+            planned: Some(intended.planned.into()),
+            action: Some(intended.action.into()),
+            target: intended.target.map(Into::into),
+        }),
+        Event::ActionPerformed { action_id, outcome } => {
+            Kind::ActionPerformed(wire::ActionPerformed {
+                action_id: action_id.to_string(),
+                outcome: Some(outcome.into()),
+            })
+        }
+        Event::EffectJudged { action_id, effect } => Kind::EffectJudged(wire::EffectJudged {
+            action_id: action_id.to_string(),
+            effect: Some((*effect).into()),
+            image: None,
+        }),
+        Event::ActionRetried {
+            action_id,
+            attempts,
+            reason,
+        } => Kind::ActionRetried(wire::ActionRetried {
+            action_id: action_id.to_string(),
+            attempts,
+            reason,
+        }),
+        Event::TargetMissed { message } => Kind::TargetMissed(wire::TargetMissed { message }),
+        Event::StepFinished { timings } => Kind::StepFinished(wire::StepFinished {
+            timings: timings.into_iter().map(wire_timing).collect(),
+        }),
+        Event::Extracted { json } => Kind::Extracted(wire::Extracted { json }),
+        Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
+            request: Some(wire_request(request)),
+        }),
+        Event::UserAcknowledged { message } => {
+            Kind::UserAcknowledged(wire::UserAcknowledged { message })
+        }
+        Event::MessageReceived { text } => Kind::MessageReceived(wire::MessageReceived { text }),
+        Event::Paused { reason } => Kind::Paused(wire::Paused { reason }),
+        Event::Resumed => Kind::Resumed(wire::Resumed {}),
+        Event::CancelRequested { reason } => {
+            Kind::CancelRequested(wire::CancelRequested { reason })
+        }
+        Event::LoopNoticed { message } => Kind::LoopNoticed(wire::LoopNoticed { message }),
+        Event::CompletionChecked { passed, missing } => {
+            Kind::CompletionChecked(wire::CompletionChecked { passed, missing })
+        }
+        Event::ResultFetched { artifact, error } => Kind::ResultFetched(wire::ResultFetched {
+            artifact: artifact.map(|artifact| wire_artifact(task, artifact)),
+            error,
+        }),
+        Event::Disturbed { reason, message } => {
+            Kind::Disturbed(wire::Disturbed { reason, message })
+        }
+        Event::Succeeded { answer } => Kind::Succeeded(wire::TaskSucceeded { answer }),
+        Event::Failed(failure) => Kind::Failed(wire::TaskFailed {
+            failure: Some(wire_failure(failure)),
+        }),
+        Event::Cancelled { reason } => Kind::Cancelled(wire::TaskCancelled { reason }),
+    }
+}
+
+pub(super) fn wire_failure(failure: Failure) -> wire::Failure {
+    wire::Failure {
+        reason: failure.reason,
+        message: failure.message,
+    }
+}
+
+pub(super) fn wire_timing(timing: StageTiming) -> wire::StageTiming {
+    wire::StageTiming {
+        stage: timing.stage,
+        elapsed: Some(convert::wire_duration(timing.elapsed)),
+    }
+}
+
+fn timing(timing: wire::StageTiming) -> Result<StageTiming, FieldError> {
+    Ok(StageTiming {
+        stage: timing.stage,
+        elapsed: elapsed(timing.elapsed)?,
+    })
+}
+
+fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
+    Ok(Event::Observed(Box::new(Observed {
+        frame: require("frame", observed.frame)?,
+        image: artifact("image", observed.image)?,
+        marked_image: artifact("marked_image", observed.marked_image)?,
+        element_count: observed.element_count,
+        elapsed: elapsed(observed.elapsed)?,
+    })))
+}
+
+fn intended(intended: wire::ActionIntended) -> Result<Event, FieldError> {
+    let retry_of = Some(intended.retry_of).filter(|id| !id.is_empty());
+    Ok(Event::ActionIntended(Box::new(ActionIntended {
+        action_id: ActionId::new(intended.action_id),
+        retry_of: retry_of.map(ActionId::new),
+        planned: require("planned", intended.planned)?,
+        action: require("action", intended.action)?,
+        target: optional("target", intended.target)?,
+    })))
+}
+
+fn created(created: wire::TaskCreated) -> Result<Event, FieldError> {
+    let task = created.task.ok_or_else(|| FieldError::missing("task"))?;
+    let name = TaskName::parse("task.name", &task.name)?;
+    let uid = task.uid.clone();
+    Ok(Event::Created(Box::new(TaskSpec::from_wire(
+        name,
+        uid,
+        task,
+        Limits::default(),
+    )?)))
+}
+
+fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
+    use wire::event::Kind;
+
+    Ok(match kind {
+        Kind::Created(event) => created(event)?,
+        Kind::Started(event) => Event::Started {
+            orchestrator: event.orchestrator,
+        },
+        Kind::Recovered(event) => Event::Recovered {
+            orchestrator: event.orchestrator,
+            unknown_actions: event
+                .unknown_actions
+                .into_iter()
+                .map(ActionId::new)
+                .collect(),
+        },
+        Kind::DesktopAcquired(event) => Event::DesktopAcquired {
+            desktop: DesktopName::parse("desktop", &event.desktop)?,
+            epoch: DesktopEpoch(event.epoch),
+        },
+        Kind::LiveFrame(event) => Event::LiveFrame {
+            desktop: DesktopName::parse("desktop", &event.desktop)?,
+        },
+        Kind::AttachmentPut(event) => Event::AttachmentPut {
+            name: event.name,
+            size_bytes: event.size_bytes,
+            path: event.path,
+        },
+        Kind::Observed(event) => observed(event)?,
+        Kind::Decided(event) => Event::Decided {
+            decision: Box::new(require("decision", event.decision)?),
+            elapsed: elapsed(event.elapsed)?,
+        },
+        Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
+        Kind::BackendSkipped(event) => Event::BackendSkipped(BackendAttempt {
+            backend: event.backend,
+            reason: event.reason,
+            message: event.message,
+            usage: optional("usage", event.usage)?.unwrap_or_default(),
+        }),
+        Kind::ActionIntended(event) => intended(event)?,
+        Kind::ActionPerformed(event) => Event::ActionPerformed {
+            action_id: ActionId::new(event.action_id),
+            outcome: require("outcome", event.outcome)?,
+        },
+        Kind::EffectJudged(event) => Event::EffectJudged {
+            action_id: ActionId::new(event.action_id),
+            effect: Box::new(require("effect", event.effect)?),
+        },
+        Kind::ActionRetried(event) => Event::ActionRetried {
+            action_id: ActionId::new(event.action_id),
+            attempts: event.attempts,
+            reason: event.reason,
+        },
+        Kind::TargetMissed(event) => Event::TargetMissed {
+            message: event.message,
+        },
+        Kind::StepFinished(event) => Event::StepFinished {
+            timings: event
+                .timings
+                .into_iter()
+                .map(timing)
+                .collect::<Result<_, _>>()?,
+        },
+        Kind::Extracted(event) => Event::Extracted { json: event.json },
+        Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
+        Kind::UserAcknowledged(event) => Event::UserAcknowledged {
+            message: event.message,
+        },
+        Kind::MessageReceived(event) => Event::MessageReceived { text: event.text },
+        Kind::Paused(event) => Event::Paused {
+            reason: event.reason,
+        },
+        Kind::Resumed(_) => Event::Resumed,
+        Kind::CancelRequested(event) => Event::CancelRequested {
+            reason: event.reason,
+        },
+        Kind::LoopNoticed(event) => Event::LoopNoticed {
+            message: event.message,
+        },
+        Kind::CompletionChecked(event) => Event::CompletionChecked {
+            passed: event.passed,
+            missing: event.missing,
+        },
+        Kind::ResultFetched(event) => Event::ResultFetched {
+            artifact: artifact("artifact", event.artifact)?,
+            error: event.error,
+        },
+        Kind::Disturbed(event) => Event::Disturbed {
+            reason: event.reason,
+            message: event.message,
+        },
+        Kind::Succeeded(event) => Event::Succeeded {
+            answer: event.answer,
+        },
+        Kind::Failed(event) => {
+            let failure = event.failure.unwrap_or_default();
+            Event::Failed(Failure {
+                reason: failure.reason,
+                message: failure.message,
+            })
+        }
+        Kind::Cancelled(event) => Event::Cancelled {
+            reason: event.reason,
+        },
+        other => {
+            return Err(FieldError::new(
+                "kind",
+                format!("this build does not write events like {other:?}"),
+            ));
+        }
+    })
+}

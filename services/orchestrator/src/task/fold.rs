@@ -1,0 +1,514 @@
+//! A task as the sum of its events.
+//!
+//! Invariant: folding the stored log gives the same task as living through it, so a view, a watcher and a recovered
+//! run never disagree. An event that does not fit (one after the end, an outcome without its intent) changes
+//! nothing: the log is what happened, the fold only reads it.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
+use motorium_proto::service::StageTiming;
+
+use super::event::{ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest};
+use super::risk;
+use super::spec::TaskSpec;
+
+/// Where a task is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lifecycle {
+    Pending,
+    Running,
+    Paused,
+    AwaitingUser(UserRequest),
+    Succeeded { answer: String },
+    Failed(Failure),
+    Cancelled { reason: String },
+}
+
+impl Lifecycle {
+    /// Whether it has ended. What has ended stays as it is.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Lifecycle::Succeeded { .. } | Lifecycle::Failed(_) | Lifecycle::Cancelled { .. }
+        )
+    }
+}
+
+/// An action of a step: the last attempt, and how many there were.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionRecord {
+    pub action_id: ActionId,
+    pub planned: PlannedAction,
+    /// As it was performed.
+    pub action: Action<CapturePoint>,
+    pub target: Option<CaptureRect>,
+    pub outcome: Option<ActionOutcome>,
+    pub effect: Option<Effect>,
+    pub retries: u32,
+    /// The attempt had no effect and another one is due.
+    pub retry_due: bool,
+}
+
+impl ActionRecord {
+    /// Whether it was sent to the application, whole.
+    #[must_use]
+    pub fn performed(&self) -> bool {
+        self.outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome.result == ActionResult::Performed)
+    }
+
+    /// Where it went.
+    #[must_use]
+    pub fn point(&self) -> Option<CapturePoint> {
+        self.action.targets().last().copied()
+    }
+}
+
+/// One round of the loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRecord {
+    /// From 1.
+    pub number: u32,
+    pub started_at: SystemTime,
+    pub ended_at: Option<SystemTime>,
+    pub image: Option<Artifact>,
+    pub marked_image: Option<Artifact>,
+    pub frame_size: Option<CaptureSize>,
+    pub decision: Option<Decision>,
+    pub actions: Vec<ActionRecord>,
+    /// The target of the next action could not be found.
+    pub missed: Option<String>,
+    pub extracted: Option<String>,
+    /// What the user said after this step.
+    pub user_messages: Vec<String>,
+    pub timings: Vec<StageTiming>,
+}
+
+impl StepRecord {
+    fn begin(number: u32, at: SystemTime, observed: &Observed) -> Self {
+        Self {
+            number,
+            // The event is recorded when the screen has been looked at; looking is part of the step.
+            started_at: at.checked_sub(observed.elapsed).unwrap_or(at),
+            ended_at: None,
+            image: observed.image.clone(),
+            marked_image: observed.marked_image.clone(),
+            frame_size: Some(observed.frame.size),
+            decision: None,
+            actions: Vec::new(),
+            missed: None,
+            extracted: None,
+            user_messages: Vec::new(),
+            timings: Vec::new(),
+        }
+    }
+
+    /// The actions that were decided.
+    #[must_use]
+    pub fn planned(&self) -> &[PlannedAction] {
+        match self.decision.as_ref().map(|decision| &decision.next) {
+            Some(Next::Act(actions)) => actions,
+            _ => &[],
+        }
+    }
+}
+
+/// A task, as its events have made it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    pub spec: TaskSpec,
+    pub lifecycle: Lifecycle,
+    pub desktop: Option<(DesktopName, DesktopEpoch)>,
+    pub steps: Vec<StepRecord>,
+    pub usage: Usage,
+    pub risky_actions: u32,
+    /// The planner's, from its last decision.
+    pub conversation: Bytes,
+    pub conversation_backend: String,
+    /// Said by the user, and not yet seen by a step.
+    pub messages: Vec<String>,
+    /// Said by the user before the open step began: what its decision takes into account.
+    pub heard: Vec<String>,
+    /// What the loop wants the planner to know next time.
+    pub notices: Vec<String>,
+    pub attachments_put: BTreeSet<String>,
+    pub artifacts: Vec<Artifact>,
+    /// Names of results that were fetched or tried.
+    pub results_fetched: u32,
+    pub cancel_requested: Option<String>,
+    /// Claims of success that the completion check refused.
+    pub refused_claims: u32,
+    pub last_seq: EventSeq,
+    pub created_at: SystemTime,
+    pub updated_at: SystemTime,
+    pub started_at: Option<SystemTime>,
+    pub ended_at: Option<SystemTime>,
+    /// Time run before `running_since`.
+    active_before: Duration,
+    running_since: Option<SystemTime>,
+    /// When the loop was last seen at work.
+    at_work: SystemTime,
+}
+
+impl Task {
+    /// A task of which nothing but its creation is known.
+    #[must_use]
+    pub fn new(spec: TaskSpec, seq: EventSeq, at: SystemTime) -> Self {
+        Self {
+            spec,
+            lifecycle: Lifecycle::Pending,
+            desktop: None,
+            steps: Vec::new(),
+            usage: Usage::default(),
+            risky_actions: 0,
+            conversation: Bytes::new(),
+            conversation_backend: String::new(),
+            messages: Vec::new(),
+            heard: Vec::new(),
+            notices: Vec::new(),
+            attachments_put: BTreeSet::new(),
+            artifacts: Vec::new(),
+            results_fetched: 0,
+            cancel_requested: None,
+            refused_claims: 0,
+            last_seq: seq,
+            created_at: at,
+            updated_at: at,
+            started_at: None,
+            ended_at: None,
+            active_before: Duration::ZERO,
+            running_since: None,
+            at_work: at,
+        }
+    }
+
+    /// Folds a whole log. `None` if it does not begin with a creation.
+    #[must_use]
+    pub fn from_events(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let first = events.next()?;
+        let Event::Created(spec) = first.event else {
+            return None;
+        };
+        let mut task = Self::new(*spec, first.seq, first.at);
+        for event in events {
+            task.apply(&event);
+        }
+        Some(task)
+    }
+
+    /// The step that has begun and is not finished.
+    #[must_use]
+    pub fn open_step(&self) -> Option<&StepRecord> {
+        self.steps.last().filter(|step| step.ended_at.is_none())
+    }
+
+    fn open_step_mut(&mut self) -> Option<&mut StepRecord> {
+        self.steps.last_mut().filter(|step| step.ended_at.is_none())
+    }
+
+    fn last_action_mut(&mut self, id: &ActionId) -> Option<&mut ActionRecord> {
+        let action = self.steps.last_mut()?.actions.last_mut()?;
+        (action.action_id == *id).then_some(action)
+    }
+
+    /// Number of the next step.
+    #[must_use]
+    pub fn next_step(&self) -> u32 {
+        self.steps.last().map_or(1, |step| step.number + 1)
+    }
+
+    /// Actions that were intended and of which nothing more is known.
+    pub fn unfinished_actions(&self) -> impl Iterator<Item = &ActionId> {
+        let actions = self.steps.iter().flat_map(|step| &step.actions);
+        actions
+            .filter(|action| action.outcome.is_none())
+            .map(|action| &action.action_id)
+    }
+
+    /// How long it has run, without the time it waited for the user.
+    #[must_use]
+    pub fn active_time(&self, now: SystemTime) -> Duration {
+        let running = self
+            .running_since
+            .and_then(|since| now.duration_since(since).ok());
+        self.active_before + running.unwrap_or_default()
+    }
+
+    /// Takes an event in.
+    pub fn apply(&mut self, recorded: &Recorded) {
+        self.last_seq = recorded.seq;
+        self.updated_at = recorded.at;
+        if self.lifecycle.is_terminal() && !matches!(recorded.event, Event::ResultFetched { .. }) {
+            return;
+        }
+        self.apply_live(recorded);
+        if recorded.event.shows_work() {
+            self.at_work = recorded.at;
+        }
+    }
+
+    fn apply_live(
+        &mut self,
+        Recorded {
+            at, step, event, ..
+        }: &Recorded,
+    ) {
+        match event {
+            Event::Created(_) | Event::LiveFrame { .. } | Event::ProgressAdded { .. } => {}
+            Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
+            Event::Started { .. } => {
+                self.started_at.get_or_insert(*at);
+                self.enter(Lifecycle::Running, *at);
+            }
+            Event::Recovered { .. } => self.recover(*at),
+            Event::DesktopAcquired { desktop, epoch } => {
+                self.desktop = Some((desktop.clone(), *epoch))
+            }
+            Event::AttachmentPut { name, .. } => {
+                self.attachments_put.insert(name.clone());
+            }
+            Event::Observed(observed) => {
+                self.heard.append(&mut self.messages);
+                self.steps.push(StepRecord::begin(*step, *at, observed));
+            }
+            Event::Decided { decision, .. } => self.decided(decision),
+            Event::ActionIntended(intended) => self.intended(intended),
+            Event::ActionPerformed { action_id, outcome } => {
+                if let Some(action) = self.last_action_mut(action_id) {
+                    action.outcome = Some(outcome.clone());
+                }
+            }
+            Event::EffectJudged { action_id, effect } => {
+                if let Some(action) = self.last_action_mut(action_id) {
+                    action.effect = Some((**effect).clone());
+                }
+            }
+            Event::ActionRetried { action_id, .. } => {
+                if let Some(action) = self.last_action_mut(action_id) {
+                    action.retry_due = true;
+                }
+            }
+            Event::TargetMissed { message } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.missed = Some(message.clone());
+                }
+                self.notices.push(message.clone());
+            }
+            Event::StepFinished { timings } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.ended_at = Some(*at);
+                    step.timings.clone_from(timings);
+                }
+            }
+            Event::Extracted { json } => {
+                if let Some(step) = self.steps.last_mut() {
+                    step.extracted = Some(json.clone());
+                }
+            }
+            Event::UserAsked(request) => self.enter(Lifecycle::AwaitingUser(request.clone()), *at),
+            Event::UserAcknowledged { message } => {
+                self.messages.push(acknowledgement(message));
+                self.enter(Lifecycle::Running, *at);
+            }
+            Event::MessageReceived { text } => self.messages.push(text.clone()),
+            Event::Paused { .. } => self.enter(Lifecycle::Paused, *at),
+            Event::Resumed => self.enter(Lifecycle::Running, *at),
+            Event::CancelRequested { reason } => self.cancel_requested = Some(reason.clone()),
+            Event::LoopNoticed { message } | Event::Disturbed { message, .. } => {
+                self.notices.push(message.clone());
+            }
+            Event::CompletionChecked { passed, missing } => self.checked(*passed, missing),
+            Event::ResultFetched { artifact, .. } => {
+                self.results_fetched += 1;
+                self.artifacts.extend(artifact.clone());
+            }
+            Event::Succeeded { answer } => self.end(
+                Lifecycle::Succeeded {
+                    answer: answer.clone(),
+                },
+                *at,
+            ),
+            Event::Failed(failure) => self.end(Lifecycle::Failed(failure.clone()), *at),
+            Event::Cancelled { reason } => self.end(
+                Lifecycle::Cancelled {
+                    reason: reason.clone(),
+                },
+                *at,
+            ),
+        }
+    }
+
+    /// The orchestrator went away and another one goes on. Time in which nobody ran it does not count; time in which
+    /// somebody did, does.
+    fn recover(&mut self, at: SystemTime) {
+        if self.running_since.is_some() {
+            self.active_before = self.active_time(self.at_work);
+            self.running_since = Some(at);
+        }
+    }
+
+    fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
+        self.active_before = self.active_time(at);
+        self.running_since = (lifecycle == Lifecycle::Running).then_some(at);
+        self.lifecycle = lifecycle;
+    }
+
+    fn end(&mut self, lifecycle: Lifecycle, at: SystemTime) {
+        self.enter(lifecycle, at);
+        self.ended_at = Some(at);
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        self.usage = self.usage.plus(decision.usage);
+        self.conversation = decision.conversation.clone();
+        self.conversation_backend.clone_from(&decision.backend);
+        self.notices.clear();
+        let said = std::mem::take(&mut self.heard);
+        if let [.., previous, _] = self.steps.as_mut_slice() {
+            previous.user_messages.extend(said);
+        }
+        if let Some(step) = self.open_step_mut() {
+            step.decision = Some(decision.clone());
+        }
+    }
+
+    fn intended(&mut self, intended: &ActionIntended) {
+        let retried = intended.retry_of.as_ref();
+        let risky = risk::assess(&intended.planned).is_some();
+        let Some(step) = self.open_step_mut() else {
+            return;
+        };
+        if let Some(action) = step.actions.last_mut()
+            && retried == Some(&action.action_id)
+        {
+            action.action_id = intended.action_id.clone();
+            action.action = intended.action.clone();
+            action.outcome = None;
+            action.effect = None;
+            action.retries += 1;
+            action.retry_due = false;
+            return;
+        }
+        step.actions.push(ActionRecord {
+            action_id: intended.action_id.clone(),
+            planned: intended.planned.clone(),
+            action: intended.action.clone(),
+            target: intended.target,
+            outcome: None,
+            effect: None,
+            retries: 0,
+            retry_due: false,
+        });
+        self.risky_actions += u32::from(risky);
+    }
+
+    fn checked(&mut self, passed: bool, missing: &[String]) {
+        if passed {
+            return;
+        }
+        self.refused_claims += 1;
+        let missing = missing.join("; ");
+        self.notices
+            .push(format!("the goal is not reached yet: {missing}"));
+    }
+}
+
+fn acknowledgement(message: &str) -> String {
+    if message.is_empty() {
+        "I have done it".to_owned()
+    } else {
+        message.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::id::TaskName;
+    use motorium_proto::v1::orchestrator as wire;
+
+    use super::*;
+    use crate::task::spec::Limits;
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    /// Applies what happened at these seconds and says how many seconds the task has run at the last of them.
+    fn check_active_time(happened: Vec<(u64, Event)>, expected: u64) {
+        let name = TaskName::from_segment("t").unwrap();
+        let goal = wire::Task {
+            goal: "x".into(),
+            ..Default::default()
+        };
+        let spec = TaskSpec::from_wire(name, "u".into(), goal, Limits::default()).unwrap();
+        let mut task = Task::new(spec, EventSeq(1), at(0));
+        let last = happened.last().map_or(0, |(second, _)| *second);
+        for (seq, (second, event)) in (2..).zip(happened) {
+            task.apply(&Recorded {
+                seq: EventSeq(seq),
+                at: at(second),
+                step: 0,
+                event,
+            });
+        }
+        assert_eq!(task.active_time(at(last)), Duration::from_secs(expected));
+    }
+
+    #[test]
+    fn only_time_in_which_it_ran_counts() {
+        let started = || Event::Started {
+            orchestrator: "o".into(),
+        };
+        let recovered = || Event::Recovered {
+            orchestrator: "o".into(),
+            unknown_actions: vec![],
+        };
+        let acquired = || Event::DesktopAcquired {
+            desktop: DesktopName::from_segment("d").unwrap(),
+            epoch: DesktopEpoch(2),
+        };
+        let worked = || Event::StepFinished { timings: vec![] };
+        let said = || Event::MessageReceived { text: "x".into() };
+        let paused = || Event::Paused {
+            reason: String::new(),
+        };
+        check_active_time(vec![(10, started()), (15, worked())], 5);
+        check_active_time(
+            vec![
+                (10, started()),
+                (12, paused()),
+                (50, Event::Resumed),
+                (51, worked()),
+            ],
+            3,
+        );
+        // It stopped at 15; what the user said at 40 is no sign that it ran.
+        let crashed = vec![
+            (10, started()),
+            (15, worked()),
+            (40, said()),
+            (100, acquired()),
+            (100, recovered()),
+            (103, worked()),
+        ];
+        check_active_time(crashed, 8);
+        let crashed_while_paused = vec![
+            (10, started()),
+            (12, paused()),
+            (100, recovered()),
+            (103, Event::Resumed),
+            (104, worked()),
+        ];
+        check_active_time(crashed_while_paused, 3);
+    }
+}

@@ -1,0 +1,855 @@
+//! What is to be done next.
+//!
+//! [`directive`] is a function of the task and the time. It never acts, and asking twice gives the same answer.
+
+use std::time::SystemTime;
+
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::decision::{Next, RemainingLimits};
+use motorium_proto::domain::effect::{ActionResult, Effect, Verdict};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::{ActionId, TaskName};
+
+use super::event::{Failure, UserRequest, UserRequestKind};
+use super::fold::{ActionRecord, Lifecycle, StepRecord, Task};
+use super::risk;
+use crate::error::reason;
+
+/// Automatic repetitions of an action that had no effect.
+pub const MAX_RETRIES: u32 = 3;
+/// Claims of success that are refused before the task fails.
+pub const MAX_REFUSED_CLAIMS: u32 = 1;
+/// How far a repeated click is moved, in pixels; always inside the target.
+const RETRY_OFFSETS: [(i32, i32); MAX_RETRIES as usize] = [(3, 0), (-3, 2), (0, -3)];
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Directive {
+    /// Nothing: it has ended.
+    Rest,
+    /// Wait until the user says something.
+    AwaitUser,
+    Cancel {
+        reason: String,
+    },
+    Fail(Failure),
+    /// Begin a step: look at the screen.
+    Observe,
+    /// Ask the planner about the open step.
+    Decide,
+    /// Perform this action of the open step (again, if it is due to be retried).
+    Act {
+        index: usize,
+    },
+    FinishStep,
+    /// The planner says it is done: check it, then succeed.
+    Conclude {
+        answer: String,
+    },
+    Ask(UserRequest),
+    /// The planner wants something this build does not do.
+    Unserved {
+        what: &'static str,
+    },
+}
+
+/// What is to be done next with a task.
+#[must_use]
+pub fn directive(task: &Task, now: SystemTime) -> Directive {
+    if task.lifecycle.is_terminal() {
+        return Directive::Rest;
+    }
+    if let Some(reason) = &task.cancel_requested {
+        return Directive::Cancel {
+            reason: reason.clone(),
+        };
+    }
+    match &task.lifecycle {
+        Lifecycle::Paused | Lifecycle::AwaitingUser(_) => return Directive::AwaitUser,
+        _ => {}
+    }
+    if let Some(failure) = time_used_up(task, now) {
+        return Directive::Fail(failure);
+    }
+    let next = match task.open_step() {
+        Some(step) => within_step(step),
+        None => between_steps(task),
+    };
+    match exceeded(task, &next) {
+        Some(failure) => Directive::Fail(failure),
+        None => next,
+    }
+}
+
+fn within_step(step: &StepRecord) -> Directive {
+    let Some(decision) = &step.decision else {
+        return Directive::Decide;
+    };
+    match &decision.next {
+        // A provider's warning is for a person to read before anything runs.
+        Next::Act(_) if !decision.safety_checks.is_empty() => Directive::Unserved {
+            what: "approval of a safety check",
+        },
+        Next::Act(planned) => match next_action(step) {
+            Some(index) if index < planned.len() => Directive::Act { index },
+            _ => Directive::FinishStep,
+        },
+        _ => Directive::FinishStep,
+    }
+}
+
+/// Index of the action that is due; `None` if the rest of the step is dropped.
+fn next_action(step: &StepRecord) -> Option<usize> {
+    if step.missed.is_some() {
+        return None;
+    }
+    match step.actions.last() {
+        None => Some(0),
+        Some(last) if last.retry_due => Some(step.actions.len() - 1),
+        Some(last) if last.performed() => Some(step.actions.len()),
+        Some(_) => None,
+    }
+}
+
+/// A finished step's decision, where it was not to act, says what follows.
+fn between_steps(task: &Task) -> Directive {
+    let decision = task.steps.last().and_then(|step| step.decision.as_ref());
+    let answered = !task.messages.is_empty();
+    match decision.map(|decision| &decision.next) {
+        Some(Next::Done { answer, .. }) if !claim_refused(task) => Directive::Conclude {
+            answer: answer.clone(),
+        },
+        Some(Next::Fail { reason: why }) => {
+            Directive::Fail(Failure::new(reason::PLANNER_GAVE_UP, why.clone()))
+        }
+        Some(Next::Ask {
+            question,
+            needs_hands,
+        }) if !answered => {
+            let kind = if *needs_hands {
+                UserRequestKind::Hands
+            } else {
+                UserRequestKind::Question
+            };
+            Directive::Ask(UserRequest {
+                kind,
+                message: question.clone(),
+            })
+        }
+        Some(Next::CallFunctions(_)) => Directive::Unserved {
+            what: "function calls",
+        },
+        Some(Next::Extract { .. }) => Directive::Unserved { what: "extraction" },
+        _ => Directive::Observe,
+    }
+}
+
+/// Whether the last claim of success has been checked and refused: a notice for the planner is waiting.
+fn claim_refused(task: &Task) -> bool {
+    task.refused_claims > 0 && !task.notices.is_empty()
+}
+
+fn time_used_up(task: &Task, now: SystemTime) -> Option<Failure> {
+    let limit = task.spec.limits.max_duration;
+    if task.active_time(now) < limit {
+        return None;
+    }
+    let seconds = limit.as_secs_f64();
+    let message = format!(
+        "the time limit of {seconds:.0} s is used up; raise limits.max_duration if the task needs longer"
+    );
+    Some(Failure::new(reason::TIME_LIMIT, message))
+}
+
+/// The failure of the first limit that what comes next would exceed. What is under way may end, and a success that
+/// was just claimed may be checked; but nobody is asked for an answer that could not be used.
+fn exceeded(task: &Task, next: &Directive) -> Option<Failure> {
+    match next {
+        Directive::Observe | Directive::Ask(_) => {
+            steps_used_up(task).or_else(|| model_calls_used_up(task))
+        }
+        Directive::Decide => model_calls_used_up(task),
+        Directive::Act { index } => risk_used_up(task, *index),
+        _ => None,
+    }
+}
+
+fn steps_used_up(task: &Task) -> Option<Failure> {
+    let max = task.spec.limits.max_steps;
+    if (task.steps.len() as u64) < u64::from(max) {
+        return None;
+    }
+    let message = format!(
+        "the limit of {max} steps is used up; raise limits.max_steps if the task needs more"
+    );
+    Some(Failure::new(reason::STEP_LIMIT, message))
+}
+
+fn model_calls_used_up(task: &Task) -> Option<Failure> {
+    let limits = &task.spec.limits;
+    if let Some(max) = limits.max_tokens
+        && tokens(task) >= max
+    {
+        let message = format!(
+            "the limit of {max} tokens is used up; raise limits.max_tokens if the task needs more"
+        );
+        return Some(Failure::new(reason::TOKEN_LIMIT, message));
+    }
+    if let (Some(max), Some(cost)) = (limits.max_cost_micros_usd, task.usage.cost_micros_usd)
+        && cost >= max
+    {
+        let message = format!(
+            "the limit of {:.2} USD is used up; raise limits.max_cost_micros_usd if the task needs more",
+            max as f64 / 1e6
+        );
+        return Some(Failure::new(reason::COST_LIMIT, message));
+    }
+    None
+}
+
+/// A risky action more than the limit allows; a repetition of one counts no second time.
+fn risk_used_up(task: &Task, index: usize) -> Option<Failure> {
+    let max = task.spec.limits.max_risky_actions?;
+    let step = task.open_step()?;
+    let is_new = index == step.actions.len();
+    let rule = risk::assess(step.planned().get(index)?)?;
+    if !is_new || task.risky_actions < max {
+        return None;
+    }
+    let message = format!(
+        "the limit of {max} risky actions is used up, and the next one is risky ({rule}); \
+         raise limits.max_risky_actions if the task needs more"
+    );
+    Some(Failure::new(reason::RISK_LIMIT, message))
+}
+
+fn tokens(task: &Task) -> u64 {
+    let usage = task.usage;
+    usage.input_tokens.unwrap_or_default() + usage.output_tokens.unwrap_or_default()
+}
+
+/// What is left of a task's limits.
+#[must_use]
+pub fn remaining(task: &Task, now: SystemTime) -> RemainingLimits {
+    let limits = &task.spec.limits;
+    let steps = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
+    RemainingLimits {
+        steps: Some(limits.max_steps.saturating_sub(steps)),
+        time: Some(limits.max_duration.saturating_sub(task.active_time(now))),
+        tokens: limits
+            .max_tokens
+            .map(|max| max.saturating_sub(tokens(task))),
+        cost_micros_usd: limits
+            .max_cost_micros_usd
+            .map(|max| max.saturating_sub(task.usage.cost_micros_usd.unwrap_or_default())),
+    }
+}
+
+/// Names an attempt. Deterministic, so that whoever takes the task over uses the same name for the same attempt.
+#[must_use]
+pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> ActionId {
+    ActionId::new(format!("{}/{step}/{index}/{attempt}", task.segment()))
+}
+
+/// Whether an action that had this effect is tried again, and why.
+///
+/// Only a click is: repeating it is what a person would do, and only where the planner called it repeatable.
+#[must_use]
+pub fn retry_reason(record: &ActionRecord, effect: &Effect) -> Option<String> {
+    let again = effect.verdict == Verdict::NoEffect
+        && record.planned.repeatable
+        && record.action.kind() == ActionKind::Click
+        && record.retries < MAX_RETRIES;
+    again.then(|| format!("nothing changed after attempt {}", record.retries + 1))
+}
+
+/// The point of the given retry (from 1), moved a little but never out of the target.
+#[must_use]
+pub fn retry_point(point: CapturePoint, target: CaptureRect, retry: u32) -> CapturePoint {
+    let offset = retry
+        .checked_sub(1)
+        .and_then(|index| RETRY_OFFSETS.get(index as usize));
+    let (dx, dy) = offset.copied().unwrap_or((0, 0));
+    let inside = |value: i32, from: i32, to: i32| {
+        if from < to {
+            value.clamp(from, to - 1)
+        } else {
+            value
+        }
+    };
+    CapturePoint::new(
+        inside(point.x + dx, target.min.x, target.max.x),
+        inside(point.y + dy, target.min.y, target.max.y),
+    )
+}
+
+/// Whether the effect of an action is worth looking for on the screen.
+#[must_use]
+pub fn has_effect(action: &Action<CapturePoint>) -> bool {
+    !matches!(
+        action.kind(),
+        ActionKind::Wait | ActionKind::Move | ActionKind::SetClipboard | ActionKind::MouseDown
+    )
+}
+
+/// What an outcome other than "performed" means for people; `None` for a performed one.
+#[must_use]
+pub fn outcome_words(result: ActionResult) -> Option<&'static str> {
+    match result {
+        ActionResult::Performed => None,
+        ActionResult::Refused => Some("refused"),
+        ActionResult::Failed => Some("failed"),
+        ActionResult::Unknown => Some("outcome unknown"),
+        ActionResult::Cancelled => Some("not performed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use motorium_proto::domain::action::{Button, Target};
+    use motorium_proto::domain::decision::{Decision, PlannedAction, SafetyCheck, Usage};
+    use motorium_proto::domain::effect::{ActionOutcome, ChangeMap};
+    use motorium_proto::domain::frame::Frame;
+    use motorium_proto::domain::geometry::CaptureSize;
+    use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId};
+    use motorium_proto::service::BackendAttempt;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::task::event::{ActionIntended, Event, Observed, Recorded};
+    use crate::task::spec::{Limits, TaskSpec};
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn spec(limits: Limits) -> TaskSpec {
+        let task = motorium_proto::v1::orchestrator::Task {
+            goal: "click \"a\"".into(),
+            ..Default::default()
+        };
+        TaskSpec::from_wire(
+            TaskName::from_segment("t").unwrap(),
+            "u".into(),
+            task,
+            limits,
+        )
+        .unwrap()
+    }
+
+    fn planned() -> PlannedAction {
+        let at = Some(Target::Point(CapturePoint::new(5, 5)));
+        let action = Action::Click {
+            at,
+            button: Button::Left,
+            count: 1,
+            modifiers: vec![],
+        };
+        PlannedAction {
+            action,
+            intent: "click".into(),
+            verify_pointer: false,
+            repeatable: true,
+        }
+    }
+
+    fn decided(next: Next) -> Event {
+        let decision = Decision {
+            thought: String::new(),
+            progress: String::new(),
+            next,
+            safety_checks: vec![],
+            conversation: Bytes::new(),
+            backend: "b".into(),
+            model: String::new(),
+            usage: Usage::default(),
+            suspected_injections: vec![],
+        };
+        Event::Decided {
+            decision: Box::new(decision),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    fn observed() -> Event {
+        let frame = Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            size: CaptureSize::new(10, 10),
+            scale: 1.0,
+            captured_at: at(0),
+            cursor: None,
+            monitors: vec![],
+            windows: vec![],
+        };
+        Event::Observed(Box::new(Observed {
+            frame,
+            image: None,
+            marked_image: None,
+            element_count: 0,
+            elapsed: Duration::ZERO,
+        }))
+    }
+
+    fn intended(step: u32, attempt: u32) -> Event {
+        let name = TaskName::from_segment("t").unwrap();
+        let retry_of = attempt
+            .checked_sub(1)
+            .map(|before| action_id(&name, step, 0, before));
+        let at = Some(CapturePoint::new(5, 5));
+        Event::ActionIntended(Box::new(ActionIntended {
+            action_id: action_id(&name, step, 0, attempt),
+            retry_of,
+            planned: planned(),
+            action: Action::Click {
+                at,
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            target: None,
+        }))
+    }
+
+    fn performed(step: u32, attempt: u32, result: ActionResult) -> Event {
+        let action_id = action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt);
+        Event::ActionPerformed {
+            action_id,
+            outcome: ActionOutcome::new(result, ""),
+        }
+    }
+
+    fn retried(step: u32, attempt: u32) -> Event {
+        let action_id = action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt);
+        Event::ActionRetried {
+            action_id,
+            attempts: attempt + 1,
+            reason: String::new(),
+        }
+    }
+
+    fn started() -> Event {
+        Event::Started {
+            orchestrator: "o".into(),
+        }
+    }
+
+    fn finished() -> Event {
+        Event::StepFinished { timings: vec![] }
+    }
+
+    fn with_limits(limits: Limits, events: Vec<Event>) -> Task {
+        let mut task = Task::new(spec(limits), EventSeq(1), at(0));
+        for (index, event) in events.into_iter().enumerate() {
+            let step = match &event {
+                Event::Observed(_) => task.next_step(),
+                _ => task.steps.last().map_or(0, |step| step.number),
+            };
+            let seq = EventSeq(index as i64 + 2);
+            task.apply(&Recorded {
+                seq,
+                at: at(0),
+                step,
+                event,
+            });
+        }
+        task
+    }
+
+    fn check(events: Vec<Event>, expected: Directive) {
+        assert_eq!(
+            directive(&with_limits(Limits::default(), events), at(1)),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_step_goes_from_looking_to_its_end() {
+        let act = || decided(Next::Act(vec![planned()]));
+        check(vec![started()], Directive::Observe);
+        check(vec![started(), observed()], Directive::Decide);
+        check(
+            vec![started(), observed(), act()],
+            Directive::Act { index: 0 },
+        );
+        let acted = vec![
+            started(),
+            observed(),
+            act(),
+            intended(1, 0),
+            performed(1, 0, ActionResult::Performed),
+        ];
+        check(acted.clone(), Directive::FinishStep);
+        check(
+            [acted.clone(), vec![retried(1, 0)]].concat(),
+            Directive::Act { index: 0 },
+        );
+        check([acted, vec![finished()]].concat(), Directive::Observe);
+    }
+
+    #[test]
+    fn what_was_not_performed_drops_the_rest_of_the_step() {
+        for result in [
+            ActionResult::Refused,
+            ActionResult::Failed,
+            ActionResult::Unknown,
+            ActionResult::Cancelled,
+        ] {
+            let two = decided(Next::Act(vec![planned(), planned()]));
+            check(
+                vec![
+                    started(),
+                    observed(),
+                    two,
+                    intended(1, 0),
+                    performed(1, 0, result),
+                ],
+                Directive::FinishStep,
+            );
+        }
+        let missed = Event::TargetMissed {
+            message: "no Save".into(),
+        };
+        check(
+            vec![
+                started(),
+                observed(),
+                decided(Next::Act(vec![planned()])),
+                missed,
+            ],
+            Directive::FinishStep,
+        );
+    }
+
+    #[test]
+    fn endings_and_questions() {
+        let concluded = |next: Next| vec![started(), observed(), decided(next), finished()];
+        let done = || Next::Done {
+            answer: "ok".into(),
+            evidence: vec![],
+        };
+        check(
+            concluded(done()),
+            Directive::Conclude {
+                answer: "ok".into(),
+            },
+        );
+        let refused = Event::CompletionChecked {
+            passed: false,
+            missing: vec!["x".into()],
+        };
+        check(
+            [concluded(done()), vec![refused]].concat(),
+            Directive::Observe,
+        );
+        check(
+            concluded(Next::Fail {
+                reason: "no".into(),
+            }),
+            Directive::Fail(Failure::new("PLANNER_GAVE_UP", "no")),
+        );
+        let question = UserRequest {
+            kind: UserRequestKind::Question,
+            message: "which?".into(),
+        };
+        let asks = || {
+            concluded(Next::Ask {
+                question: "which?".into(),
+                needs_hands: false,
+            })
+        };
+        check(asks(), Directive::Ask(question.clone()));
+        let asked = || [asks(), vec![Event::UserAsked(question.clone())]].concat();
+        check(asked(), Directive::AwaitUser);
+        let answer = Event::UserAcknowledged {
+            message: "that".into(),
+        };
+        check([asked(), vec![answer]].concat(), Directive::Observe);
+        let cancel = Event::CancelRequested {
+            reason: "enough".into(),
+        };
+        check(
+            [asked(), vec![cancel]].concat(),
+            Directive::Cancel {
+                reason: "enough".into(),
+            },
+        );
+    }
+
+    #[test]
+    fn limits_end_in_a_clear_state() {
+        let reason = |limits: Limits, events: Vec<Event>, now: u64| match directive(
+            &with_limits(limits, events),
+            at(now),
+        ) {
+            Directive::Fail(failure) => failure.reason,
+            other => format!("{other:?}"),
+        };
+        let one_step = Limits {
+            max_steps: 1,
+            ..Limits::default()
+        };
+        let step = || {
+            vec![
+                started(),
+                observed(),
+                decided(Next::Act(vec![planned()])),
+                finished(),
+            ]
+        };
+        assert_eq!(reason(one_step, step(), 1), "STEP_LIMIT");
+        let brief = Limits {
+            max_duration: Duration::from_secs(10),
+            ..Limits::default()
+        };
+        assert_eq!(reason(brief, vec![started()], 9), "Observe");
+        assert_eq!(reason(brief, vec![started()], 10), "TIME_LIMIT");
+        let paused = vec![
+            started(),
+            Event::Paused {
+                reason: String::new(),
+            },
+        ];
+        assert_eq!(reason(brief, paused, 1000), "AwaitUser");
+        let done = decided(Next::Done {
+            answer: "ok".into(),
+            evidence: vec![],
+        });
+        let claim = vec![started(), observed(), done, finished()];
+        assert_eq!(
+            reason(one_step, claim.clone(), 1),
+            "Conclude { answer: \"ok\" }"
+        );
+        let question = decided(Next::Ask {
+            question: "which?".into(),
+            needs_hands: false,
+        });
+        let asks = vec![started(), observed(), question, finished()];
+        assert_eq!(reason(one_step, asks, 1), "STEP_LIMIT");
+
+        let few_tokens = Limits {
+            max_tokens: Some(100),
+            ..Limits::default()
+        };
+        let cheap = Limits {
+            max_cost_micros_usd: Some(1000),
+            ..Limits::default()
+        };
+        for (limits, expected) in [(few_tokens, "TOKEN_LIMIT"), (cheap, "COST_LIMIT")] {
+            assert_eq!(reason(limits, vec![started()], 1), "Observe");
+            let paid = vec![started(), skipped(), observed()];
+            assert_eq!(reason(limits, paid, 1), expected, "before the next call");
+            let act = decided(Next::Act(vec![planned()]));
+            let paid = vec![started(), observed(), skipped(), act];
+            assert_eq!(
+                reason(limits, paid, 1),
+                "Act { index: 0 }",
+                "what was paid for is done"
+            );
+            let paid = [claim.clone(), vec![skipped()]].concat();
+            assert_eq!(reason(limits, paid, 1), "Conclude { answer: \"ok\" }");
+        }
+    }
+
+    /// A backend that used a hundred tokens in vain.
+    fn skipped() -> Event {
+        Event::BackendSkipped(BackendAttempt {
+            backend: "b".into(),
+            reason: "TRANSIENT".into(),
+            message: String::new(),
+            usage: Usage {
+                input_tokens: Some(60),
+                output_tokens: Some(40),
+                cost_micros_usd: Some(1000),
+                calls: 1,
+                ..Usage::default()
+            },
+        })
+    }
+
+    #[test]
+    fn no_risky_action_beyond_the_limit_is_performed() {
+        let limits = Limits {
+            max_risky_actions: Some(1),
+            ..Limits::default()
+        };
+        let risky = PlannedAction {
+            intent: "click \"Send\"".into(),
+            ..planned()
+        };
+        let first = vec![
+            started(),
+            observed(),
+            decided(Next::Act(vec![risky.clone(), planned(), risky.clone()])),
+        ];
+        let directive_of = |events: Vec<Event>| directive(&with_limits(limits, events), at(1));
+        assert_eq!(directive_of(first.clone()), Directive::Act { index: 0 });
+        let second = PlannedAction {
+            intent: "click \"Pay\"".into(),
+            ..planned()
+        };
+        let sent = |planned: PlannedAction, attempt| {
+            let mut event = intended(1, attempt);
+            if let Event::ActionIntended(intended) = &mut event {
+                intended.planned = planned;
+            }
+            [event, performed(1, attempt, ActionResult::Performed)]
+        };
+        let mut log = first;
+        log.extend(sent(risky, 0));
+        assert_eq!(
+            directive_of(log.clone()),
+            Directive::Act { index: 1 },
+            "an ordinary one"
+        );
+        let mut again = log.clone();
+        again.push(retried(1, 0));
+        assert_eq!(
+            directive_of(again),
+            Directive::Act { index: 0 },
+            "a repetition is no second one"
+        );
+        let next = decided(Next::Act(vec![second]));
+        log.extend([finished(), observed(), next]);
+        let Directive::Fail(failure) = directive_of(log) else {
+            panic!("it would have been performed");
+        };
+        assert_eq!(failure.reason, "RISK_LIMIT");
+    }
+
+    #[test]
+    fn nothing_runs_before_a_person_has_read_a_safety_check() {
+        let mut act = decided(Next::Act(vec![planned()]));
+        if let Event::Decided { decision, .. } = &mut act {
+            decision.safety_checks.push(SafetyCheck {
+                id: "1".into(),
+                code: "malicious_instructions".into(),
+                message: "be careful".into(),
+            });
+        }
+        check(
+            vec![started(), observed(), act],
+            Directive::Unserved {
+                what: "approval of a safety check",
+            },
+        );
+    }
+
+    #[test]
+    fn attempts_have_names_of_their_own() {
+        let task = with_limits(
+            Limits::default(),
+            vec![
+                started(),
+                observed(),
+                decided(Next::Act(vec![planned()])),
+                intended(1, 0),
+                performed(1, 0, ActionResult::Performed),
+                retried(1, 0),
+                intended(1, 1),
+            ],
+        );
+        let step = task.open_step().unwrap();
+        assert_eq!(step.actions.len(), 1);
+        assert_eq!(step.actions[0].retries, 1);
+        assert_eq!(
+            task.unfinished_actions()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            ["t/1/0/1"]
+        );
+    }
+
+    #[test]
+    fn only_a_repeatable_click_without_effect_is_tried_again() {
+        let task = with_limits(
+            Limits::default(),
+            vec![
+                started(),
+                observed(),
+                decided(Next::Act(vec![planned()])),
+                intended(1, 0),
+            ],
+        );
+        let mut record = task.open_step().unwrap().actions[0].clone();
+        let effect = |verdict| Effect {
+            verdict,
+            change: ChangeMap::default(),
+            share_near_target: 0.0,
+            window_changed: false,
+            explanation: String::new(),
+            settled: true,
+            settle_time: Duration::ZERO,
+        };
+        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_some());
+        assert!(retry_reason(&record, &effect(Verdict::ChangedElsewhere)).is_none());
+        assert!(retry_reason(&record, &effect(Verdict::Unknown)).is_none());
+        record.retries = MAX_RETRIES;
+        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_none());
+        record.retries = 0;
+        record.planned.repeatable = false;
+        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_none());
+    }
+
+    fn any_event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            Just(started()),
+            Just(observed()),
+            Just(decided(Next::Act(vec![planned()]))),
+            Just(decided(Next::Done {
+                answer: "ok".into(),
+                evidence: vec![]
+            })),
+            (1..4u32, 0..3u32).prop_map(|(step, attempt)| intended(step, attempt)),
+            (1..4u32, 0..3u32).prop_map(|(step, attempt)| performed(
+                step,
+                attempt,
+                ActionResult::Performed
+            )),
+            (1..4u32, 0..3u32).prop_map(|(step, attempt)| retried(step, attempt)),
+            Just(finished()),
+            Just(Event::Paused {
+                reason: String::new()
+            }),
+            Just(Event::Resumed),
+            Just(Event::UserAcknowledged {
+                message: String::new()
+            }),
+            Just(Event::Cancelled {
+                reason: String::new()
+            }),
+            Just(Event::Succeeded {
+                answer: "ok".into()
+            }),
+        ]
+    }
+
+    proptest! {
+        /// Whatever the log holds: no panic, what has ended stays ended, and a retried point stays in its target.
+        #[test]
+        fn any_log_makes_a_task(events in proptest::collection::vec(any_event(), 0..40)) {
+            let mut ended = None;
+            for length in 0..=events.len() {
+                let task = with_limits(Limits::default(), events[..length].to_vec());
+                let _ = directive(&task, at(1));
+                if let Some(ended) = &ended {
+                    prop_assert_eq!(ended, &task.lifecycle);
+                } else if task.lifecycle.is_terminal() {
+                    prop_assert_eq!(directive(&task, at(1)), Directive::Rest);
+                    ended = Some(task.lifecycle);
+                }
+            }
+        }
+
+        #[test]
+        fn a_retried_point_stays_in_its_target(x in 0..2000i32, y in 0..2000i32, w in 1..300i32, h in 1..300i32, retry in 1..=MAX_RETRIES) {
+            let target = CaptureRect::new(CapturePoint::new(x, y), CapturePoint::new(x + w, y + h));
+            let moved = retry_point(CapturePoint::new(x + w / 2, y + h / 2), target, retry);
+            prop_assert!(target.contains(moved));
+            prop_assert!((moved.x - (x + w / 2)).abs() <= 3 && (moved.y - (y + h / 2)).abs() <= 3);
+        }
+    }
+}
