@@ -1,0 +1,178 @@
+//! The command line as it is typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use motorium_kit::config::{ConfigFlags, Span};
+
+/// Operates a computer the way a person does: sees the screen, decides, moves the mouse and types.
+#[derive(Debug, Parser)]
+#[command(name = "motorium", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) config: ConfigFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start every service in this process, with a virtual desktop if there is no display.
+    Up(Up),
+    /// Carry out a task and show every step. Exit code 0 only if it succeeded.
+    Run(Run),
+    /// List, watch, cancel and answer tasks.
+    Tasks(Tasks),
+    /// List the desktops that tasks can run on.
+    Desktops(Server),
+    /// Show what Perception sees: save the marked screenshot and print the list.
+    See(See),
+    /// Say what is missing on this machine and how to get it.
+    Doctor,
+    /// Print the configuration in force and where each value comes from, secrets masked.
+    Config,
+}
+
+/// Where the Orchestrator is.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Server {
+    /// Address of the Orchestrator.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "MOTORIUM_SERVER",
+        default_value = "http://127.0.0.1:7700"
+    )]
+    pub(crate) server: String,
+    /// File with the token that the Orchestrator asks for.
+    #[arg(long, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// `motorium up`.
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// Start a virtual desktop even if there is a display.
+    #[arg(long)]
+    pub(crate) virtual_desktop: bool,
+    /// Size of the virtual desktop.
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1920x1080", value_parser = size)]
+    pub(crate) size: (u16, u16),
+}
+
+/// `motorium run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What is to be done, in a sentence.
+    pub(crate) goal: String,
+    #[command(flatten)]
+    pub(crate) server: Server,
+    /// Needs no server: everything runs in this process, on the current display.
+    #[arg(long)]
+    pub(crate) in_process: bool,
+    /// The planner backends to ask, in this order.
+    #[arg(long = "planner", value_name = "NAME")]
+    pub(crate) planners: Vec<String>,
+    /// At most so many steps.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<u32>,
+    /// At most so long, such as 90s or 5m.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Run on this desktop.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) desktop: Option<String>,
+    /// A file to put on the desktop first. May be repeated.
+    #[arg(long = "attach", value_name = "FILE")]
+    pub(crate) attachments: Vec<PathBuf>,
+    /// A file of the desktop's folder to fetch afterwards. May be repeated.
+    #[arg(long = "fetch", value_name = "NAME")]
+    pub(crate) results: Vec<String>,
+    /// Text that must be on the last screen before it counts as done. May be repeated.
+    #[arg(long = "expect-text", value_name = "TEXT")]
+    pub(crate) expected_texts: Vec<String>,
+    /// Save the screenshot of every step, plain and marked, and the fetched files in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) save: Option<PathBuf>,
+    /// Print every event as a line of JSON instead of progress.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `motorium tasks`.
+#[derive(Debug, Args)]
+pub(crate) struct Tasks {
+    #[command(flatten)]
+    pub(crate) server: Server,
+    #[command(subcommand)]
+    pub(crate) command: TasksCommand,
+}
+
+/// What to do with tasks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// List tasks, the newest first.
+    List {
+        /// At most so many.
+        #[arg(long, default_value_t = 20)]
+        limit: i32,
+        /// Print their names alone, a line each.
+        #[arg(long)]
+        names: bool,
+    },
+    /// Show one task and its steps.
+    Show { name: String },
+    /// Show the steps of one task.
+    Steps { name: String },
+    /// Watch a task until it has ended. Exit code 0 only if it succeeded.
+    Watch { name: String },
+    /// Cancel a task; its input stops at once.
+    Cancel { name: String },
+    /// Let a task stand still.
+    Pause { name: String },
+    /// Let a paused task go on.
+    Resume { name: String },
+    /// Answer what a task asks; without words: "I have done it".
+    Answer {
+        name: String,
+        message: Option<String>,
+    },
+    /// Tell a running task something.
+    Tell { name: String, message: String },
+    /// Save the screenshots of a task's steps and its files in a folder.
+    Save { name: String, folder: PathBuf },
+}
+
+/// `motorium see`.
+#[derive(Debug, Args)]
+pub(crate) struct See {
+    /// Parse this picture instead of the screen.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+    /// Where the marked picture goes.
+    #[arg(long, short, value_name = "FILE", default_value = "motorium-see.png")]
+    pub(crate) output: PathBuf,
+    /// At most so many elements, the interactable and confident ones first.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_elements: Option<u32>,
+    /// Print the list as JSON, and nothing else on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parse = || {
+        let (width, height) = text.split_once(['x', '×'])?;
+        Some((width.parse().ok()?, height.parse().ok()?))
+    };
+    let sizes = 320..=8192;
+    parse()
+        .filter(|(width, height)| sizes.contains(width) && sizes.contains(height))
+        .ok_or_else(|| "a size is written like 1920x1080, each side from 320 to 8192".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    text.parse::<Span>().map(|span| span.0)
+}

@@ -1,0 +1,59 @@
+//! One file per command.
+
+pub(crate) mod config;
+pub(crate) mod desktops;
+pub(crate) mod doctor;
+pub(crate) mod run;
+pub(crate) mod see;
+pub(crate) mod tasks;
+pub(crate) mod up;
+
+use std::fs;
+
+use motorium_client::Client;
+use motorium_kit::client::{Channel, Config};
+use motorium_kit::config::{Loaded, Secret};
+use motorium_kit::telemetry;
+use motorium_proto::error::ErrorReport;
+
+use crate::cli::Server;
+use crate::error::Error;
+
+/// A client of the Orchestrator that the flags name.
+pub(crate) fn connect(server: &Server) -> Result<Client<Channel>, Error> {
+    let mut config = Config::new(server.server.clone());
+    if let Some(path) = &server.token_file {
+        let token = fs::read_to_string(path).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        })?;
+        config.token = Some(Secret::new(token.trim()));
+    }
+    let channel =
+        Channel::connect_lazy(&config).map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(Client::new(channel))
+}
+
+/// What a failed call means for a person at the terminal.
+pub(crate) fn unreachable_hint(server: &str, report: ErrorReport) -> Error {
+    if report.reason == motorium_proto::error::reason::TRANSPORT {
+        return Error::Unreachable {
+            server: server.to_owned(),
+            report: Box::new(report),
+        };
+    }
+    Error::Service(report)
+}
+
+/// How to log. A command that a person waits for says only what goes wrong, unless the configuration wants more.
+pub(crate) fn log(loaded: &Loaded, quiet: bool) -> Result<telemetry::Config, Error> {
+    let configured = loaded.common()?.log;
+    if quiet && !loaded.is_set("log.level") {
+        let settings = telemetry::Settings {
+            level: "error".to_owned(),
+            ..telemetry::Settings::default()
+        };
+        return Ok(settings.resolve()?);
+    }
+    Ok(configured)
+}

@@ -1,0 +1,279 @@
+//! `motorium run`: submit a task, show every step, end with its answer.
+
+use std::fs;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use motorium_client::{Client, Update};
+use motorium_kit::client::Channel;
+use motorium_kit::config::Loaded;
+use motorium_proto::convert::wire_duration;
+use motorium_proto::v1::orchestrator as wire;
+
+use super::{connect, unreachable_hint};
+use crate::cli::Run;
+use crate::error::Error;
+use crate::process::{Process, ProcessOptions};
+use crate::show::progress::{Ending, Progress, Shown};
+
+/// Exit code of a task that did not succeed.
+const NOT_REACHED: u8 = 1;
+/// Exit code of a task that was stopped with Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// Runs a task to its end.
+pub(crate) async fn run(loaded: &Loaded, args: Run) -> Result<ExitCode, Error> {
+    let request = request(&args)?;
+    if !args.in_process {
+        let client = connect(&args.server)?;
+        return carry_out(&client, &args.server.server, request, &args).await;
+    }
+    let process = Process::start(loaded, ProcessOptions::in_process()).await?;
+    let server = process.orchestrator_url();
+    let client = connect(&crate::cli::Server {
+        server: server.clone(),
+        token_file: None,
+    })?;
+    let code = carry_out(&client, &server, request, &args).await;
+    process.end().await;
+    code
+}
+
+fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
+    let attachments = args
+        .attachments
+        .iter()
+        .map(|path| attachment(path))
+        .collect::<Result<_, _>>()?;
+    let expectation = |text: &String| wire::Expectation {
+        expectation: Some(wire::expectation::Expectation::TextOnScreen(text.clone())),
+    };
+    let task = wire::Task {
+        goal: args.goal.clone(),
+        backends: args.planners.clone(),
+        limits: Some(wire::Limits {
+            max_steps: args.max_steps.unwrap_or_default(),
+            max_duration: args.max_time.map(wire_duration),
+            ..wire::Limits::default()
+        }),
+        desktop_selector: args.desktop.as_ref().map(|name| wire::DesktopSelector {
+            desktop: full_desktop_name(name),
+            ..wire::DesktopSelector::default()
+        }),
+        attachments,
+        results: args.results.clone(),
+        expectations: args.expected_texts.iter().map(expectation).collect(),
+        ..wire::Task::default()
+    };
+    let request_id = uuid::Uuid::new_v4().to_string();
+    Ok(wire::CreateTaskRequest {
+        task: Some(task),
+        task_id: String::new(),
+        request_id,
+    })
+}
+
+fn full_desktop_name(name: &str) -> String {
+    if name.contains('/') {
+        name.to_owned()
+    } else {
+        format!("desktops/{name}")
+    }
+}
+
+fn attachment(path: &Path) -> Result<wire::Attachment, Error> {
+    let data = fs::read(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let name = name.ok_or_else(|| Error::Usage(format!("{} is not a file", path.display())))?;
+    Ok(wire::Attachment {
+        name,
+        data: data.into(),
+    })
+}
+
+async fn carry_out(
+    client: &Client<Channel>,
+    server: &str,
+    request: wire::CreateTaskRequest,
+    args: &Run,
+) -> Result<ExitCode, Error> {
+    let task = client
+        .create(request)
+        .await
+        .map_err(|report| unreachable_hint(server, report))?;
+    let code = watch(client, &task.name, args.json).await?;
+    if let Some(folder) = &args.save {
+        super::tasks::save(client, &task.name, folder).await?;
+    }
+    Ok(code)
+}
+
+/// Watches a task to its end; Ctrl-C cancels it.
+pub(crate) async fn watch(
+    client: &Client<Channel>,
+    task: &str,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let mut updates = client.watch(task);
+    let mut screen = Screen::new(json);
+    let mut interrupted = false;
+    loop {
+        let update = tokio::select! {
+            update = updates.next() => update,
+            _ = tokio::signal::ctrl_c(), if !interrupted => {
+                interrupted = true;
+                client.cancel_task(task, "Ctrl-C").await.map_err(Error::Service)?;
+                continue;
+            }
+        };
+        let Some(update) = update else {
+            return Err(Error::Usage(format!(
+                "the watch of {task} ended before the task did"
+            )));
+        };
+        let Update::Event { event, .. } = update.map_err(Error::Service)? else {
+            continue;
+        };
+        match screen.show(&event) {
+            Shown::Question {
+                message,
+                wants_words,
+            } => ask(client, task, &message, wants_words).await?,
+            Shown::Ended(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
+            Shown::Ended(ending) if ending.is_success() => return Ok(ExitCode::SUCCESS),
+            Shown::Ended(_) => return Ok(ExitCode::from(NOT_REACHED)),
+            _ => {}
+        }
+    }
+}
+
+/// Puts a task's question to the person at the terminal; without one it says how to answer.
+async fn ask(
+    client: &Client<Channel>,
+    task: &str,
+    message: &str,
+    wants_words: bool,
+) -> Result<(), Error> {
+    if !std::io::stdin().is_terminal() {
+        eprintln!("  ? {message}\n    answer with: motorium tasks answer {task} \"…\"");
+        return Ok(());
+    }
+    let prompt = if wants_words {
+        "your answer"
+    } else {
+        "press Enter when it is done"
+    };
+    let question = format!("  ? {message}\n    {prompt}: ");
+    let read = move || {
+        eprint!("{question}");
+        let _ = std::io::stderr().flush();
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    };
+    let line = tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    let message = line
+        .map_err(|error| Error::Usage(error.to_string()))?
+        .trim()
+        .to_owned();
+    let request = wire::AcknowledgeUserActionRequest {
+        name: task.to_owned(),
+        message,
+        request_id: String::new(),
+    };
+    let answered = client.raw().acknowledge_user_action(request).await;
+    answered.map_err(|status| {
+        Error::Service(motorium_proto::error::ErrorReport::from_status(&status))
+    })?;
+    Ok(())
+}
+
+/// The terminal: lines that stay, and a spinner on a terminal that can show one.
+struct Screen {
+    json: bool,
+    progress: Progress,
+    spinner: Option<ProgressBar>,
+}
+
+impl Screen {
+    fn new(json: bool) -> Self {
+        let spinner = (!json && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("  {spinner} {elapsed:>3} {msg}");
+            let spinner = ProgressBar::new_spinner()
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            spinner.enable_steady_tick(Duration::from_millis(100));
+            spinner
+        });
+        Self {
+            json,
+            progress: Progress::default(),
+            spinner,
+        }
+    }
+
+    fn show(&mut self, event: &wire::Event) -> Shown {
+        let shown = self.progress.take(event);
+        if self.json {
+            crate::output::line(&crate::show::json::event(event));
+            return shown;
+        }
+        match &shown {
+            Shown::Nothing => {}
+            Shown::Now(words) => {
+                if let Some(spinner) = &self.spinner {
+                    spinner.set_message(words.clone());
+                }
+            }
+            Shown::Line(line) => self.line(line),
+            Shown::Question { .. } => self.finish(),
+            Shown::Ended(ending) => {
+                self.finish();
+                end(ending);
+            }
+        }
+        shown
+    }
+
+    fn line(&self, line: &str) {
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(|| crate::output::line(line)),
+            None => crate::output::line(line),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(String::new());
+            spinner.tick();
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+fn end(ending: &Ending) {
+    match ending {
+        Ending::Succeeded { answer } => crate::output::line(answer),
+        Ending::Failed { reason, message } => {
+            crate::output::line(&format!("failed ({reason}): {message}"))
+        }
+        Ending::Cancelled { reason } if reason.is_empty() => crate::output::line("cancelled"),
+        Ending::Cancelled { reason } => crate::output::line(&format!("cancelled: {reason}")),
+    }
+}

@@ -1,0 +1,124 @@
+//! `motorium see`: what Perception sees, as a picture and as a list.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use motorium_kit::config::Loaded;
+use motorium_perception::marks::json::SceneJson;
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::service::{
+    ImageOptions, ObserveRequest, ParseRequest, Perception, StageTiming,
+};
+
+use crate::cli::See;
+use crate::error::Error;
+use crate::output;
+use crate::process;
+
+/// What was seen, of a screen or of a picture.
+struct Seen {
+    size: CaptureSize,
+    scene: Scene,
+    prompt_lines: Vec<String>,
+    marked: Option<Image>,
+    timings: Vec<StageTiming>,
+}
+
+/// Looks, saves the marked picture and prints the list.
+pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
+    let perception = process::perception(loaded, None).await?;
+    let seen = match &args.image {
+        Some(path) => parse(perception.as_ref(), path, args.max_elements).await?,
+        None => observe(perception.as_ref(), args.max_elements).await?,
+    };
+    save(seen.marked.as_ref(), &args.output)?;
+    if args.json {
+        output::line(&json(&seen)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in &seen.prompt_lines {
+        output::line(line);
+    }
+    let stages: Vec<String> = seen
+        .timings
+        .iter()
+        .map(|timing| format!("{} {} ms", timing.stage, timing.elapsed.as_millis()))
+        .collect();
+    eprintln!(
+        "{} elements; marked picture in {}; {}",
+        seen.scene.elements.len(),
+        args.output.display(),
+        stages.join(", ")
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn observe(perception: &dyn Perception, max_elements: Option<u32>) -> Result<Seen, Error> {
+    let request = ObserveRequest {
+        max_elements,
+        marked_image: Some(ImageOptions::default()),
+        ..ObserveRequest::default()
+    };
+    let seen = perception.observe(request).await.map_err(Error::Service)?;
+    Ok(Seen {
+        size: seen.frame.size,
+        scene: seen.scene,
+        prompt_lines: seen.prompt_lines,
+        marked: seen.marked_image,
+        timings: seen.timings,
+    })
+}
+
+async fn parse(
+    perception: &dyn Perception,
+    path: &Path,
+    max_elements: Option<u32>,
+) -> Result<Seen, Error> {
+    let content = fs::read(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let image = Image {
+        content: ImageContent::Bytes(Bytes::from(content)),
+        media_type: String::new(),
+        width: 0,
+        height: 0,
+        sha256: [0; 32],
+    };
+    let request = ParseRequest {
+        image,
+        max_elements,
+        marked_image: Some(ImageOptions::default()),
+    };
+    let seen = perception.parse(request).await.map_err(Error::Service)?;
+    Ok(Seen {
+        size: seen.size,
+        scene: seen.scene,
+        prompt_lines: seen.prompt_lines,
+        marked: seen.marked_image,
+        timings: seen.timings,
+    })
+}
+
+fn json(seen: &Seen) -> Result<String, Error> {
+    let document = SceneJson::new(&seen.scene, seen.size, &seen.timings);
+    serde_json::to_string(&document).map_err(|error| Error::Start(error.to_string()))
+}
+
+fn save(marked: Option<&Image>, path: &Path) -> Result<(), Error> {
+    let Some(Image {
+        content: ImageContent::Bytes(bytes),
+        ..
+    }) = marked
+    else {
+        return Ok(());
+    };
+    fs::write(path, bytes).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
