@@ -1,0 +1,27 @@
+"""Opens channels. The numbers are those of the services (proto/src/limits.rs)."""
+
+from __future__ import annotations
+
+import grpc
+
+_MAX_MESSAGE_WITH_IMAGES = 16 * 1024 * 1024
+_KEEPALIVE_INTERVAL_MS = 30_000
+_KEEPALIVE_TIMEOUT_MS = 10_000
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_WITH_IMAGES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_WITH_IMAGES),
+    ("grpc.keepalive_time_ms", _KEEPALIVE_INTERVAL_MS),
+    ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+]
+
+
+def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
+    """Opens a channel to a Motorium service, such as `127.0.0.1:7700`.
+
+    Without credentials it is neither encrypted nor authenticated, which is for services on the same machine. A
+    connection whose other end has vanished is noticed within 40 seconds, also while nothing is said.
+    """
+    if credentials is None:
+        return grpc.insecure_channel(address, options=_OPTIONS)
+    return grpc.secure_channel(address, credentials, options=_OPTIONS)

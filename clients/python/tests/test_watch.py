@@ -1,0 +1,138 @@
+"""What a user of `watch_task` sees, against a real gRPC server that breaks off in the ways that servers do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+
+import grpc
+import pytest
+
+import motorium
+from motorium.orchestrator.v1 import event_pb2, task_pb2
+from motorium.orchestrator.v1 import orchestrator_service_pb2 as api
+from motorium.orchestrator.v1 import orchestrator_service_pb2_grpc as services
+
+NAME = "tasks/one"
+LAST = 5
+
+# What a server does at the end of a watch: it gets the call and the number of the last event that it sent.
+End = Callable[[grpc.ServicerContext, int], None]
+
+
+def ends_well(context: grpc.ServicerContext, sequence: int) -> None:
+    pass
+
+
+def breaks_off(code: grpc.StatusCode) -> End:
+    return lambda context, sequence: context.abort(code, "gone")
+
+
+class Orchestrator(services.OrchestratorServiceServicer):
+    """Has one task with five events, the last of which ends it. Each watch gets so many events, then its end."""
+
+    def __init__(self, *watches: tuple[int, End]) -> None:
+        self.watches = list(watches)
+        self.tokens: list[str] = []
+        self.left = threading.Event()
+
+    def WatchTask(self, request, context) -> Iterator[api.WatchTaskResponse]:
+        if request.name != NAME:
+            context.abort(grpc.StatusCode.NOT_FOUND, "there is no such task")
+        self.tokens.append(request.resume_token)
+        context.add_callback(self.left.set)
+        count, end = self.watches.pop(0)
+        sequence = int(request.resume_token or 0)
+        if not request.resume_token:
+            yield api.WatchTaskResponse(snapshot=task_pb2.Task(name=NAME))
+        yield api.WatchTaskResponse(resume_token=request.resume_token, heartbeat=api.Heartbeat())
+        for sequence in range(sequence + 1, min(sequence + count, LAST) + 1):
+            yield api.WatchTaskResponse(resume_token=str(sequence), event=event(sequence))
+        end(context, sequence)
+
+    def GetTask(self, request, context) -> api.GetTaskResponse:
+        return api.GetTaskResponse(task=task_pb2.Task(name=NAME, state=task_pb2.Task.STATE_SUCCEEDED))
+
+
+def event(sequence: int) -> event_pb2.Event:
+    if sequence == LAST:
+        return event_pb2.Event(task=NAME, sequence=sequence, succeeded=event_pb2.TaskSucceeded(answer="done"))
+    return event_pb2.Event(task=NAME, sequence=sequence, progress_added=event_pb2.ProgressAdded(text="…"))
+
+
+@pytest.fixture
+def serve():
+    """Starts a server with this orchestrator and returns a stub that is connected to it."""
+    cleanup = []
+
+    def start(orchestrator: Orchestrator) -> services.OrchestratorServiceStub:
+        server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
+        services.add_OrchestratorServiceServicer_to_server(orchestrator, server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        channel = motorium.connect(f"127.0.0.1:{port}")
+        cleanup.extend([channel.close, lambda: server.stop(grace=None).wait()])
+        return services.OrchestratorServiceStub(channel)
+
+    yield start
+    for step in cleanup:
+        step()
+
+
+def sequences(messages: Iterator[api.WatchTaskResponse]) -> list[int]:
+    return [message.event.sequence for message in messages if message.HasField("event")]
+
+
+def test_tells_everything_until_the_task_has_ended(serve):
+    messages = list(motorium.watch_task(serve(Orchestrator((LAST, ends_well))), NAME))
+
+    assert [message.WhichOneof("content") for message in messages] == ["snapshot"] + ["event"] * LAST
+    assert messages[-1].event.succeeded.answer == "done"
+
+
+@pytest.mark.parametrize(
+    "code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.CANCELLED]
+)
+def test_a_broken_watch_loses_nothing_and_repeats_nothing(serve, code):
+    end = breaks_off(code)
+    orchestrator = Orchestrator((2, end), (0, end), (1, end), (LAST, ends_well))
+
+    assert sequences(motorium.watch_task(serve(orchestrator), NAME)) == [1, 2, 3, 4, 5]
+    assert orchestrator.tokens == ["", "2", "2", "3"]
+
+
+def test_a_watch_that_the_server_ends_is_continued(serve):
+    orchestrator = Orchestrator((2, ends_well), (1, ends_well), (LAST, ends_well))
+
+    assert sequences(motorium.watch_task(serve(orchestrator), NAME)) == [1, 2, 3, 4, 5]
+    assert orchestrator.tokens == ["", "2", "3"]
+
+
+def test_continues_after_a_token(serve):
+    stub = serve(Orchestrator((LAST, ends_well)))
+
+    assert sequences(motorium.watch_task(stub, NAME, resume_token="3")) == [4, 5]
+
+
+def test_a_token_after_the_last_event_has_nothing_to_tell(serve):
+    stub = serve(Orchestrator((LAST, ends_well), (LAST, ends_well)))
+
+    assert list(motorium.watch_task(stub, NAME, resume_token=str(LAST))) == []
+
+
+def test_a_task_that_is_not_there_is_an_error_at_once(serve):
+    with pytest.raises(grpc.RpcError) as raised:
+        list(motorium.watch_task(serve(Orchestrator()), "tasks/other"))
+
+    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_leaving_the_loop_ends_the_call(serve):
+    orchestrator = Orchestrator((1, lambda context, sequence: orchestrator.left.wait()))
+
+    for message in motorium.watch_task(serve(orchestrator), NAME):
+        if message.HasField("event"):
+            break
+
+    assert orchestrator.left.wait(timeout=10)

@@ -1,0 +1,191 @@
+//! Client for Motorium's Orchestrator: submit tasks, watch them through every reconnection.
+//!
+//! A [`Client`] wraps any channel that tonic can call (`tonic::transport::Channel`, or one with tokens and TLS). It
+//! adds what every caller would write otherwise: errors with reasons, watches that survive a broken connection, and
+//! artifacts read whole. It keeps no state but the connection.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use futures::StreamExt as _;
+//! use motorium_client::Client;
+//!
+//! let channel = tonic::transport::Endpoint::from_static("http://127.0.0.1:7700").connect_lazy();
+//! let client = Client::new(channel);
+//! let task = client.create_task("click \"Save\"").await?;
+//! let mut updates = client.watch(&task.name);
+//! while let Some(update) = updates.next().await {
+//!     let update = update?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod watch;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::BoxStream;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
+use tonic::Status;
+use tonic::body::Body as RequestBody;
+use tonic::client::GrpcService;
+use tonic::codegen::{Body, StdError};
+
+pub use watch::Update;
+
+/// What every call answers.
+pub type Result<T> = std::result::Result<T, ErrorReport>;
+
+/// A client of the Orchestrator. Clones share the connection.
+#[derive(Debug, Clone)]
+pub struct Client<C> {
+    inner: OrchestratorServiceClient<C>,
+}
+
+impl<C> Client<C>
+where
+    C: GrpcService<RequestBody> + Clone + Send + Sync + 'static,
+    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
+    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
+    C::Future: Send,
+{
+    /// A client over a channel.
+    pub fn new(channel: C) -> Self {
+        Self {
+            inner: OrchestratorServiceClient::new(channel),
+        }
+    }
+
+    /// The generated client, for calls that have no helper here.
+    pub fn raw(&self) -> OrchestratorServiceClient<C> {
+        self.inner.clone()
+    }
+
+    /// Creates a task that has only a goal.
+    ///
+    /// # Errors
+    /// If the goal is refused or the service cannot be reached.
+    pub async fn create_task(&self, goal: &str) -> Result<wire::Task> {
+        let task = wire::Task {
+            goal: goal.to_owned(),
+            ..wire::Task::default()
+        };
+        self.create(wire::CreateTaskRequest {
+            task: Some(task),
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// Creates a task.
+    ///
+    /// # Errors
+    /// If it is refused or the service cannot be reached.
+    pub async fn create(&self, request: wire::CreateTaskRequest) -> Result<wire::Task> {
+        let response = self.raw().create_task(request).await.map_err(report)?;
+        Ok(response.into_inner().task.unwrap_or_default())
+    }
+
+    /// Gets a task.
+    ///
+    /// # Errors
+    /// If there is no such task or the service cannot be reached.
+    pub async fn get_task(&self, name: &str) -> Result<wire::Task> {
+        let request = wire::GetTaskRequest {
+            name: name.to_owned(),
+        };
+        let response = self.raw().get_task(request).await.map_err(report)?;
+        Ok(response.into_inner().task.unwrap_or_default())
+    }
+
+    /// Cancels a task.
+    ///
+    /// # Errors
+    /// If there is no such task or the service cannot be reached.
+    pub async fn cancel_task(&self, name: &str, reason: &str) -> Result<wire::Task> {
+        let request = wire::CancelTaskRequest {
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+            request_id: String::new(),
+        };
+        let response = self.raw().cancel_task(request).await.map_err(report)?;
+        Ok(response.into_inner().task.unwrap_or_default())
+    }
+
+    /// All steps of a task, the oldest first.
+    ///
+    /// # Errors
+    /// If there is no such task or the service cannot be reached.
+    pub async fn list_steps(&self, task: &str) -> Result<Vec<wire::Step>> {
+        let mut steps = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let request = wire::ListStepsRequest {
+                parent: task.to_owned(),
+                page_size: 0,
+                page_token,
+            };
+            let page = self
+                .raw()
+                .list_steps(request)
+                .await
+                .map_err(report)?
+                .into_inner();
+            steps.extend(page.steps);
+            if page.next_page_token.is_empty() {
+                return Ok(steps);
+            }
+            page_token = page.next_page_token;
+        }
+    }
+
+    /// A picture or file of a task, whole.
+    ///
+    /// # Errors
+    /// If there is no such artifact or the connection breaks.
+    pub async fn get_artifact(&self, name: &str) -> Result<(wire::Artifact, Bytes)> {
+        use wire::get_artifact_response::Part;
+
+        let request = wire::GetArtifactRequest {
+            name: name.to_owned(),
+            read_offset: 0,
+        };
+        let mut parts = self
+            .raw()
+            .get_artifact(request)
+            .await
+            .map_err(report)?
+            .into_inner();
+        let mut artifact = wire::Artifact::default();
+        let mut content = BytesMut::new();
+        while let Some(message) = parts.message().await.map_err(report)? {
+            match message.part {
+                Some(Part::Artifact(description)) => artifact = description,
+                Some(Part::Chunk(chunk)) => content.extend_from_slice(&chunk),
+                None => {}
+            }
+        }
+        Ok((artifact, content.freeze()))
+    }
+
+    /// Watches a task from its beginning until it has ended. The stream survives broken connections: nothing is
+    /// lost and nothing comes twice. It ends after the task's last event, or with an error that no reconnection
+    /// would mend.
+    pub fn watch(&self, task: &str) -> BoxStream<'static, Result<Update>> {
+        watch::updates(self.raw(), task.to_owned(), String::new())
+    }
+
+    /// Watches a task from where `resume_token` left off.
+    pub fn watch_from(&self, task: &str, resume_token: &str) -> BoxStream<'static, Result<Update>> {
+        watch::updates(self.raw(), task.to_owned(), resume_token.to_owned())
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err wants"
+)]
+fn report(status: Status) -> ErrorReport {
+    ErrorReport::from_status(&status)
+}
