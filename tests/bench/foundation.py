@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Measures the whole product from outside, on a 1920×1080 desktop with an editor and a browser page.
+
+    cargo build --release --package motorium
+    .tools/venv/bin/python tests/bench/foundation.py [--binary target/release/motorium] [--rounds 15]
+
+It starts `motorium up` on a virtual desktop and calls the services as a client would, so that every figure includes the
+way over gRPC on the loopback address. It prints medians as a table in Markdown:
+
+    capture           Capture without a picture; with a PNG
+    parse             Observe of a screen that was never seen; of one that has not changed
+    effect judgement  Capture and Compare: what is done between a quiet screen and a verdict
+    step overhead     a task's own time per step: the step, without the wait until the screen is quiet
+"""
+
+import argparse
+import importlib.machinery
+import importlib.util
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import motorium
+from motorium.common.v1 import geometry_pb2
+from motorium.orchestrator.v1 import orchestrator_service_pb2 as tasks
+from motorium.orchestrator.v1 import orchestrator_service_pb2_grpc as tasks_grpc
+from motorium.orchestrator.v1 import task_pb2
+from motorium.perception.v1 import perception_service_pb2 as eye
+from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def demo_module():
+    """The demo's own way of starting everything."""
+    loader = importlib.machinery.SourceFileLoader("demo", str(ROOT / "tools/demo"))
+    spec = importlib.util.spec_from_loader("demo", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def milliseconds(rounds: int, call) -> list[float]:
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - began) * 1000)
+    return times
+
+
+def row(name: str, times: list[float]) -> str:
+    ordered = sorted(times)
+    p95 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
+    return f"| {name} | {statistics.median(times):.1f} | {p95:.1f} | {len(times)} |"
+
+
+def carry_out(stub, goal: str) -> str:
+    task = stub.CreateTask(tasks.CreateTaskRequest(task=task_pb2.Task(goal=goal))).task
+    for message in stub.WatchTask(tasks.WatchTaskRequest(name=task.name)):
+        if message.event.HasField("failed"):
+            sys.exit(f"{goal}: {message.event.failed.failure.message}")
+    return task.name
+
+
+def step_overheads(stub, name: str) -> list[float]:
+    """The time of each step that acted, less what was spent waiting for the screen to be quiet."""
+    overheads = []
+    for step in stub.ListSteps(tasks.ListStepsRequest(parent=name)).steps:
+        effects = [action.effect for action in step.actions if action.HasField("effect")]
+        if effects:
+            waited = sum(effect.settle_time.ToTimedelta().total_seconds() for effect in effects)
+            whole = (step.end_time.ToDatetime() - step.start_time.ToDatetime()).total_seconds()
+            overheads.append((whole - waited) * 1000)
+    return overheads
+
+
+def measure(stub, perception, rounds: int) -> list[str]:
+    def capture(image=None):
+        return perception.Capture(eye.CaptureRequest(image=image))
+
+    png = eye.ImageOptions(format=eye.IMAGE_FORMAT_PNG)
+    rows = [
+        row("capture, no picture", milliseconds(rounds, capture)),
+        row("capture, PNG", milliseconds(rounds, lambda: capture(png))),
+    ]
+    colds = []
+    for index in range(max(3, rounds // 5)):
+        # Another part of the screen each time is a picture that was never read before.
+        region = geometry_pb2.PixelBox(x1=0, y1=0, x2=1920 - index, y2=1080 - index)
+        request = eye.ObserveRequest(capture=eye.CaptureRequest(area=eye.CaptureArea(region=region)))
+        colds += milliseconds(1, lambda: perception.Observe(request))
+    rows.append(row("parse, seen before in part", colds))
+    perception.Observe(eye.ObserveRequest())
+    rows.append(row("parse, unchanged", milliseconds(rounds, lambda: perception.Observe(eye.ObserveRequest()))))
+    before = capture().frame.id
+
+    def judge():
+        perception.Compare(eye.CompareRequest(before=before, after=capture().frame.id))
+
+    rows.append(row("effect judgement", milliseconds(rounds, judge)))
+    clicks = '; '.join(['click "Name"; click "E-mail"'] * max(2, rounds // 4))
+    rows.append(row("step overhead, clicks", step_overheads(stub, carry_out(stub, clicks))))
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/motorium")
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    demo = demo_module()
+    server = demo.FormServer()
+    with tempfile.TemporaryDirectory(prefix="motorium-bench-") as state:
+        process = demo.Motorium(arguments.binary, Path(state))
+        try:
+            process.wait_until_ready()
+            stub = tasks_grpc.OrchestratorServiceStub(motorium.connect(process.address("orchestrator")))
+            perception = eye_grpc.PerceptionServiceStub(motorium.connect(process.address("perception")))
+            first = milliseconds(1, lambda: perception.Observe(eye.ObserveRequest()))
+            carry_out(stub, f'open editor; open {server.url("form.html")}; wait for "E-mail"')
+            cold = milliseconds(1, lambda: perception.Observe(eye.ObserveRequest()))
+            print("| what | median ms | p95 ms | rounds |\n|---|---|---|---|")
+            print(row("first parse after the start, empty screen, models loaded", first))
+            print(row("parse, after opening the page", cold))
+            print("\n".join(measure(stub, perception, arguments.rounds)))
+        finally:
+            process.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Starts the real programs, as an operator would, and calls them with stubs that were generated from the contracts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+import motorium
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = Path(os.environ.get("MOTORIUM_PROGRAMS", ROOT / "target/debug"))
+
+# The services that can run alone, and the name of each in the contracts.
+SERVICES = {
+    "orchestrator": "motorium.orchestrator.v1.OrchestratorService",
+    "perception": "motorium.perception.v1.PerceptionService",
+    "planner": "motorium.planner.v1.PlannerService",
+    "executor": "motorium.executor.v1.ExecutorService",
+}
+
+
+class Server:
+    """One service as a process, ready to be called. `settings` are keys of the configuration."""
+
+    def __init__(self, service: str, data: Path, display: str, listen: str = "127.0.0.1:0", **settings: str) -> None:
+        settings = {f"{service}.listen": listen, "log.format": "json", **settings}
+        self.process = subprocess.Popen(
+            [PROGRAMS / f"motorium-{service}", "--data", data, *(f"--set={key}={value}" for key, value in settings.items())],
+            env={**os.environ, "DISPLAY": display},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.log: list[dict | str] = []
+        self.address = ""
+        self._ready = threading.Event()
+        threading.Thread(target=self._read_log, daemon=True).start()
+        self._ready.wait(timeout=30)
+        if not self.address:
+            raise RuntimeError(f"motorium-{service} did not become ready: {self.log}")
+        self.channel = motorium.connect(self.address)
+
+    def _read_log(self) -> None:
+        for line in self.process.stderr:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = line
+            self.log.append(entry)
+            fields = entry.get("fields", entry) if isinstance(entry, dict) else {}
+            if fields.get("message") == "ready":
+                self.address = fields["address"]
+                self._ready.set()
+        self._ready.set()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ends it as a supervisor does, and gives its exit status."""
+        self.process.terminate()
+        return self.process.wait(timeout=30)
+
+    def close(self) -> None:
+        self.channel.close()
+        if self.process.poll() is None:
+            self.kill()
+
+
+@pytest.fixture(scope="session")
+def display() -> Iterator[str]:
+    """A display of our own. The server chooses a free number and says so once it is ready."""
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-noreset", "-nolisten", "tcp", "-screen", "0", "1280x800x24"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    yield f":{server.stdout.readline().strip()}"
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture
+def start(tmp_path: Path, display: str) -> Iterator[Callable[..., Server]]:
+    """Starts services, and ends whatever a test leaves running. All of a test share one data folder."""
+    servers: list[Server] = []
+    data = data_folder(tmp_path)
+
+    def start(service: str, **options: str) -> Server:
+        servers.append(Server(service, data, display, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def data_folder(tmp_path: Path) -> Path:
+    """An empty one, but for the models."""
+    data = tmp_path / "data"
+    data.mkdir()
+    installed = Path(os.environ.get("MOTORIUM_DATA", Path.home() / ".local/share/motorium"))
+    for name in ("models", "onnxruntime"):
+        (data / name).symlink_to(installed / name)
+    return data
+
+
+def error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo:
+    """Every error of a service carries one."""
+    return detail(error, error_details_pb2.ErrorInfo())
+
+
+def detail(error: grpc.RpcError, message):
+    status = rpc_status.from_call(error)
+    assert status is not None, f"{error.code()}: {error.details()} carries no details"
+    for packed in status.details:
+        if packed.Unpack(message):
+            return message
+    raise AssertionError(f"{status} has no {message.DESCRIPTOR.full_name}")

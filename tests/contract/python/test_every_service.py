@@ -1,0 +1,92 @@
+"""What holds for each of the services, whichever it is."""
+
+from __future__ import annotations
+
+import subprocess
+
+import grpc
+import pytest
+from conftest import PROGRAMS, SERVICES, error_info
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+INFRASTRUCTURE = {
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+}
+
+
+@pytest.fixture(params=SERVICES)
+def service(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def server(start, service):
+    return start(service)
+
+
+def test_health_is_answered_for_the_server_and_for_the_service(server, service):
+    health = health_pb2_grpc.HealthStub(server.channel)
+
+    for name in ("", SERVICES[service]):
+        answer = health.Check(health_pb2.HealthCheckRequest(service=name))
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_reflection_lists_exactly_what_is_served(server, service):
+    listed = subprocess.run(["grpcurl", "-plaintext", server.address, "list"], capture_output=True, text=True, check=True)
+
+    assert set(listed.stdout.split()) == {SERVICES[service], *INFRASTRUCTURE}
+
+
+def test_reflection_describes_every_call(server, service):
+    name = SERVICES[service]
+    described = subprocess.run(
+        ["grpcurl", "-plaintext", server.address, "describe", name], capture_output=True, text=True, check=True
+    )
+
+    assert "rpc " in described.stdout
+
+
+def test_an_unknown_call_is_an_error_with_a_reason(server, service):
+    call = server.channel.unary_unary(f"/{SERVICES[service]}/NoSuchCall")
+
+    with pytest.raises(grpc.RpcError) as raised:
+        call(b"")
+
+    assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    assert (error_info(raised.value).domain, error_info(raised.value).reason) == ("motorium.dev", "NOT_SERVED")
+
+
+def test_it_ends_when_it_is_asked_to(server):
+    assert server.stop() == 0
+
+
+def test_it_refuses_to_be_reached_by_others_without_protection(service, display, tmp_path):
+    refused = subprocess.run(
+        [PROGRAMS / f"motorium-{service}", "--data", tmp_path, f"--set={service}.listen=0.0.0.0:0"],
+        env={"DISPLAY": display, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert refused.returncode != 0
+    assert "without TLS or a token" in refused.stderr
+
+
+def test_a_token_is_asked_for_where_one_is_configured(start, service):
+    server = start(service, **{"server.token": "let-me-in"})
+    call = server.channel.unary_unary(f"/{SERVICES[service]}/NoSuchCall")
+
+    with pytest.raises(grpc.RpcError) as without:
+        call(b"")
+    with pytest.raises(grpc.RpcError) as wrong:
+        call(b"", metadata=[("authorization", "Bearer let-me-out")])
+    with pytest.raises(grpc.RpcError) as right:
+        call(b"", metadata=[("authorization", "Bearer let-me-in")])
+
+    assert without.value.code() == wrong.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    assert error_info(without.value).reason == "UNAUTHENTICATED"
+    assert right.value.code() == grpc.StatusCode.UNIMPLEMENTED

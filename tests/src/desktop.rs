@@ -1,0 +1,244 @@
+//! A desktop of a test's own: a display server, a window manager, a session bus, a home.
+//!
+//! Invariant: nothing on it reaches a display, a bus or a home that is not its own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::ConnectionExt as _;
+
+use crate::programs::{self, Process};
+use crate::until;
+
+/// Width and height of the screen, in pixels.
+pub const SIZE: (u32, u32) = (1280, 800);
+
+/// No task bar that repeats titles, nothing that starts by itself, and windows where they want to be.
+const ICEWM_PREFERENCES: &str = "\
+ShowTaskBar=0
+WorkspaceNames=\" 1 \"
+ClickToFocus=1
+FocusOnMap=1
+RaiseOnFocus=1
+ConfirmLogout=0
+";
+
+/// What keeps a browser from asking, fetching and phoning home.
+pub const CHROMIUM: [&str; 9] = [
+    "--no-sandbox",
+    "--test-type",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--password-store=basic",
+    "--force-device-scale-factor=1",
+];
+
+/// A desktop. Dropping it ends everything on it.
+#[derive(Debug)]
+pub struct Desktop {
+    // Dropped in this order: what is on it, what manages it, what shows it, its files, its seat.
+    programs: Vec<Process>,
+    _managers: Vec<Process>,
+    server: Process,
+    home: TempDir,
+    /// Its display (`:7`).
+    pub display: String,
+    environment: BTreeMap<String, String>,
+    _seat: Option<SemaphorePermit<'static>>,
+}
+
+impl Desktop {
+    /// A desktop that applications can be used on. There are as many at a time as the machine has room for: one for
+    /// two cores.
+    ///
+    /// # Panics
+    /// If a program is not installed or does not become ready.
+    pub async fn start() -> Self {
+        let seat = seats().acquire().await.expect("nobody closes it");
+        let mut desktop = Self::bare().await;
+        desktop._seat = Some(seat);
+        let address = desktop.start_bus().await;
+        desktop
+            .environment
+            .insert("DBUS_SESSION_BUS_ADDRESS".to_owned(), address);
+        desktop.start_window_manager().await;
+        desktop
+    }
+
+    /// A screen with nothing on it, which costs next to nothing.
+    ///
+    /// # Panics
+    /// If no display server is installed or it does not become ready.
+    pub async fn bare() -> Self {
+        let home = tempfile::tempdir().expect("there is room for a folder");
+        let mut command = programs::command("Xvfb", &BTreeMap::new());
+        // The server chooses a free number and says it once it is ready.
+        command.args(["-displayfd", "1", "-noreset", "-nolisten", "tcp"]);
+        let (width, height) = SIZE;
+        command.args(["-screen", "0", &format!("{width}x{height}x24")]);
+        let mut server = Process::start(command);
+        let output = server.stdout.clone();
+        let number = server
+            .line("the display's number", &output, |line| {
+                line.trim().parse::<u32>().ok()
+            })
+            .await;
+        let display = format!(":{number}");
+        let environment = environment(&display, home.path());
+        Self {
+            programs: Vec::new(),
+            _managers: Vec::new(),
+            server,
+            home,
+            display,
+            environment,
+            _seat: None,
+        }
+    }
+
+    async fn start_bus(&mut self) -> String {
+        let mut command = programs::command("dbus-daemon", &self.environment);
+        command.args(["--session", "--nofork", "--nopidfile", "--print-address=1"]);
+        let mut bus = Process::start(command);
+        let output = bus.stdout.clone();
+        let address = bus
+            .line("the bus's address", &output, |line| Some(line.to_owned()))
+            .await;
+        self._managers.push(bus);
+        address
+    }
+
+    async fn start_window_manager(&mut self) {
+        let settings = self.home.path().join(".icewm");
+        std::fs::create_dir_all(&settings).expect("the home can be written");
+        std::fs::write(settings.join("preferences"), ICEWM_PREFERENCES)
+            .expect("the home can be written");
+        let command = programs::command("icewm", &self.environment);
+        self._managers.insert(0, Process::start(command));
+        until("the window manager", || async {
+            let root = self.property(&["-root", "_NET_SUPPORTING_WM_CHECK"]);
+            root.contains("window id").then_some(())
+        })
+        .await;
+    }
+
+    /// What programs on it need in their environment.
+    #[must_use]
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    /// The home of what runs on it.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Starts a program on it.
+    pub fn open(&mut self, program: &str, arguments: &[&str]) {
+        let mut command = programs::command(program, &self.environment);
+        command.args(arguments);
+        self.programs.push(Process::start(command));
+    }
+
+    /// Opens a page in a browser window over the whole screen. Whether it is shown, the page says.
+    pub fn browse(&mut self, url: &str) {
+        let profile = format!("--user-data-dir={}", self.path("browser").display());
+        let size = format!("--window-size={},{}", SIZE.0, SIZE.1);
+        let app = format!("--app={url}");
+        let own = [&profile, "--window-position=0,0", &size, &app];
+        let arguments: Vec<&str> = CHROMIUM.into_iter().chain(own).collect();
+        self.open("chromium", &arguments);
+    }
+
+    /// A path in its home.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Names of everything that counts as pressed: keys by their codes, buttons by their numbers.
+    ///
+    /// # Panics
+    /// If the display is gone.
+    #[must_use]
+    pub fn pressed(&self) -> Vec<String> {
+        let (x, screen) = x11rb::connect(Some(&self.display)).expect("the display is there");
+        let keys = x
+            .query_keymap()
+            .expect("the display is there")
+            .reply()
+            .expect("the display answers")
+            .keys;
+        let is_down = |key: &u8| keys[usize::from(key / 8)] & (1 << (key % 8)) != 0;
+        let root = x.setup().roots[screen].root;
+        let pointer = x.query_pointer(root).expect("the display is there");
+        let mask = u16::from(pointer.reply().expect("the display answers").mask);
+        // Buttons 1 to 5 are the bits 8 to 12.
+        let buttons = (1..=5).filter(|button| mask & (1 << (button + 7)) != 0);
+        (0..=255u8)
+            .filter(is_down)
+            .map(|key| format!("key {key}"))
+            .chain(buttons.map(|button| format!("button {button}")))
+            .collect()
+    }
+
+    /// Ends the display server at once, as a crash does.
+    pub fn kill_server(&mut self) {
+        self.server.kill();
+    }
+
+    /// Stops the display server: it accepts connections and answers nothing.
+    pub fn stop_server(&self) {
+        self.server.signal(Signal::STOP);
+    }
+
+    /// Lets a stopped display server go on.
+    pub fn continue_server(&self) {
+        self.server.signal(Signal::CONT);
+    }
+
+    fn property(&self, arguments: &[&str]) -> String {
+        let output = Command::new("xprop")
+            .args(["-display", &self.display])
+            .args(arguments)
+            .output()
+            .expect("xprop is installed");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+/// A browser and four services keep two cores busy.
+fn seats() -> &'static Semaphore {
+    static SEATS: OnceLock<Semaphore> = OnceLock::new();
+
+    SEATS.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Semaphore::new((cores / 2).max(1))
+    })
+}
+
+fn environment(display: &str, home: &Path) -> BTreeMap<String, String> {
+    let home = home.to_string_lossy();
+    let pairs = [
+        ("DISPLAY", display.to_owned()),
+        ("HOME", home.to_string()),
+        ("XDG_CONFIG_HOME", format!("{home}/.config")),
+        ("XDG_CACHE_HOME", format!("{home}/.cache")),
+        ("XDG_DATA_HOME", format!("{home}/.local/share")),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("GSETTINGS_BACKEND", "memory".to_owned()),
+        ("NO_AT_BRIDGE", "1".to_owned()),
+        ("GTK_A11Y", "none".to_owned()),
+    ];
+    pairs.map(|(name, value)| (name.to_owned(), value)).into()
+}

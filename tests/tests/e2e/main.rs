@@ -1,0 +1,3 @@
+//! The real programs on a real desktop.
+
+mod crashes;
