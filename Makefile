@@ -1,0 +1,32 @@
+# Every target sets up what it needs by itself; `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt bench doctor
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Show Motorium at work on a virtual desktop
+	@tools/setup
+	@tools/demo
+
+test: ## Run every check and every test
+	@tools/setup test
+	@tools/test
+
+lint: ## Run the checks that are no tests: format, clippy, dependencies, contracts, scripts
+	@tools/setup test
+	@tools/test --lint
+
+fmt: ## Bring Rust and the contracts into form
+	@tools/setup test
+	cargo fmt --all
+	.tools/venv/bin/buf format --write
+
+bench: ## Measure
+	@tools/setup
+	cargo bench --workspace --benches
+
+doctor: ## Say what of this machine is ready for Motorium
+	@tools/setup
+	cargo run --quiet --package motorium -- doctor
