@@ -151,6 +151,7 @@ impl TryFrom<wire::Frame> for Frame {
         Ok(Self {
             id: FrameId::new(frame.id),
             display: DisplayId::new(frame.display),
+            origin: optional("origin", frame.origin)?.unwrap_or_default(),
             size: require("size", frame.size)?,
             scale: frame.scale,
             captured_at: time("capture_time", frame.capture_time)?,
@@ -172,6 +173,7 @@ impl From<Frame> for wire::Frame {
             cursor: frame.cursor.map(Into::into),
             monitors: all(frame.monitors),
             windows: all(frame.windows),
+            origin: Some(frame.origin.into()),
         }
     }
 }

@@ -133,7 +133,8 @@ fn filled(text: String) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::domain::action::{Action, Target, Text};
-    use crate::domain::geometry::CapturePoint;
+    use crate::domain::frame::Frame;
+    use crate::domain::geometry::{CapturePoint, CaptureSize};
     use crate::service::{AwaitQuiet, PerformRequest, PlanRequest};
     use crate::v1::{common, executor, perception, planner};
 
@@ -338,6 +339,23 @@ mod tests {
     fn absent_fields_have_the_documented_defaults() {
         let quiet = AwaitQuiet::try_from(perception::AwaitQuietRequest::default()).unwrap();
         assert_eq!(quiet, AwaitQuiet::default());
+    }
+
+    #[test]
+    fn a_frame_says_where_it_lies_on_its_display() {
+        let frame = |origin: Option<CapturePoint>| common::Frame {
+            size: Some(CaptureSize::new(100, 90).into()),
+            capture_time: Some(prost_types::Timestamp::default()),
+            origin: origin.map(Into::into),
+            ..Default::default()
+        };
+        let part = Frame::try_from(frame(Some(CapturePoint::new(350, 250)))).unwrap();
+        assert_eq!(part.bounds().min, CapturePoint::new(350, 250));
+        assert_eq!(part.bounds().max, CapturePoint::new(450, 340));
+        assert_eq!(Frame::try_from(common::Frame::from(part.clone())), Ok(part));
+
+        let whole = Frame::try_from(frame(None)).unwrap();
+        assert_eq!(whole.bounds().min, CapturePoint::zero());
     }
 
     #[test]

@@ -55,10 +55,14 @@ pub struct Cursor {
 }
 
 /// Everything about a frame but its pixels.
+///
+/// It shows the whole display or a part of it. Cursor, monitors, windows and elements are in the frame's own pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     pub id: FrameId,
     pub display: DisplayId,
+    /// Where its pixel (0, 0) lies in the frame of the whole display.
+    pub origin: CapturePoint,
     pub size: CaptureSize,
     /// Capture pixels per logical point.
     pub scale: f64,
@@ -69,6 +73,12 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// The box that it shows, in the frame of the whole display.
+    #[must_use]
+    pub fn bounds(&self) -> CaptureRect {
+        CaptureRect::from_origin_and_size(self.origin, self.size)
+    }
+
     /// The window that has the keyboard, if the window manager names one.
     #[must_use]
     pub fn active_window(&self) -> Option<&Window> {

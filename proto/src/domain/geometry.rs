@@ -5,7 +5,8 @@
 
 use euclid::{Box2D, Point2D, Size2D};
 
-/// Pixels of a captured frame: integers, origin at the top left corner of the display's frame.
+/// Pixels of a captured frame: integers, origin at the frame's top left corner. A frame of a part of a display counts
+/// from the part's corner; its `origin` leads to the display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapturePx {}
 

@@ -10,7 +10,6 @@ use image::RgbaImage;
 use motorium_imaging::difference::GreyFrame;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::FrameId;
 use uuid::Uuid;
 
@@ -30,8 +29,6 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct StoredFrame {
     pub frame: Frame,
-    /// Which box of the display it shows.
-    pub bounds: CaptureRect,
     /// Without the cursor; shared with the frame before if nothing changed.
     pub pixels: Arc<RgbaImage>,
     /// To be drawn into pictures of this frame; `None` if it was to be left out.
@@ -43,15 +40,9 @@ pub struct StoredFrame {
 impl StoredFrame {
     /// A frame, not yet stored.
     #[must_use]
-    pub fn new(
-        frame: Frame,
-        bounds: CaptureRect,
-        pixels: Arc<RgbaImage>,
-        cursor: Option<CursorImage>,
-    ) -> Self {
+    pub fn new(frame: Frame, pixels: Arc<RgbaImage>, cursor: Option<CursorImage>) -> Self {
         Self {
             frame,
-            bounds,
             pixels,
             cursor,
             grey: OnceLock::new(),
@@ -160,7 +151,8 @@ impl FrameStore {
         let kept = self.kept();
         let mut newest_first = kept.frames.iter().rev();
         let found = newest_first.find(|other| {
-            other.frame.display == frame.frame.display && other.bounds == frame.bounds
+            other.frame.display == frame.frame.display
+                && other.frame.bounds() == frame.frame.bounds()
         });
         found.cloned()
     }
@@ -175,7 +167,7 @@ mod tests {
     use std::time::SystemTime;
 
     use image::Rgba;
-    use motorium_proto::domain::geometry::CaptureSize;
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
     use motorium_proto::domain::id::DisplayId;
 
     use super::*;
@@ -184,11 +176,11 @@ mod tests {
     const FRAME: usize = 500;
 
     fn keep(store: &FrameStore, shade: u8) -> Arc<StoredFrame> {
-        let size = CaptureSize::new(10, 10);
         let frame = Frame {
             id: store.next_id(),
             display: DisplayId::new(":1"),
-            size,
+            origin: CapturePoint::zero(),
+            size: CaptureSize::new(10, 10),
             scale: 1.0,
             captured_at: SystemTime::now(),
             cursor: None,
@@ -196,12 +188,7 @@ mod tests {
             windows: Vec::new(),
         };
         let pixels = RgbaImage::from_pixel(10, 10, Rgba([shade, shade, shade, 255]));
-        store.keep(StoredFrame::new(
-            frame,
-            CaptureRect::from_size(size),
-            Arc::new(pixels),
-            None,
-        ))
+        store.keep(StoredFrame::new(frame, Arc::new(pixels), None))
     }
 
     /// Stores `count` different frames and tells how many of them are left.

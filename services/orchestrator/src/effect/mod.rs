@@ -176,6 +176,7 @@ mod tests {
         Frame {
             id: FrameId::new("f"),
             display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
             size: CaptureSize::new(800, 600),
             scale: 1.0,
             captured_at: SystemTime::UNIX_EPOCH,

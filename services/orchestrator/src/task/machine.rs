@@ -313,7 +313,7 @@ mod tests {
     use motorium_proto::domain::decision::{Decision, PlannedAction, SafetyCheck, Usage};
     use motorium_proto::domain::effect::{ActionOutcome, ChangeMap};
     use motorium_proto::domain::frame::Frame;
-    use motorium_proto::domain::geometry::CaptureSize;
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
     use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId};
     use motorium_proto::service::BackendAttempt;
     use proptest::prelude::*;
@@ -378,6 +378,7 @@ mod tests {
         let frame = Frame {
             id: FrameId::new("f"),
             display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
             size: CaptureSize::new(10, 10),
             scale: 1.0,
             captured_at: at(0),

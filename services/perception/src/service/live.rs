@@ -145,7 +145,7 @@ fn show(
         Some(before) => changed_regions(before, &shown, whole),
         None => vec![whole],
     };
-    let scaled = pictures::fit(whole.size(), image.fit);
+    let scaled = pictures::size_within(whole.size(), image.fit);
     let tiles = regions
         .into_iter()
         .map(|bounds| tile(&shown.pixels, bounds, scaled.width, image))
@@ -153,6 +153,7 @@ fn show(
     let frame = Frame {
         id: FrameId::new(""),
         display: shot.display.id,
+        origin: shot.bounds.min,
         size: whole.size(),
         scale: shot.display.scale,
         captured_at: shot.captured_at,

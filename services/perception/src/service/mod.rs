@@ -3,7 +3,7 @@
 //! Each call is a short sequence of steps that live elsewhere. Errors become reports here and nowhere else.
 //!
 //! A frame of a part of a display has a coordinate space of its own, with (0, 0) at the part's upper left corner; its
-//! monitors, windows and cursor are given in that space too.
+//! monitors, windows, cursor and elements are given in that space too. Its origin says where that corner lies.
 
 mod live;
 mod memory;
@@ -107,6 +107,7 @@ impl PerceptionService {
         let frame = Frame {
             id: self.frames.next_id(),
             display: shot.display.id,
+            origin: shot.bounds.min,
             size: shot.bounds.size(),
             scale: shot.display.scale,
             captured_at: shot.captured_at,
@@ -127,8 +128,7 @@ impl PerceptionService {
                 .collect(),
         };
         let cursor = shot.cursor.filter(|_| drawn);
-        self.frames
-            .keep(StoredFrame::new(frame, shot.bounds, pixels, cursor))
+        self.frames.keep(StoredFrame::new(frame, pixels, cursor))
     }
 
     async fn observe_frame(
@@ -269,7 +269,9 @@ impl PerceptionService {
             self.frames.get(&request.before)?,
             self.frames.get(&request.after)?,
         );
-        let noise = self.memories.noise(&after.frame.display, after.bounds);
+        let noise = self
+            .memories
+            .noise(&after.frame.display, after.frame.bounds());
         pictures::off_the_workers(move || compare(&before, &after, &request, noise)).await
     }
 

@@ -7,7 +7,7 @@ use image::RgbaImage;
 use motorium_imaging::marks;
 use motorium_imaging::picture::{self, PictureError, size_of};
 use motorium_imaging::resize;
-use motorium_imaging::space::{ModelSpace, PictureSize};
+use motorium_imaging::space::{ModelSpace, PictureLimit, PictureSize, fit};
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureSize;
@@ -69,7 +69,7 @@ fn with_cursor(stored: &StoredFrame) -> Cow<'_, RgbaImage> {
         return Cow::Borrowed(&stored.pixels);
     };
     let mut pixels = RgbaImage::clone(&stored.pixels);
-    cursor::draw(&mut pixels, stored.bounds, cursor);
+    cursor::draw(&mut pixels, stored.frame.bounds(), cursor);
     Cow::Owned(pixels)
 }
 
@@ -80,7 +80,7 @@ pub(super) fn draw(
     elements: &[Element],
 ) -> Result<Image, Error> {
     let size = size_of(pixels);
-    let picture_size = fit(size, options.fit);
+    let picture_size = size_within(size, options.fit);
     let space = ModelSpace::whole(size, picture_size).map_err(unexpected)?;
     let mut picture = if picture_size == size.to_u32().cast_unit() {
         Cow::Borrowed(pixels)
@@ -93,17 +93,16 @@ pub(super) fn draw(
     picture::encode(&picture, options.format).map_err(not_encoded)
 }
 
-/// The largest size of the same shape within the limit; never larger than it was.
-pub(super) fn fit(size: CaptureSize, limit: Option<CaptureSize>) -> PictureSize {
+/// The size of a picture of that many pixels; without a limit its own.
+pub(super) fn size_within(size: CaptureSize, limit: Option<CaptureSize>) -> PictureSize {
     let Some(limit) = limit else {
         return size.to_u32().cast_unit();
     };
-    let (width, height) = (f64::from(size.width), f64::from(size.height));
-    let scale = (f64::from(limit.width.max(1)) / width)
-        .min(f64::from(limit.height.max(1)) / height)
-        .min(1.0);
-    let scaled = |side: f64| ((side * scale + 1e-6).floor() as u32).max(1);
-    PictureSize::new(scaled(width), scaled(height))
+    let side = |length: i32| length.max(1).unsigned_abs();
+    fit(
+        size,
+        PictureLimit::within(side(limit.width), side(limit.height)),
+    )
 }
 
 fn not_encoded(error: PictureError) -> Error {
@@ -140,7 +139,7 @@ mod tests {
     #[test]
     fn pictures_fit_into_the_limit_and_are_never_made_larger() {
         let check = |limit: Option<(i32, i32)>, expected: (u32, u32)| {
-            let got = fit(
+            let got = size_within(
                 CaptureSize::new(1920, 1080),
                 limit.map(|(width, height)| CaptureSize::new(width, height)),
             );

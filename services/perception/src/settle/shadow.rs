@@ -32,12 +32,13 @@ impl Shadow {
         since: Arc<StoredFrame>,
     ) -> Result<(Self, Vec<ChangedRegion>), Error> {
         off_the_workers(move || {
-            let now = match crop(&self.pixels, since.bounds) {
+            let bounds = since.frame.bounds();
+            let now = match crop(&self.pixels, bounds) {
                 Ok(part) => GreyFrame::of(&part),
                 // The display is smaller than it was: it has changed as a whole.
                 Err(_) => GreyFrame::of(&self.pixels),
             };
-            let regions = self.compare(since.grey(), &now, since.bounds);
+            let regions = self.compare(since.grey(), &now, bounds);
             (self, regions)
         })
         .await

@@ -188,6 +188,7 @@ async fn pictures_are_as_they_were_asked_for() {
         .capture(capture(CaptureArea::Region(at(350, 250, 100, 90))))
         .await
         .unwrap();
+    assert_eq!(part.frame.origin, CapturePoint::new(350, 250));
     assert_eq!(part.frame.size, CaptureSize::new(100, 90));
     assert_eq!(
         part.frame.cursor.unwrap().position,

@@ -46,6 +46,7 @@ pub(crate) fn screen(description: &str) -> Seen {
     let frame = Frame {
         id: id.clone(),
         display: DisplayId::new("display"),
+        origin: CapturePoint::zero(),
         size: SIZE,
         scale: 1.0,
         captured_at: SystemTime::UNIX_EPOCH,
