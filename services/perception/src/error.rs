@@ -108,10 +108,10 @@ pub enum Error {
         size: CaptureSize,
     },
     /// The ONNX Runtime library or a model is not where the configuration says.
-    #[error("{} is missing: run `make setup` to fetch it, or set MOTORIUM_DATA to the folder that has it", path.display())]
+    #[error("{} is missing: run `tools/setup data` to fetch it, or set MOTORIUM_DATA to the folder that has it", path.display())]
     ModelFileMissing { path: PathBuf },
     /// A file is there, but is not what it should be.
-    #[error("{} cannot be used: {detail}; remove it and run `make setup` to fetch it again", path.display())]
+    #[error("{} cannot be used: {detail}; remove it and run `tools/setup data` to fetch it again", path.display())]
     ModelFileUnusable { path: PathBuf, detail: String },
     /// The models ran and failed.
     #[error("the picture could not be parsed: {detail}")]
@@ -322,7 +322,7 @@ mod tests {
                 Error::ModelFileMissing { path: path() },
                 Code::FailedPrecondition,
                 "MODEL_FILE_MISSING",
-                "make setup",
+                "tools/setup data",
             ),
             (
                 Error::ModelFileUnusable {
@@ -331,7 +331,7 @@ mod tests {
                 },
                 Code::FailedPrecondition,
                 "MODEL_FILE_UNUSABLE",
-                "make setup",
+                "tools/setup data",
             ),
             (
                 Error::ParseFailed { detail: detail() },

@@ -14,9 +14,9 @@ use crate::support::{Client, Desktop, PATIENCE, at, pattern};
 fn request() -> AwaitQuiet {
     // Longer than the defaults, so that a machine that does other work too does not decide the outcome.
     AwaitQuiet {
-        first_change_timeout: Duration::from_millis(600),
-        quiet: Duration::from_millis(200),
-        timeout: Duration::from_secs(3),
+        first_change_timeout: Duration::from_millis(1500),
+        quiet: Duration::from_millis(500),
+        timeout: Duration::from_secs(8),
         ..AwaitQuiet::default()
     }
 }
@@ -73,7 +73,7 @@ async fn an_animation_is_given_up_and_named() {
         }
     };
     let request = AwaitQuiet {
-        timeout: Duration::from_secs(1),
+        timeout: Duration::from_secs(3),
         ..request()
     };
     let quiet = tokio::select! {

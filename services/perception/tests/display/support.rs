@@ -22,7 +22,7 @@ use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
 /// Longest that anything in these tests is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Longest that one call on a screen may take in these tests.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);

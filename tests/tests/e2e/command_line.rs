@@ -1,0 +1,255 @@
+//! `motorium`, as it is typed.
+
+use std::path::Path;
+
+use motorium_tests::desktop::Desktop;
+use motorium_tests::programs::Finished;
+use motorium_tests::services::{AllInOne, Setup};
+use motorium_tests::site::Site;
+use serde_json::Value;
+
+#[track_caller]
+fn assert_code(finished: &Finished, code: i32) {
+    assert_eq!(
+        finished.code,
+        Some(code),
+        "{}\n{}",
+        finished.stdout,
+        finished.stderr
+    );
+}
+
+/// A page on a desktop, and `motorium up` for it.
+async fn prepared() -> (Desktop, Site, AllInOne) {
+    let mut desktop = Desktop::start().await;
+    let site = Site::serve().await;
+    site.show_logger(&mut desktop).await;
+    let up = AllInOne::start(Setup::on(&desktop), &[]).await;
+    (desktop, site, up)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_is_run_listed_shown_and_saved() {
+    let (_desktop, site, up) = prepared().await;
+    let motorium = |arguments: &[&str]| {
+        let all: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
+        let server = up.url.clone();
+        let setup = &up.setup;
+        async move {
+            let mut words: Vec<&str> = all.iter().map(String::as_str).collect();
+            words.extend(["--server", &server]);
+            setup.motorium(&words).await
+        }
+    };
+
+    let folder = up.setup.data().join("saved");
+    let saved = folder.to_string_lossy().into_owned();
+    let done = motorium(&["run", "click \"Harbour\"", "--save", &saved]).await;
+    assert_code(&done, 0);
+    assert!(done.stdout.contains("Harbour"), "{}", done.stdout);
+    assert_eq!(site.fields().await["harbour"], "pressed");
+    let is_png = |path: &Path| path.extension().is_some_and(|end| end == "png");
+    let pictures: Vec<_> = walk(&folder)
+        .into_iter()
+        .filter(|path| is_png(path))
+        .collect();
+    assert!(!pictures.is_empty(), "no screenshots in {saved}");
+
+    let failed = motorium(&["run", "click \"Nothing of that name\""]).await;
+    assert_code(&failed, 1);
+    assert!(
+        failed.stdout.contains("Nothing of that name"),
+        "{}",
+        failed.stdout
+    );
+
+    let events = motorium(&["run", "--json", "click \"Lantern\""]).await;
+    assert_code(&events, 0);
+    let kinds: Vec<Value> = events
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        kinds.last().unwrap().get("succeeded").is_some(),
+        "{kinds:?}"
+    );
+
+    let names = motorium(&["tasks", "list", "--names"]).await;
+    assert_code(&names, 0);
+    let names: Vec<&str> = names.stdout.lines().collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let shown = motorium(&["tasks", "show", names[0]]).await;
+    assert_code(&shown, 0);
+    assert!(shown.stdout.contains("Lantern"), "{}", shown.stdout);
+    let watched = motorium(&["tasks", "watch", names[1]]).await;
+    assert_code(&watched, 1);
+    let unknown = motorium(&["tasks", "show", "tasks/none"]).await;
+    assert_code(&unknown, 2);
+    assert!(unknown.stderr.contains("tasks/none"), "{}", unknown.stderr);
+    let desktops = motorium(&["desktops"]).await;
+    assert_code(&desktops, 0);
+    assert!(desktops.stdout.contains("local"), "{}", desktops.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_needs_no_server() {
+    let mut desktop = Desktop::start().await;
+    let site = Site::serve().await;
+    site.show_logger(&mut desktop).await;
+    let setup = Setup::on(&desktop);
+    let done = setup
+        .motorium(&[
+            "run",
+            "--in-process",
+            "--planner",
+            "phrasebook",
+            "click \"Meadow\"",
+        ])
+        .await;
+    assert_code(&done, 0);
+    assert_eq!(site.fields().await["meadow"], "pressed");
+
+    let unreachable = setup
+        .motorium(&["run", "click \"Meadow\"", "--server", "http://127.0.0.1:9"])
+        .await;
+    assert_code(&unreachable, 2);
+    assert!(
+        unreachable.stderr.contains("motorium up"),
+        "{}",
+        unreachable.stderr
+    );
+    let unknown = setup
+        .motorium(&[
+            "run",
+            "--in-process",
+            "--planner",
+            "oracle",
+            "click \"Meadow\"",
+        ])
+        .await;
+    assert!(matches!(unknown.code, Some(1 | 2)), "{unknown:?}");
+    let said = format!("{}{}", unknown.stdout, unknown.stderr);
+    assert!(
+        said.contains("oracle") && said.contains("phrasebook"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_seen() {
+    let mut desktop = Desktop::start().await;
+    let site = Site::serve().await;
+    site.show_logger(&mut desktop).await;
+    let setup = Setup::on(&desktop);
+    let marked = setup.data().join("marked.png");
+    let output = marked.to_string_lossy().into_owned();
+    let seen = setup
+        .motorium(&["see", "--json", "--output", &output])
+        .await;
+    assert_code(&seen, 0);
+    let of_screen: Value = serde_json::from_str(&seen.stdout).expect("nothing but JSON");
+    check_scene(&of_screen);
+    let picture = image::open(&marked).unwrap();
+    assert_eq!(
+        (picture.width(), picture.height()),
+        motorium_tests::desktop::SIZE
+    );
+
+    // A picture is parsed just the same; here, the marked one.
+    let copy = setup
+        .data()
+        .join("again.png")
+        .to_string_lossy()
+        .into_owned();
+    let parsed = setup
+        .motorium(&["see", "--json", "--image", &output, "--output", &copy])
+        .await;
+    assert_code(&parsed, 0);
+    check_scene(&serde_json::from_str(&parsed.stdout).expect("nothing but JSON"));
+
+    let list = setup.motorium(&["see", "--output", &output]).await;
+    assert_code(&list, 0);
+    assert!(list.stdout.contains("Harbour"), "{}", list.stdout);
+    let none = setup.motorium(&["see", "--image", "/nowhere.png"]).await;
+    assert_code(&none, 2);
+    assert!(none.stderr.contains("/nowhere.png"), "{}", none.stderr);
+}
+
+fn check_scene(scene: &Value) {
+    let (width, height) = motorium_tests::desktop::SIZE;
+    assert_eq!(
+        (&scene["width"], &scene["height"]),
+        (&width.into(), &height.into())
+    );
+    let elements = scene["elements"].as_array().unwrap();
+    assert!(scene["timings_ms"].is_object(), "{scene}");
+    let has = |text: &str| elements.iter().any(|element| element["content"] == text);
+    assert!(has("Harbour") && has("Lantern") && has("Meadow"), "{scene}");
+    for element in elements {
+        let keys: Vec<&str> = element
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        for key in [
+            "id",
+            "kind",
+            "content",
+            "bbox",
+            "interactable",
+            "confidence",
+            "source",
+        ] {
+            assert!(keys.contains(&key), "no {key}: {element}");
+        }
+        let corners: Vec<f64> = element["bbox"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| c.as_f64().unwrap())
+            .collect();
+        assert!(
+            corners.len() == 4 && corners.iter().all(|corner| (0.0..=1.0).contains(corner)),
+            "{element}"
+        );
+        assert!(
+            corners[0] < corners[2] && corners[1] < corners[3],
+            "{element}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_missing_and_what_is_configured() {
+    let setup = Setup::without_display();
+    let sound = setup.motorium(&["doctor"]).await;
+    assert!(
+        sound.stdout.contains("onnxruntime") || sound.stdout.contains("ONNX"),
+        "{sound:?}"
+    );
+
+    std::fs::remove_file(setup.data().join("models")).unwrap();
+    let missing = setup.motorium(&["doctor"]).await;
+    assert_ne!(missing.code, Some(0), "{missing:?}");
+    assert!(missing.stdout.contains("tools/setup"), "{}", missing.stdout);
+
+    let config = setup
+        .motorium(&["config", "--set=orchestrator.max_steps=7"])
+        .await;
+    assert!(matches!(config.code, Some(0 | 2)), "{config:?}");
+    let nonsense = setup.motorium(&["fly"]).await;
+    assert_code(&nonsense, 2);
+}
+
+/// Everything below a folder that is a file.
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    let (folders, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
+    files.extend(folders.iter().flat_map(|folder| walk(folder)));
+    files
+}
