@@ -7,11 +7,13 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use image::{Rgba, RgbaImage};
 use motorium_imaging::difference::{Comparison, GreyFrame, compare};
+use motorium_imaging::marks::{Mark, draw};
 use motorium_imaging::picture::{decode, encode, refill_from_bgrx};
 use motorium_imaging::resize::render;
-use motorium_imaging::space::{ModelSpace, PictureSize};
+use motorium_imaging::space::{ModelRect, ModelSpace, PictureSize};
 use motorium_proto::domain::frame::ImageContent;
-use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::geometry::{CaptureSize, ModelPoint};
+use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::ImageFormat;
 
 const WIDTH: u32 = 1920;
@@ -142,4 +144,23 @@ fn resize_to_1280(bencher: Bencher<'_, '_>) {
     let space =
         ModelSpace::whole(frame, PictureSize::new(1280, 720)).expect("both sizes have an inside");
     bencher.bench(|| render(black_box(&pixels), &space));
+}
+
+/// Numbered boxes around 150 lines that stand close, without the copy that they are drawn on.
+#[divan::bench]
+fn drawing_150_marks(bencher: Bencher<'_, '_>) {
+    let lines = (0..150).map(|index| {
+        let corner = ModelPoint::new(
+            f64::from(110 + index % 4 * 340),
+            f64::from(64 + index / 4 * 24),
+        );
+        Mark {
+            id: ElementId(index + 1),
+            bounds: ModelRect::from_origin_and_size(corner, euclid::size2(300.0, 23.0)),
+        }
+    });
+    let (lines, pixels): (Vec<Mark>, _) = (lines.collect(), desktop());
+    bencher
+        .with_inputs(|| pixels.clone())
+        .bench_local_values(|mut picture| draw(&mut picture, black_box(&lines)));
 }

@@ -6,7 +6,9 @@ use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::domain::id::ElementId;
 
 use super::colour::{self, Scheme};
-use super::ink::{self, Area, Line, Place, fill, outline};
+use super::frame::{Frame, Frames};
+use super::ground::Ground;
+use super::ink::{Area, Line, Place, fill};
 use super::layout::{Spot, Subject, place};
 use crate::space::{ModelRect, ModelSpace};
 
@@ -33,23 +35,30 @@ pub fn marks(elements: &[Element], frame: CaptureSize, space: &ModelSpace) -> Ve
         .collect()
 }
 
-/// Draws numbered boxes over a picture so that numbers do not cover what they number. A box is drawn around its
-/// element, not on it; its number stands beside it as long as there is room. What does not show in the picture is
-/// left out.
+/// Draws numbered boxes over a picture so that what they number can still be read. A box is drawn around its element,
+/// not on it, and behind the letters of elements that stand close; its number stands beside it as long as there is
+/// room. What does not show in the picture is left out.
 pub fn draw(picture: &mut RgbaImage, marks: &[Mark]) {
+    if marks.is_empty() {
+        return;
+    }
+    // Everything is decided on the untouched picture, and numbers are drawn after all boxes: no outline crosses one.
+    let ground = Ground::of(picture);
     let style = Style::of(picture);
     let drawings: Vec<Drawing> = marks
         .iter()
-        .filter_map(|mark| Drawing::new(mark, picture, &style))
+        .filter_map(|mark| Drawing::new(mark, &ground, &style))
         .collect();
+    let boxes: Vec<Area> = drawings.iter().map(|drawing| drawing.bounds).collect();
+    let frames = Frames::around(&boxes, style.outline);
     let subjects: Vec<Subject> = drawings
         .iter()
-        .map(|drawing| drawing.subject(&style))
+        .zip(frames.list())
+        .map(|(drawing, frame)| drawing.subject(*frame, &style))
         .collect();
-    // Everything is decided on the untouched picture, and numbers are drawn after all boxes: no outline crosses one.
-    let spots = place(picture, &subjects, style.outline);
-    for drawing in &drawings {
-        outline(picture, drawing.bounds, style.outline, drawing.scheme.fill);
+    let spots = place(&ground, &subjects);
+    for (index, drawing) in drawings.iter().enumerate() {
+        frames.draw(index, picture, &ground, drawing.scheme.fill);
     }
     for (drawing, spot) in drawings.iter().zip(spots) {
         drawing.draw_number(picture, spot);
@@ -90,26 +99,26 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn new(mark: &Mark, picture: &RgbaImage, style: &Style) -> Option<Self> {
+    fn new(mark: &Mark, ground: &Ground, style: &Style) -> Option<Self> {
         let bounds = mark
             .bounds
             .round_out()
             .try_cast::<i32>()?
-            .intersection(&ink::whole(picture))?;
+            .intersection(&ground.frame)?;
         let number = mark.id.to_string();
         Some(Self {
             bounds,
-            scheme: colour::of(mark.id.0, brightness_around(picture, bounds)),
+            scheme: colour::of(mark.id.0, brightness_around(ground, bounds)),
             number: Line::new(&number, style.text),
             small_number: Line::new(&number, style.small_text),
         })
     }
 
-    fn subject(&self, style: &Style) -> Subject {
+    fn subject(&self, frame: Frame, style: &Style) -> Subject {
         let around =
             |line: &Line, padding: i32| line.size() + euclid::Size2D::new(padding * 2, padding * 2);
         Subject {
-            bounds: self.bounds,
+            frame,
             normal: around(&self.number, style.padding),
             small: around(&self.small_number, 1),
         }
@@ -135,15 +144,12 @@ impl Drawing {
 }
 
 /// Mean brightness of the picture along the outside of a box, 0 to 255, from a few pixels of each side.
-fn brightness_around(picture: &RgbaImage, bounds: Area) -> u8 {
+fn brightness_around(ground: &Ground, bounds: Area) -> u8 {
     const SAMPLES: i32 = 8;
-    let whole = ink::whole(picture);
     let (mut sum, mut count) = (0u32, 0u32);
     let mut look_at = |x: i32, y: i32| {
-        let pixel = Place::new(x, y);
-        if whole.contains(pixel) {
-            let [red, green, blue, _] = picture.get_pixel(x as u32, y as u32).0;
-            sum += (u32::from(red) * 2 + u32::from(green) * 5 + u32::from(blue)) / 8;
+        if let Some(brightness) = ground.brightness(Place::new(x, y)) {
+            sum += u32::from(brightness);
             count += 1;
         }
     };

@@ -1,4 +1,4 @@
-//! The few shapes that marks are made of: text, filled boxes, outlines, round strokes.
+//! The few shapes that marks are made of: text, filled boxes, round strokes.
 //!
 //! Everything is clipped to the picture. Edges that are not straight are smoothed.
 
@@ -84,32 +84,6 @@ pub(super) fn fill(picture: &mut RgbaImage, area: Area, colour: Rgba<u8>) {
     };
     let rect = Rect::at(area.min.x, area.min.y).of_size(area.width() as u32, area.height() as u32);
     draw_filled_rect_mut(picture, rect, colour);
-}
-
-/// Draws a line of `thickness` pixels around a box, outside of it, so that nothing within is covered.
-pub(super) fn outline(picture: &mut RgbaImage, area: Area, thickness: i32, colour: Rgba<u8>) {
-    let outer = area.inflate(thickness, thickness);
-    let side = |x1, y1, x2, y2| Area::new(Place::new(x1, y1), Place::new(x2, y2));
-    fill(
-        picture,
-        side(outer.min.x, outer.min.y, outer.max.x, area.min.y),
-        colour,
-    );
-    fill(
-        picture,
-        side(outer.min.x, area.max.y, outer.max.x, outer.max.y),
-        colour,
-    );
-    fill(
-        picture,
-        side(outer.min.x, area.min.y, area.min.x, area.max.y),
-        colour,
-    );
-    fill(
-        picture,
-        side(area.max.x, area.min.y, outer.max.x, area.max.y),
-        colour,
-    );
 }
 
 /// Paints whatever `distance` calls near: full colour where the distance to a pixel's middle is at most `radius`,

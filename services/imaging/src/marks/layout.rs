@@ -1,20 +1,21 @@
 //! Where the number of each mark goes.
 //!
-//! A number stands outside its box, touching it, where it covers no other box and no other number, and of such
-//! places where the picture is emptiest. If there is none, a smaller number is tried. Only if there is none for that
-//! either does it go where it hides least, which may be a corner inside the box.
+//! A number stands outside its box, touching it, where it covers no other box, no other number and nothing that can be
+//! read. Where lines stand too close for that, it is smaller and goes where it hides least: beside its line, on the
+//! blank rim of a neighbour, or in a blank part of its own box.
 //!
 //! Boxes that contain a box do not count as "other": a dialog is no reason to keep numbers out of the dialog.
 
 use euclid::Size2D;
-use image::RgbaImage;
 use motorium_proto::domain::geometry::ModelPx;
 
-use super::ink::{Area, Place, whole};
+use super::frame::Frame;
+use super::ground::Ground;
+use super::ink::{Area, Place};
 
 /// A mark to be placed: its box, and the extents that its number would have.
 pub(super) struct Subject {
-    pub(super) bounds: Area,
+    pub(super) frame: Frame,
     pub(super) normal: Size2D<i32, ModelPx>,
     pub(super) small: Size2D<i32, ModelPx>,
 }
@@ -23,172 +24,188 @@ pub(super) struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) area: Area,
-    /// Whether there was only room for the smaller number.
+    /// Whether the smaller number goes there.
     pub(super) small: bool,
 }
 
-/// Places the numbers of all marks; the answer is in the order of `subjects`. `gap` is left free around each box, for
-/// its outline.
-pub(super) fn place(picture: &RgbaImage, subjects: &[Subject], gap: i32) -> Vec<Spot> {
-    let layout = Layout {
-        picture,
-        frame: whole(picture),
-        subjects,
-        gap,
-    };
-    let mut spots: Vec<Option<Spot>> = vec![None; subjects.len()];
+/// Places the numbers of all marks; the answer is in the order of `subjects`.
+pub(super) fn place(ground: &Ground, subjects: &[Subject]) -> Vec<Spot> {
+    let candidates: Vec<Candidates<'_>> = (0..subjects.len())
+        .map(|index| Candidates::new(ground, subjects, index))
+        .collect();
     // Those with the least choice come first: the others can give way.
     let mut order: Vec<usize> = (0..subjects.len()).collect();
-    order.sort_by_cached_key(|index| (layout.free(*index, &[]).len(), *index));
+    order.sort_by_cached_key(|index| (candidates[*index].choice(), *index));
+    let mut spots: Vec<Option<Spot>> = vec![None; subjects.len()];
     for index in order {
-        let taken: Vec<Area> = spots.iter().flatten().map(|spot| spot.area).collect();
-        spots[index] = Some(layout.best(index, &taken));
+        let reach = candidates[index].reach();
+        let taken: Vec<Area> = spots
+            .iter()
+            .flatten()
+            .map(|spot| spot.area)
+            .filter(|area| area.intersects(&reach))
+            .collect();
+        spots[index] = Some(candidates[index].best(&taken));
     }
     spots.into_iter().flatten().collect()
 }
 
-struct Layout<'a> {
-    picture: &'a RgbaImage,
-    frame: Area,
-    subjects: &'a [Subject],
-    gap: i32,
+/// A mark and what its number should keep clear of.
+struct Candidates<'a> {
+    ground: &'a Ground,
+    subject: &'a Subject,
+    /// The boxes in its neighbourhood but those around its own.
+    others: Vec<Area>,
 }
 
-impl Layout<'_> {
-    fn best(&self, index: usize, taken: &[Area]) -> Spot {
-        let subject = &self.subjects[index];
-        for small in [false, true] {
-            let size = if small { subject.small } else { subject.normal };
-            let free = self
-                .outside(index, size)
-                .into_iter()
-                .filter(|area| self.is_free(index, *area, taken));
-            if let Some(area) = least(free.map(|area| (self.strokes(area), area))) {
-                return Spot { area, small };
-            }
-        }
-        let places = self
-            .outside(index, subject.small)
-            .into_iter()
-            .chain(self.inside(index));
-        let within = places.map(|area| keep_within(area, self.frame));
-        let area = least(within.map(|area| (self.harm(index, area, taken), area)));
-        Spot {
-            area: area.unwrap_or(subject.bounds),
-            small: true,
-        }
+impl<'a> Candidates<'a> {
+    fn new(ground: &'a Ground, subjects: &'a [Subject], index: usize) -> Self {
+        let mut candidates = Self {
+            ground,
+            subject: &subjects[index],
+            others: Vec::new(),
+        };
+        let (own, reach) = (subjects[index].frame.bounds, candidates.reach());
+        candidates.others = subjects
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+            .map(|(_, other)| other.frame.bounds)
+            .filter(|other| other.intersects(&reach) && !other.contains_box(&own))
+            .collect();
+        candidates
     }
 
-    /// The places in which the full-sized number would hide nothing.
-    fn free(&self, index: usize, taken: &[Area]) -> Vec<Area> {
-        let places = self.outside(index, self.subjects[index].normal);
+    /// The area that its number stays in.
+    fn reach(&self) -> Area {
+        let Subject { frame, normal, .. } = self.subject;
+        let grown = frame.bounds.inflate(
+            normal.width + frame.thickness,
+            normal.height + frame.thickness,
+        );
+        // A number that would stick out of the picture is moved into it.
+        grown.union(&keep_within(grown, self.ground.frame))
+    }
+
+    fn best(&self, taken: &[Area]) -> Spot {
+        let Subject {
+            frame,
+            normal,
+            small,
+        } = *self.subject;
+        // Beside one of several close lines a number must be no taller than the line, or it seems to be another's.
+        let large = self
+            .outside(normal)
+            .into_iter()
+            .filter(|area| !frame.is_stacked && self.is_free(*area, taken))
+            .map(|area| Spot { area, small: false });
+        let small = self
+            .outside(small)
+            .into_iter()
+            .chain(self.inside(small))
+            .map(|area| Spot {
+                area: keep_within(area, self.ground.frame),
+                small: true,
+            });
+        let best = large
+            .chain(small)
+            .min_by_key(|spot| self.cost(*spot, taken));
+        best.unwrap_or(Spot {
+            area: self.subject.frame.bounds,
+            small: true,
+        })
+    }
+
+    /// In how many places the full-sized number would hide nothing.
+    fn choice(&self) -> usize {
+        let places = self.outside(self.subject.normal);
         places
             .into_iter()
-            .filter(|area| self.is_free(index, *area, taken))
-            .collect()
+            .filter(|area| self.is_free(*area, &[]) && self.ground.strokes(*area) == 0)
+            .count()
     }
 
-    /// The places that touch a box from outside, the best first: above and below, left and right, corner to corner.
-    fn outside(&self, index: usize, size: Size2D<i32, ModelPx>) -> Vec<Area> {
-        let bounds = self.subjects[index].bounds.inflate(self.gap, self.gap);
+    /// The places that touch a box from outside, the best first: above and below, left and right, corner to corner,
+    /// then along its edges.
+    fn outside(&self, size: Size2D<i32, ModelPx>) -> Vec<Area> {
+        let gap = self.subject.frame.thickness;
+        let bounds = self.subject.frame.bounds.inflate(gap, gap);
         let (left, right) = (bounds.min.x, bounds.max.x - size.width);
         let (top, bottom) = (bounds.min.y, bounds.max.y - size.height);
         let middle = (top + bottom) / 2;
         let (above, below) = (bounds.min.y - size.height, bounds.max.y);
         let (before, after) = (bounds.min.x - size.width, bounds.max.x);
-        [
+        let mut places = vec![
             (left, above),
             (right, above),
             (left, below),
             (right, below),
             (before, middle),
+            (after, middle),
             (before, top),
             (before, bottom),
-            (after, middle),
             (after, top),
             (after, bottom),
             (before, above),
             (after, above),
             (before, below),
             (after, below),
-        ]
-        .into_iter()
-        .map(|(x, y)| Area::from_origin_and_size(Place::new(x, y), size))
-        .collect()
+        ];
+        if self.subject.frame.is_stacked {
+            // Above and below are other lines.
+            places.rotate_left(4);
+        }
+        let along = between(left, right).flat_map(|x| [(x, above), (x, below)]);
+        places
+            .into_iter()
+            .chain(along)
+            .map(|(x, y)| Area::from_origin_and_size(Place::new(x, y), size))
+            .collect()
     }
 
-    /// The corners inside a box.
-    fn inside(&self, index: usize) -> [Area; 4] {
-        let Subject { bounds, small, .. } = self.subjects[index];
-        let (right, bottom) = (bounds.max.x - small.width, bounds.max.y - small.height);
-        [
-            (right, bounds.min.y),
-            (bounds.min.x, bounds.min.y),
-            (right, bottom),
-            (bounds.min.x, bottom),
-        ]
-        .map(|(x, y)| Area::from_origin_and_size(Place::new(x, y), small))
+    /// Places inside a box: its corners, then along its edges and its middle.
+    fn inside(&self, size: Size2D<i32, ModelPx>) -> Vec<Area> {
+        let bounds = self.subject.frame.bounds;
+        let (left, right) = (bounds.min.x, bounds.max.x - size.width);
+        let (top, bottom) = (bounds.min.y, bounds.max.y - size.height);
+        let corners = [(right, top), (left, top), (right, bottom), (left, bottom)];
+        let rows = [top, (top + bottom) / 2, bottom];
+        let along = between(left, right).flat_map(|x| rows.map(|y| (x, y)));
+        corners
+            .into_iter()
+            .chain(along)
+            .map(|(x, y)| Area::from_origin_and_size(Place::new(x, y), size))
+            .collect()
     }
 
-    fn is_free(&self, index: usize, area: Area, taken: &[Area]) -> bool {
-        self.frame.contains_box(&area)
+    fn is_free(&self, area: Area, taken: &[Area]) -> bool {
+        self.ground.frame.contains_box(&area)
             && !taken.iter().any(|other| other.intersects(&area))
-            && !self.others(index).any(|other| other.intersects(&area))
+            && !self.others.iter().any(|other| other.intersects(&area))
     }
 
-    /// The boxes that the number of one mark should keep clear of, besides its own.
-    fn others(&self, index: usize) -> impl Iterator<Item = Area> {
-        let own = self.subjects[index].bounds;
-        let others = self
-            .subjects
-            .iter()
-            .enumerate()
-            .filter(move |(other, _)| *other != index);
-        others
-            .map(|(_, subject)| subject.bounds)
-            .filter(move |other| !other.contains_box(&own))
-    }
-
-    /// How much of the picture an area hides: the pixels at which the brightness changes.
-    fn strokes(&self, area: Area) -> i64 {
-        let Some(area) = area.intersection(&self.frame) else {
-            return 0;
-        };
-        let brightness = |x: i32, y: i32| {
-            let [red, green, blue, _] = self.picture.get_pixel(x as u32, y as u32).0;
-            (i32::from(red) * 2 + i32::from(green) * 5 + i32::from(blue)) / 8
-        };
-        let is_edge = |x: i32, y: i32| {
-            let here = brightness(x, y);
-            let right = x + 1 < area.max.x && (brightness(x + 1, y) - here).abs() > EDGE;
-            right || (y + 1 < area.max.y && (brightness(x, y + 1) - here).abs() > EDGE)
-        };
-        area.y_range()
-            .map(|y| area.x_range().filter(|x| is_edge(*x, y)).count() as i64)
-            .sum()
-    }
-
-    /// How bad a place is that is not free. Hiding another number is worst, then hiding what can be read, then
-    /// standing in another box, where it seems to belong to that, then in the own one.
-    fn harm(&self, index: usize, area: Area, taken: &[Area]) -> i64 {
+    /// How bad a place is. Hiding another number is worst, then hiding what can be read, then standing in another box,
+    /// where it seems to belong to that, then in the own one; being small costs as much as a stroke or two.
+    fn cost(&self, Spot { area, small }: Spot, taken: &[Area]) -> i64 {
         let shared = |other: &Area| {
             other
                 .intersection(&area)
                 .map_or(0, |both| i64::from(both.area()))
         };
         let numbers: i64 = taken.iter().map(shared).sum();
-        let boxes: i64 = self.others(index).map(|other| shared(&other)).sum();
-        let own = shared(&self.subjects[index].bounds);
-        numbers * 32 + self.strokes(area) * 4 + boxes * 2 + own
+        let boxes: i64 = self.others.iter().map(shared).sum();
+        let own = shared(&self.subject.frame.bounds);
+        let small = if small { 24 } else { 0 };
+        numbers * 128 + self.ground.strokes(area) * 16 + boxes * 2 + own + small
     }
 }
 
-/// Least difference in brightness that counts as an edge: text in grey on white has it, a gradient has not.
-const EDGE: i32 = 20;
-
-/// The place with the least cost, the first of several.
-fn least(places: impl Iterator<Item = (i64, Area)>) -> Option<Area> {
-    places.min_by_key(|(cost, _)| *cost).map(|(_, area)| area)
+/// Some places from `low` to `high`, which are left out.
+fn between(low: i32, high: i32) -> impl Iterator<Item = i32> {
+    /// Most places that are looked at.
+    const PLACES: i32 = 12;
+    let step = ((high - low) / PLACES).max(3);
+    (low + step..high).step_by(step as usize)
 }
 
 /// The same area, moved into the frame as far as it fits.
@@ -207,7 +224,7 @@ fn keep_within(area: Area, frame: Area) -> Area {
 
 #[cfg(test)]
 mod tests {
-    use image::Rgba;
+    use image::{Rgba, RgbaImage};
     use proptest::prelude::*;
 
     use super::*;
@@ -220,7 +237,11 @@ mod tests {
 
     fn subjects(boxes: &[Area]) -> Vec<Subject> {
         let subject = |bounds: &Area| Subject {
-            bounds: *bounds,
+            frame: Frame {
+                bounds: *bounds,
+                thickness: GAP,
+                is_stacked: false,
+            },
             normal: Size2D::new(18, 12),
             small: Size2D::new(13, 9),
         };
@@ -231,13 +252,17 @@ mod tests {
         RgbaImage::from_pixel(width, height, Rgba([255, 255, 255, 255]))
     }
 
+    fn place(picture: &RgbaImage, boxes: &[Area]) -> Vec<Spot> {
+        super::place(&Ground::of(picture), &subjects(boxes))
+    }
+
     fn hides_nothing(spot: Spot, boxes: &[Area]) -> bool {
         !boxes.iter().any(|other| other.intersects(&spot.area))
     }
 
     #[test]
     fn a_lone_box_has_its_number_above() {
-        let spots = place(&white(200, 100), &subjects(&[area(50, 40, 60, 20)]), GAP);
+        let spots = place(&white(200, 100), &[area(50, 40, 60, 20)]);
         assert_eq!(
             spots,
             [Spot {
@@ -255,7 +280,7 @@ mod tests {
             area(0, 80, 60, 20),
             area(140, 80, 60, 20),
         ] {
-            let [spot] = place(&white(200, 100), &subjects(&[corner]), GAP)[..] else {
+            let [spot] = place(&white(200, 100), &[corner])[..] else {
                 panic!("one number")
             };
             assert!(
@@ -268,7 +293,7 @@ mod tests {
     #[test]
     fn a_toolbar_keeps_its_icons_visible() {
         let icons: Vec<Area> = (0..10).map(|i| area(10 + i * 26, 20, 24, 24)).collect();
-        let spots = place(&white(300, 80), &subjects(&icons), GAP);
+        let spots = place(&white(300, 80), &icons);
         assert!(
             spots.iter().all(|spot| hides_nothing(*spot, &icons)),
             "{spots:?}"
@@ -283,7 +308,7 @@ mod tests {
             area(40, 150, 80, 30),
             area(160, 150, 80, 30),
         ];
-        let spots = place(&white(300, 200), &subjects(&boxes), GAP);
+        let spots = place(&white(300, 200), &boxes);
         assert!(
             spots[1..]
                 .iter()
@@ -298,7 +323,7 @@ mod tests {
         for x in (40..120).step_by(2) {
             (25..39).for_each(|y| picture.put_pixel(x, y, Rgba([0, 0, 0, 255])));
         }
-        let [spot] = place(&picture, &subjects(&[area(50, 40, 60, 20)]), GAP)[..] else {
+        let [spot] = place(&picture, &[area(50, 40, 60, 20)])[..] else {
             panic!("one number")
         };
         assert!(
@@ -313,7 +338,7 @@ mod tests {
         let grid: Vec<Area> = (0..9)
             .map(|i| area(i % 3 * 60, i / 3 * 30, 60, 30))
             .collect();
-        let spots = place(&white(180, 90), &subjects(&grid), GAP);
+        let spots = place(&white(180, 90), &grid);
         for (spot, bounds) in spots.iter().zip(&grid) {
             assert!(
                 spot.small && bounds.contains_box(&spot.area),
@@ -340,7 +365,7 @@ mod tests {
             boxes in proptest::collection::vec((0i32..300, 0i32..200, 1i32..120, 1i32..60), 0..40)
         ) {
             let boxes: Vec<Area> = boxes.into_iter().map(|(x, y, width, height)| area(x, y, width, height)).collect();
-            let spots = place(&white(320, 240), &subjects(&boxes), GAP);
+            let spots = place(&white(320, 240), &boxes);
             prop_assert_eq!(spots.len(), boxes.len());
             for spot in &spots {
                 prop_assert!(area(0, 0, 320, 240).contains_box(&spot.area), "{:?}", spot);

@@ -8,6 +8,8 @@
 
 mod colour;
 mod draw;
+mod frame;
+mod ground;
 mod ink;
 mod layout;
 pub mod pointer;
