@@ -196,10 +196,12 @@ fn right_of_label(label: CaptureRect, height: i32, room: i32) -> CaptureRect {
     )
 }
 
+/// Where a field below its label is whatever it looks like. A plain one touches the label's line and is hardly taller
+/// than it; a styled one is taller and stands a third of a line away.
 fn below_label(label: CaptureRect, height: i32) -> CaptureRect {
-    let top = label.max.y + height / 2;
+    let top = label.max.y + height * 3 / 10;
     CaptureRect::new(
         CapturePoint::new(label.min.x + height / 2, top),
-        CapturePoint::new(label.min.x + 6 * height, top + height),
+        CapturePoint::new(label.min.x + 6 * height, top + height * 3 / 5),
     )
 }

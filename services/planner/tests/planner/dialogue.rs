@@ -282,6 +282,38 @@ fn clauses_become_actions_one_by_one() {
 }
 
 #[test]
+fn a_long_goal_is_not_repeated_in_full() {
+    let last_words = |goal: &str| {
+        let mut task = Task::new(goal);
+        (0..9)
+            .map(|_| task.step(FORM))
+            .find(|step| step.starts_with("done: "))
+            .expect("it comes to an end")
+    };
+    let steps = "press Tab, press Tab, press Tab, press Tab, press Tab";
+    assert_eq!(
+        last_words(&format!(
+            r#"{steps}, type "a text that goes on for quite a while" into "Name", then click "Save"."#
+        )),
+        r#"done: Done, all 7 steps; the last one: click "Save". ["Save"]"#
+    );
+    let text = "长".repeat(90);
+    assert_eq!(
+        last_words(&format!("在“Name”中输入“{text}”，然后点击“Save”")),
+        r#"done: 已完成全部 2 步，最后一步：点击“Save”。 ["Save"]"#
+    );
+    // What one step types is cut in its middle: where it went can still be read.
+    let typed = last_words(&format!(r#"type "{}" into "Name""#, "word ".repeat(60)));
+    assert!(
+        typed.starts_with(r#"done: Done: type "word word "#)
+            && typed.contains(" … ")
+            && typed.contains(r#"" into "Name"."#)
+            && typed.chars().count() < 130,
+        "{typed}"
+    );
+}
+
+#[test]
 fn a_goal_that_is_not_understood_is_declined_before_anything_happens() {
     let declined = |goal: &str| match Task::new(goal).decide(FORM) {
         Err(BackendError::Declined { clause, reason }) => (clause, reason),

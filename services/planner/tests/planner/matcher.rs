@@ -452,6 +452,35 @@ fn what_a_field_below_its_label_holds_is_where_it_is() {
 }
 
 #[test]
+fn a_plain_field_right_below_its_label_is_hit_in_its_middle() {
+    // As Chromium draws a form without any style: a field of 21 pixels touches the line of its label.
+    let seen = screen(
+        r#"
+        text 8,107 88x38 "Order"
+        text 7,371 40x21 "Street"
+        text 7,426 38x21 "Town"
+        text 7,485 34x23 "姓名"
+        text 7,543 50x21 "Phone"
+        "#,
+    );
+    let check = |label: &str, field: (i32, i32)| {
+        let (top, bottom) = field;
+        // Not on the border either, whatever the recognition of text is off by.
+        check(
+            &seen,
+            &text(label),
+            Purpose::Enter,
+            (10, 183),
+            (top + 3, bottom - 3),
+        );
+    };
+    check("Street", (391, 412));
+    check("Town", (446, 467));
+    check("姓名", (507, 528));
+    check("Phone", (563, 584));
+}
+
+#[test]
 fn a_placeholder_below_a_label_is_the_inside_of_its_field() {
     let seen = screen(
         r#"

@@ -284,13 +284,13 @@ impl Planning<'_> {
         })
     }
 
-    /// Everything that was asked for, in the user's own words.
+    /// What was asked for, in the user's own words; of much only how many steps it was and the last one.
     fn answer(&self) -> String {
         let asked = std::iter::once(&self.request.goal).chain(&self.cursor.added);
-        let words: Vec<&str> = asked
-            .map(|words| words.trim().trim_end_matches(['.', '。']))
-            .collect();
-        self.voice.done(&words)
+        let asked: Vec<&str> = asked.map(|words| words.trim()).collect();
+        let last = self.spoken.last().map(|spoken| spoken.words.as_str());
+        self.voice
+            .done(&asked, self.spoken.len(), last.unwrap_or_default())
     }
 
     /// Texts that are on the screen now: what was waited for or checked, or else what was done last.

@@ -8,6 +8,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use super::grammar::{Language, NotUnderstood, Why};
 use crate::matcher::Hit;
 
+/// What is said back to people in their own words has no more characters than this.
+const LONG: usize = 100;
+
 /// Says things in one language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Voice(pub(super) Language);
@@ -36,12 +39,27 @@ impl Voice {
         say!(self, "Waiting: {words}", "等待中：{words}")
     }
 
-    pub(super) fn done(self, clauses: &[&str]) -> String {
-        let joined = clauses.join(if self.0 == Language::English {
-            "; "
-        } else {
-            "；"
-        });
+    /// That all of `asked` is done; if that is too long to be repeated, how many clauses it was and the last one.
+    pub(super) fn done(self, asked: &[&str], clauses: usize, last: &str) -> String {
+        let separator = match self.0 {
+            Language::English => "; ",
+            Language::Chinese => "；",
+        };
+        let without_stop = |words: &&str| words.trim_end_matches(['.', '。']).to_owned();
+        let joined = asked
+            .iter()
+            .map(without_stop)
+            .collect::<Vec<_>>()
+            .join(separator);
+        if clauses > 1 && joined.chars().count() > LONG {
+            let last = shortened(&without_stop(&last));
+            return say!(
+                self,
+                "Done, all {clauses} steps; the last one: {last}.",
+                "已完成全部 {clauses} 步，最后一步：{last}。",
+            );
+        }
+        let joined = shortened(&joined);
         say!(self, "Done: {joined}.", "已完成：{joined}。")
     }
 
@@ -290,6 +308,21 @@ impl Voice {
             Language::Chinese => "其他后端已开始执行该目标，无法得知哪些已完成，因此不能接手",
         }
     }
+}
+
+/// A text without its middle, if it is long: what is done stands at its beginning, where at its end.
+fn shortened(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= LONG {
+        return text.to_owned();
+    }
+    let (beginning, end) = (LONG * 2 / 3, LONG / 3);
+    let part = |characters: &[char]| characters.iter().collect::<String>();
+    format!(
+        "{} … {}",
+        part(&characters[..beginning]).trim_end(),
+        part(&characters[characters.len() - end..]).trim_start()
+    )
 }
 
 /// The ninth of the frame that a point lies in.
