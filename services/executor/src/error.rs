@@ -15,6 +15,11 @@ pub enum Error {
     /// A field of the request cannot be accepted.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// This executor was started without any display.
+    #[error(
+        "this executor has no display: start one with `motorium up`, or set DISPLAY or executor.displays and start it again"
+    )]
+    NoDisplay,
     /// This executor does not act on that display.
     #[error("this executor does not act on the display `{display}`; it acts on: {known}")]
     DesktopNotFound { display: String, known: String },
@@ -101,6 +106,7 @@ impl From<Error> for ErrorReport {
         let message = error.to_string();
         match error {
             Error::Field(field) => ErrorReport::invalid(field),
+            Error::NoDisplay => ErrorReport::new(Code::Unavailable, reason::NO_DISPLAY, message),
             Error::DesktopNotFound { display, .. } => {
                 ErrorReport::new(Code::NotFound, reason::DESKTOP_NOT_FOUND, message)
                     .with("display", display)
@@ -286,6 +292,7 @@ mod tests {
                 Code::Internal,
                 reason::FILE_FAILED,
             ),
+            (Error::NoDisplay, Code::Unavailable, reason::NO_DISPLAY),
             screen(
                 drivers::Error::NoDisplay {
                     display: display.clone(),

@@ -51,11 +51,13 @@ impl ExecutorService {
     }
 
     fn desktop(&self, display: Option<&DisplayId>) -> std::result::Result<&Arc<Desktop>, Error> {
-        display
-            .or(self.default.as_ref())
-            .and_then(|display| self.desktops.get(display))
+        let Some(wanted) = display.or(self.default.as_ref()) else {
+            return Err(Error::NoDisplay);
+        };
+        self.desktops
+            .get(wanted)
             .ok_or_else(|| Error::DesktopNotFound {
-                display: display.map(ToString::to_string).unwrap_or_default(),
+                display: wanted.to_string(),
                 known: self
                     .desktops
                     .keys()

@@ -41,13 +41,14 @@ pub(crate) struct Server {
     /// Address of the Orchestrator.
     #[arg(
         long,
+        global = true,
         value_name = "URL",
         env = "MOTORIUM_SERVER",
         default_value = "http://127.0.0.1:7700"
     )]
     pub(crate) server: String,
     /// File with the token that the Orchestrator asks for.
-    #[arg(long, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
+    #[arg(long, global = true, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
 

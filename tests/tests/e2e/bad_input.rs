@@ -13,7 +13,7 @@ use motorium_proto::v1::perception as eye;
 use motorium_proto::v1::perception::perception_service_client::PerceptionServiceClient;
 use motorium_tests::desktop::Desktop;
 use motorium_tests::errand::Errand;
-use motorium_tests::programs::{Finished, run};
+use motorium_tests::programs::{self, Finished, binary, run};
 use motorium_tests::services::{Server, Setup};
 use motorium_tests::{tasks, until};
 use tonic::Code;
@@ -119,7 +119,7 @@ async fn requests_that_cannot_be_meant() {
         &error,
         Code::InvalidArgument,
         "REQUEST_ID_REUSED",
-        &["request_id"],
+        &["request id", "use a new one"],
     );
     let malformed = wire::CreateTaskRequest {
         request_id: "once".to_owned(),
@@ -145,7 +145,7 @@ async fn requests_that_cannot_be_meant() {
         &error,
         Code::ResourceExhausted,
         "MESSAGE_TOO_LARGE",
-        &["MiB"],
+        &["20971", "4194304", "reference"],
     );
 
     for (token, code, reason) in [
@@ -223,7 +223,10 @@ async fn no_display() {
     let executor = Server::start(&setup, "executor", &[]).await;
     let mut hands_client = ExecutorServiceClient::new(executor.channel());
     let status = hands_client
-        .acquire_desktop(hands::AcquireDesktopRequest::default())
+        .acquire_desktop(hands::AcquireDesktopRequest {
+            holder: "tasks/a".to_owned(),
+            ..hands::AcquireDesktopRequest::default()
+        })
         .await
         .unwrap_err();
     let error = ErrorReport::from_status(&status);
@@ -283,7 +286,7 @@ async fn what_cannot_start_says_why() {
     let file = setup.data().join("file");
     std::fs::write(&file, "").unwrap();
     let below_a_file = file.join("data");
-    let mut command = setup.command("motorium-orchestrator");
+    let mut command = programs::command(binary("motorium-orchestrator"), &setup.environment);
     command.args(["--data".as_ref(), below_a_file.as_os_str()]);
     check_refused(command, &["data", &below_a_file.display().to_string()]).await;
 
@@ -292,7 +295,7 @@ async fn what_cannot_start_says_why() {
     for service in ["perception", "planner", "executor", "orchestrator"] {
         let mut command = setup.command(&format!("motorium-{service}"));
         command.arg(format!("--set={service}.listen={address}"));
-        check_refused(command, &[&address.to_string(), "in use"]).await;
+        check_refused(command, &[&address.to_string(), "taken"]).await;
     }
 
     let mut command = setup.command("motorium-planner");
