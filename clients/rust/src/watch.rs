@@ -41,6 +41,10 @@ struct Watch<C> {
     task: String,
     token: String,
     messages: Option<Streaming<wire::WatchTaskResponse>>,
+    /// The present connection has told of something.
+    heard: bool,
+    /// The task had ended before the present connection was made.
+    task_has_ended: bool,
     failures: u32,
     ended: bool,
 }
@@ -61,6 +65,8 @@ where
         task,
         token,
         messages: None,
+        heard: false,
+        task_has_ended: false,
         failures: 0,
         ended: false,
     };
@@ -87,8 +93,12 @@ where
                         return Some(Ok(update));
                     }
                 }
-                // The server ends a long watch now and then; it is simply continued.
-                Ok(None) => self.messages = None,
+                Ok(None) => {
+                    if let Err(report) = self.go_on().await {
+                        self.ended = true;
+                        return Some(Err(report));
+                    }
+                }
                 Err(status) => {
                     if let Err(report) = self.recover(&status).await {
                         self.ended = true;
@@ -107,6 +117,7 @@ where
                 resume_token: self.token.clone(),
             };
             self.messages = Some(self.client.watch_task(request).await?.into_inner());
+            self.heard = false;
         }
         let Some(messages) = &mut self.messages else {
             return Ok(None);
@@ -129,6 +140,7 @@ where
             Content::Snapshot(task) => Some(Update::Snapshot(Box::new(task))),
             Content::Heartbeat(_) => None,
             Content::Event(event) => {
+                self.heard = true;
                 self.ended = is_last(&event);
                 let resume_token = message.resume_token;
                 Some(Update::Event {
@@ -139,19 +151,52 @@ where
         }
     }
 
+    /// The server ends a long watch now and then; it is simply continued. But if the task had ended before this watch
+    /// began and the watch had nothing to tell, then the task's last event lies before the token.
+    async fn go_on(&mut self) -> Result<()> {
+        self.messages = None;
+        if self.heard {
+            return Ok(());
+        }
+        if self.task_has_ended {
+            self.ended = true;
+            return Ok(());
+        }
+        match self.ask_whether_ended().await {
+            Ok(has_ended) => self.task_has_ended = has_ended,
+            Err(status) => return self.recover(&status).await,
+        }
+        if self.task_has_ended {
+            return Ok(());
+        }
+        // A server that is about to go away ends every watch at once.
+        tokio::time::sleep(pause(1)).await;
+        Ok(())
+    }
+
+    async fn ask_whether_ended(&mut self) -> std::result::Result<bool, Status> {
+        let name = self.task.clone();
+        let answer = self.client.get_task(wire::GetTaskRequest { name }).await?;
+        let task = answer.into_inner().task.unwrap_or_default();
+        Ok(task.end_time.is_some())
+    }
+
     async fn recover(&mut self, status: &Status) -> Result<()> {
         self.messages = None;
         self.failures += 1;
         if !mends(status) || self.failures >= MAX_ATTEMPTS {
             return Err(ErrorReport::from_status(status));
         }
-        let pause = FIRST_PAUSE
-            .saturating_mul(1 << self.failures.min(6))
-            .min(MAX_PAUSE);
-        let jitter = rand::rng().random_range(0.5..1.0);
-        tokio::time::sleep(pause.mul_f64(jitter)).await;
+        tokio::time::sleep(pause(self.failures)).await;
         Ok(())
     }
+}
+
+fn pause(failures: u32) -> Duration {
+    let longest = FIRST_PAUSE
+        .saturating_mul(1 << failures.min(6))
+        .min(MAX_PAUSE);
+    longest.mul_f64(rand::rng().random_range(0.5..1.0))
 }
 
 /// Whether a new connection may mend it. A proxy or a connection that reached its age shows as one of these.

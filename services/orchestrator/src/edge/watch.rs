@@ -57,7 +57,7 @@ impl Edge {
         } else {
             let token = ResumeToken::parse(&request.resume_token)?;
             watch.seen = token.resume(self.store.generation(), &watch.row)?;
-            watch.ended = watch.seen == watch.row.last_seq && self.has_ended(&watch.task).await?;
+            watch.ended = self.has_ended_with(&watch.task, watch.seen).await?;
         }
         let messages = stream::unfold(watch, |mut watch| async move {
             let message = watch.next().await?;
@@ -66,11 +66,10 @@ impl Edge {
         Ok(messages.boxed())
     }
 
-    async fn has_ended(&self, task: &TaskName) -> Result<bool, Error> {
-        Ok(log::load(self.store.as_ref(), task)
-            .await?
-            .lifecycle
-            .is_terminal())
+    /// Whether `seen` is the end of the task, so that there is nothing to wait for.
+    async fn has_ended_with(&self, task: &TaskName, seen: EventSeq) -> Result<bool, Error> {
+        let task = log::load(self.store.as_ref(), task).await?;
+        Ok(task.lifecycle.is_terminal() && task.last_seq == seen)
     }
 }
 
@@ -89,10 +88,13 @@ impl Watch {
             if let Some(message) = self.ready.pop_front() {
                 return Some(Ok(message));
             }
-            if self.ended || self.edge.shutdown.is_draining() {
+            if self.ended {
                 return None;
             }
+            // Asked before the log is read: a watch that begins after the end of its task tells of it in any case.
+            let is_draining = self.edge.shutdown.is_draining();
             match self.read().await {
+                Ok(0) if is_draining => return None,
                 Ok(0) => self.wait().await,
                 Ok(_) => {}
                 Err(error) => {
