@@ -81,7 +81,16 @@ pub struct ActionOutcome {
     pub recorded: bool,
 }
 
+/// The last words of the detail of an action that was stopped before any of its input was sent.
+pub const NOTHING_SENT: &str = "nothing had been sent";
+
 impl ActionOutcome {
+    /// Whether it was stopped before any of its input was sent: as if it had never been begun.
+    #[must_use]
+    pub fn never_happened(&self) -> bool {
+        self.result == ActionResult::Cancelled && self.detail.ends_with(NOTHING_SENT)
+    }
+
     /// An outcome with nothing but a result and words for people.
     #[must_use]
     pub fn new(result: ActionResult, detail: impl Into<String>) -> Self {

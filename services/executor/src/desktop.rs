@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::action::{Action, ActionKind, Text};
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
@@ -557,16 +557,16 @@ fn performed_outcome(performed: Performed) -> ActionOutcome {
 
 fn failed_outcome(failure: Failure) -> ActionOutcome {
     let sent = if failure.input_sent {
-        "; a part of its input had been sent"
+        "a part of its input had been sent"
     } else {
-        "; nothing had been sent"
+        NOTHING_SENT
     };
     let result = match &failure.error {
         drivers::Error::Stopped => ActionResult::Cancelled,
         error if error.is_display() => ActionResult::Unknown,
         _ => ActionResult::Failed,
     };
-    ActionOutcome::new(result, format!("{}{sent}", failure.error))
+    ActionOutcome::new(result, format!("{}; {sent}", failure.error))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

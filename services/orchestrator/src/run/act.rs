@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::PlannedAction;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
@@ -65,11 +65,15 @@ impl Runner {
             .perform(action_id.clone(), retry_of, resolved.action.clone())
             .await?;
         let performed = outcome.result == ActionResult::Performed;
-        self.record(vec![Event::ActionPerformed {
+        let again =
+            outcome.never_happened() && attempt < machine::MAX_RETRIES && self.nobody_stops();
+        let outcome = Event::ActionPerformed {
             action_id: action_id.clone(),
             outcome,
-        }])
-        .await?;
+        };
+        let due = again.then(|| due_again(action_id.clone()));
+        self.record([outcome].into_iter().chain(due).collect())
+            .await?;
         self.timed("act", began);
         if performed && machine::has_effect(&resolved.action) {
             self.settle(&action_id, &resolved.action, resolved.target)
@@ -99,6 +103,12 @@ impl Runner {
     /// Whether nobody has said stop while the intent was being written.
     fn may_act(&self) -> bool {
         self.task.lifecycle == Lifecycle::Running && self.task.cancel_requested.is_none()
+    }
+
+    /// Whether the task goes on after what is being done now.
+    fn nobody_stops(&self) -> bool {
+        let left = machine::remaining(&self.task, self.now()).time;
+        self.stop.reason().is_none() && left.is_none_or(|left| !left.is_zero())
     }
 
     /// What was intended is not done now; if the task goes on, it is due again.
@@ -155,9 +165,18 @@ impl Runner {
         if let halt @ Halt::Lost(_) = halt("performing an action", report.clone()) {
             return Err(halt);
         }
+        let progress = self.look_up(action_id.clone()).await?;
+        if progress != ActionProgress::NotStarted {
+            return Ok(outcome_of(progress));
+        }
+        if !is_transient(&report) {
+            return Ok(ActionOutcome::new(ActionResult::Failed, report.message));
+        }
+        // The call may still wait for its turn there; it must not be begun after this.
+        self.let_go().await;
         let progress = self.look_up(action_id).await?;
         Ok(match progress {
-            ActionProgress::NotStarted => ActionOutcome::new(ActionResult::Failed, report.message),
+            ActionProgress::NotStarted => nothing_sent(&report.message),
             progress => outcome_of(progress),
         })
     }
@@ -286,9 +305,7 @@ impl Runner {
 pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
     match progress {
         ActionProgress::Finished(outcome) => outcome,
-        ActionProgress::NotStarted => {
-            ActionOutcome::new(ActionResult::Cancelled, "it was never begun")
-        }
+        ActionProgress::NotStarted => nothing_sent("it was never begun"),
         ActionProgress::Running | ActionProgress::Unknown => ActionOutcome::new(
             ActionResult::Unknown,
             "it was begun, and whether it arrived is not known; it is not repeated",
@@ -296,12 +313,16 @@ pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
     }
 }
 
-/// Says that an action that was never begun is still to be done, under an id of its own.
+fn nothing_sent(why: &str) -> ActionOutcome {
+    ActionOutcome::new(ActionResult::Cancelled, format!("{why}; {NOTHING_SENT}"))
+}
+
+/// Says that an action of which nothing was sent is still to be done, under an id of its own.
 pub(super) fn due_again(action_id: ActionId) -> Event {
     Event::ActionRetried {
         action_id,
         attempts: 0,
-        reason: "it was never begun".to_owned(),
+        reason: NOTHING_SENT.to_owned(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DisplayId};
-use motorium_proto::service::{AcquireRequest, ActionProgress, PutFile};
+use motorium_proto::service::{AcquireRequest, PutFile};
 
 use super::act::{due_again, outcome_of};
 use super::keeper::Keeper;
@@ -36,6 +36,9 @@ impl Runner {
                 .collect(),
         )
         .await?;
+        if self.task.cancel_requested.is_some() {
+            return Ok(());
+        }
         self.learn_about_backends().await?;
         self.put_attachments().await
     }
@@ -66,16 +69,16 @@ impl Runner {
     }
 
     /// Settles what a crash left open. The lease is ours and newer, so nothing of the old holder can arrive any
-    /// more; the Executor's journal says how far its actions came. What was never begun is due again, and the rest
-    /// of its step after it; what the journal cannot say stays unknown, is never repeated, and ends the step.
+    /// more; the Executor's journal says how far its actions came. That of which nothing was sent is due again, and
+    /// the rest of its step after it; what the journal cannot say stays unknown, is never repeated, and ends the step.
     async fn recovery(&mut self) -> Flow<Vec<Event>> {
         let unfinished: Vec<ActionId> = self.task.unfinished_actions().cloned().collect();
         let mut unknown = Vec::new();
         let mut settled = Vec::new();
         for action_id in unfinished {
             let progress = self.look_up(action_id.clone()).await?;
-            let never_begun = progress == ActionProgress::NotStarted;
             let outcome = outcome_of(progress);
+            let never_happened = outcome.never_happened();
             if outcome.result == ActionResult::Unknown {
                 unknown.push(action_id.clone());
             }
@@ -83,7 +86,7 @@ impl Runner {
                 action_id: action_id.clone(),
                 outcome,
             });
-            if never_begun {
+            if never_happened {
                 settled.push(due_again(action_id));
             }
         }
