@@ -12,8 +12,8 @@ use motorium_executor::drivers::launch::Program;
 use motorium_kit::config::{Common, Listen, Loaded};
 use motorium_kit::server::{Builder, Running};
 use motorium_kit::shutdown::Shutdown;
+use motorium_orchestrator::config::{Nearby, connector};
 use motorium_orchestrator::desktops::Desktops;
-use motorium_orchestrator::run::Ports;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
 use motorium_planner::Settings as PlannerSettings;
@@ -101,10 +101,10 @@ impl Process {
         let planner = planner(loaded)?;
         let executor = executor(loaded, data.clone(), virtual_desktop.as_ref()).await?;
         let display = known_display(perception.as_ref(), display).await?;
-        let ports = Ports {
-            perception: perception.clone(),
+        let nearby = Nearby {
             planner: planner.clone(),
-            executor: executor.clone(),
+            perception: Some(perception.clone()),
+            executor: Some(executor.clone()),
         };
 
         let shutdown = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
@@ -115,8 +115,10 @@ impl Process {
             .open(&data)
             .await
             .map_err(start_error)?;
-        let desktops = Desktops::new(Arc::new(move |_: &Desktop| Ok(ports.clone())));
-        desktops.register(desktop(&display)).map_err(Error::Start)?;
+        let desktops = Desktops::new(connector(common.client(""), nearby));
+        desktops.register(desktop(&display)).map_err(start_error)?;
+        let restored = desktops.restore(storage.tasks.as_ref()).await;
+        restored.map_err(start_error)?;
         let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
 
         let mut servers = Vec::new();

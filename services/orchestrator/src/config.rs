@@ -9,7 +9,7 @@ use motorium_kit::config::{Listen, Section, Span};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{ExecutorClient, PerceptionClient, Planner};
+use motorium_proto::service::{Executor, ExecutorClient, Perception, PerceptionClient, Planner};
 use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
@@ -160,25 +160,55 @@ pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Erro
     Channel::connect_lazy(&config)
 }
 
-/// Connects desktops to their services across the network.
-pub fn connector(base: client::Config, planner: Arc<dyn Planner>) -> Arc<Connector> {
+/// Connects desktops to their services: across the network where they name an address, and to the services of this
+/// process where they name none.
+pub fn connector(base: client::Config, nearby: Nearby) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop| {
-        let reach = |endpoint: &Option<String>, what: &str| {
-            let uri = endpoint
-                .as_deref()
-                .ok_or_else(|| format!("the desktop names no {what}"))?;
-            channel(&base, uri).map_err(|error| error.to_string())
+        let reach = |field: &str, uri: &str| {
+            channel(&base, uri).map_err(|error| FieldError::new(field, error.to_string()))
+        };
+        let perception: Arc<dyn Perception> = match &desktop.perception_endpoint {
+            Some(uri) => Arc::new(PerceptionClient::new(reach(PERCEPTION, uri)?)),
+            None => nearby
+                .perception
+                .clone()
+                .ok_or_else(|| unnamed(PERCEPTION))?,
+        };
+        let executor: Arc<dyn Executor> = match &desktop.executor_endpoint {
+            Some(uri) => Arc::new(ExecutorClient::new(reach(EXECUTOR, uri)?)),
+            None => nearby.executor.clone().ok_or_else(|| unnamed(EXECUTOR))?,
         };
         Ok(Ports {
-            perception: Arc::new(PerceptionClient::new(reach(
-                &desktop.perception_endpoint,
-                "Perception",
-            )?)),
-            planner: planner.clone(),
-            executor: Arc::new(ExecutorClient::new(reach(
-                &desktop.executor_endpoint,
-                "Executor",
-            )?)),
+            perception,
+            planner: nearby.planner.clone(),
+            executor,
         })
     })
+}
+
+const PERCEPTION: &str = "perception_endpoint";
+const EXECUTOR: &str = "executor_endpoint";
+
+fn unnamed(field: &str) -> FieldError {
+    FieldError::new(
+        field,
+        "is empty; give the service's address, such as http://127.0.0.1:7701",
+    )
+}
+
+/// The services that desktops without addresses of their own use.
+#[derive(Clone)]
+pub struct Nearby {
+    /// Decides for all desktops.
+    pub planner: Arc<dyn Planner>,
+    /// `None`: every desktop has to name its own.
+    pub perception: Option<Arc<dyn Perception>>,
+    /// `None`: every desktop has to name its own.
+    pub executor: Option<Arc<dyn Executor>>,
+}
+
+impl std::fmt::Debug for Nearby {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Nearby").finish_non_exhaustive()
+    }
 }

@@ -33,8 +33,12 @@ async fn run() -> Result<(), motorium_kit::Error> {
     let base = common.client("");
     let planner = orchestrator_config::channel(&base, &config.planner)
         .map_err(motorium_kit::Error::service)?;
-    let planner = Arc::new(PlannerClient::new(planner));
-    let desktops = Desktops::new(orchestrator_config::connector(base, planner));
+    let nearby = orchestrator_config::Nearby {
+        planner: Arc::new(PlannerClient::new(planner)),
+        perception: None,
+        executor: None,
+    };
+    let desktops = Desktops::new(orchestrator_config::connector(base, nearby));
     for desktop in config.desktops.clone() {
         desktops
             .register(desktop)

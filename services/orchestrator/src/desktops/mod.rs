@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::id::{DesktopName, TaskName};
+use motorium_proto::error::FieldError;
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::common;
 use motorium_store::{Collection, Error, ListResources, ResourceRow, TaskStore};
@@ -20,7 +21,7 @@ use crate::run::Ports;
 use crate::task::spec::DesktopSelector;
 
 /// Makes the services of a desktop that was registered with endpoints.
-pub type Connector = dyn Fn(&Desktop) -> Result<Ports, String> + Send + Sync;
+pub type Connector = dyn Fn(&Desktop) -> Result<Ports, FieldError> + Send + Sync;
 
 /// A desktop of the pool.
 #[derive(Debug, Clone)]
@@ -36,10 +37,20 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn is_free(&self) -> bool {
+    fn is_free(&self, work: Work) -> bool {
         let rested = self.rests_until.is_none_or(|until| until <= Instant::now());
-        self.task.is_none() && !self.draining && rested
+        let open = work == Work::Begun || !self.draining;
+        self.task.is_none() && open && rested
     }
+}
+
+/// What a desktop is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// A task that nobody has carried out yet.
+    New,
+    /// A task that has begun on its desktop. One that is told to drain still finishes it.
+    Begun,
 }
 
 /// The pool. Clones are the same pool.
@@ -103,7 +114,7 @@ impl Desktops {
     ///
     /// # Errors
     /// If its endpoints cannot be used.
-    pub fn register(&self, desktop: Desktop) -> Result<Entry, String> {
+    pub fn register(&self, desktop: Desktop) -> Result<Entry, FieldError> {
         let ports = self.connect(&desktop)?;
         Ok(self.admit(desktop, ports))
     }
@@ -112,7 +123,7 @@ impl Desktops {
     ///
     /// # Errors
     /// If its endpoints cannot be used.
-    pub fn connect(&self, desktop: &Desktop) -> Result<Ports, String> {
+    pub fn connect(&self, desktop: &Desktop) -> Result<Ports, FieldError> {
         (self.connector)(desktop)
     }
 
@@ -167,7 +178,7 @@ impl Desktops {
         let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
         let name = desktop.name.clone();
         if self.get(&name).is_none() {
-            self.register(desktop)?;
+            self.register(desktop).map_err(|error| error.to_string())?;
         }
         if draining {
             self.drain(&name);
@@ -209,15 +220,15 @@ impl Desktops {
 
     /// Whether any desktop can take a task now.
     #[must_use]
-    pub fn has_free(&self) -> bool {
-        self.with(|entries| entries.values().any(Entry::is_free))
+    pub fn has_free(&self, work: Work) -> bool {
+        self.with(|entries| entries.values().any(|entry| entry.is_free(work)))
     }
 
     /// Takes a free desktop that the selector allows.
     #[must_use]
-    pub fn take(&self, task: &TaskName, selector: &DesktopSelector) -> Option<Taken> {
+    pub fn take(&self, task: &TaskName, selector: &DesktopSelector, work: Work) -> Option<Taken> {
         self.with(|entries| {
-            let free = |entry: &&mut Entry| entry.is_free() && fits(&entry.desktop, selector);
+            let free = |entry: &&mut Entry| entry.is_free(work) && fits(&entry.desktop, selector);
             let entry = entries.values_mut().find(free)?;
             entry.task = Some(task.clone());
             Some(Taken {

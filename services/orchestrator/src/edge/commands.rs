@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
-use motorium_store::{Append, CreateTask, RequestId};
+use motorium_store::{Append, CreateTask, RequestId, TaskRow};
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -69,6 +69,21 @@ fn wrong_state(task: &Task, needed: &'static str) -> Error {
         task: name,
         state,
         needed,
+    }
+}
+
+/// Whether nobody carries the task out: the desktop that it began on is not there, or the lease of whoever did has ended.
+fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
+    row.owner.is_none() || row.lease_until.is_none_or(|until| until <= now)
+}
+
+/// What ends a task that was told to cancel, if it has not ended yet.
+fn end_of_cancelled(task: &Task) -> Vec<Event> {
+    match &task.cancel_requested {
+        Some(reason) if !task.lifecycle.is_terminal() => vec![Event::Cancelled {
+            reason: reason.clone(),
+        }],
+        _ => Vec::new(),
     }
 }
 
@@ -215,7 +230,7 @@ impl Edge {
         self.await_end(&name).await
     }
 
-    /// The task once it has ended, or as it is when patience ends.
+    /// The task once it has ended, or as it is when patience ends. If nobody carries it out, nobody else would end it.
     async fn await_end(&self, name: &TaskName) -> Result<wire::Task, Error> {
         let mut bell = self.doorbell.subscribe(name);
         let give_up = tokio::time::Instant::now() + CANCEL_PATIENCE;
@@ -223,6 +238,11 @@ impl Edge {
             let task = log::load(self.store.as_ref(), name).await?;
             if task.lifecycle.is_terminal() || tokio::time::Instant::now() >= give_up {
                 return Ok(view::task(&task));
+            }
+            if is_abandoned(&self.store.get_task(name).await?, SystemTime::now()) {
+                return self
+                    .command(name, None, |task| Ok(end_of_cancelled(task)))
+                    .await;
             }
             let _ = tokio::time::timeout(Duration::from_millis(250), bell.rung()).await;
         }

@@ -29,8 +29,7 @@ impl Edge {
             .ok_or_else(|| FieldError::missing("desktop"))?;
         let desktop = Desktop::try_from(message).map_err(|error| error.within("desktop"))?;
         let ports = self.desktops.connect(&desktop);
-        let ports =
-            ports.map_err(|problem| FieldError::new("desktop.perception_endpoint", problem))?;
+        let ports = ports.map_err(|error| error.within("desktop"))?;
         self.keep(&desktop, false, id).await?;
         let entry = self.desktops.admit(desktop, ports);
         self.news.notify_one();

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::journal::LEASE_TTL;
 use super::{Journal, RunEnd, Runner, Stop, StopSignal};
-use crate::desktops::{Desktops, Taken};
+use crate::desktops::{Desktops, Taken, Work};
 use crate::error::Error;
 use crate::log;
 use crate::task::Task;
@@ -94,18 +94,18 @@ struct Rounds {
 
 impl Rounds {
     async fn round(&mut self) -> Result<(), Error> {
-        self.offer(&[State::Running, State::Paused, State::AwaitingUser])
-            .await?;
-        self.offer(&[State::Pending]).await
+        let begun = [State::Running, State::Paused, State::AwaitingUser];
+        self.offer(&begun, Work::Begun).await?;
+        self.offer(&[State::Pending], Work::New).await
     }
 
     /// Offers the free desktops to the tasks in these states, until there is none of either any more.
-    async fn offer(&mut self, states: &[State]) -> Result<(), Error> {
+    async fn offer(&mut self, states: &[State], work: Work) -> Result<(), Error> {
         let states: Vec<i32> = states.iter().copied().map(i32::from).collect();
         // What this process carries out is leased by its owner, and so counts as claimable.
         let mut running = self.dispatcher.desktops.tasks();
         let mut limit = ROUND + running.len();
-        while self.dispatcher.desktops.has_free() {
+        while self.dispatcher.desktops.has_free(work) {
             let (owner, now) = (&self.dispatcher.owner, SystemTime::now());
             let most = u32::try_from(limit).unwrap_or(u32::MAX);
             let due = self
@@ -117,7 +117,7 @@ impl Rounds {
                 if running.contains(&row.name) || self.unreadable.contains(&row.name) {
                     continue;
                 }
-                if self.begin(row).await? {
+                if self.begin(row, work).await? {
                     running.insert(row.name.clone());
                 }
             }
@@ -130,8 +130,8 @@ impl Rounds {
     }
 
     /// Begins to carry a task out, if a desktop that it may have is free.
-    async fn begin(&mut self, row: &TaskRow) -> Result<bool, Error> {
-        let Some(taken) = self.take_desktop(row) else {
+    async fn begin(&mut self, row: &TaskRow, work: Work) -> Result<bool, Error> {
+        let Some(taken) = self.take_desktop(row, work) else {
             return Ok(false);
         };
         let Dispatcher { store, owner, .. } = &self.dispatcher;
@@ -163,10 +163,10 @@ impl Rounds {
         Ok(false)
     }
 
-    fn take_desktop(&mut self, row: &TaskRow) -> Option<Taken> {
+    fn take_desktop(&mut self, row: &TaskRow, work: Work) -> Option<Taken> {
         let name = &row.name;
         match wanted(row) {
-            Ok(selector) => self.dispatcher.desktops.take(name, &selector),
+            Ok(selector) => self.dispatcher.desktops.take(name, &selector, work),
             Err(error) => {
                 tracing::error!(task = %name, %error, "the task is left alone");
                 self.unreadable.insert(name.clone());
