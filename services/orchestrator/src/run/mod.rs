@@ -354,7 +354,7 @@ fn is_transient(report: &ErrorReport) -> bool {
     let unavailable = matches!(
         report.code,
         Code::Unavailable | Code::ResourceExhausted | Code::Aborted
-    );
+    ) && report.reason != reason::MESSAGE_TOO_LARGE;
     unavailable || (broken_off && report.reason == reason::TRANSPORT)
 }
 

@@ -112,6 +112,8 @@ impl Runner {
         };
         let capture = CaptureRequest {
             display: self.display(),
+            // The pointer follows every click and is no effect of it.
+            omit_cursor: true,
             ..CaptureRequest::default()
         };
         let after = self
