@@ -1,0 +1,278 @@
+//! The pool: desktops that register themselves are reached at their endpoints, also after a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use motorium_kit::client::Config as ClientConfig;
+use motorium_orchestrator::config::{Nearby, connector};
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::DesktopName;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::CaptureRequest;
+use motorium_proto::v1::common;
+use motorium_proto::v1::common::desktop::State;
+use motorium_proto::v1::orchestrator as wire;
+use tonic::Code;
+
+use crate::support::cluster::{Cluster, DESKTOP, Served};
+use crate::support::script::{act, click};
+use crate::support::world::{StandIn, World};
+
+/// A desktop elsewhere.
+async fn elsewhere() -> (Arc<World>, Served) {
+    let world = World::new(Vec::new());
+    let served = Served::start(&world).await;
+    (world, served)
+}
+
+fn desktop_at(url: &str) -> common::Desktop {
+    common::Desktop {
+        name: "desktops/annex".to_owned(),
+        perception_endpoint: url.to_owned(),
+        executor_endpoint: url.to_owned(),
+        labels: [("place".to_owned(), "annex".to_owned())].into(),
+        ..common::Desktop::default()
+    }
+}
+
+async fn register(
+    cluster: &Cluster,
+    desktop: common::Desktop,
+) -> Result<common::Desktop, ErrorReport> {
+    let request = wire::RegisterDesktopRequest {
+        desktop: Some(desktop),
+        ..wire::RegisterDesktopRequest::default()
+    };
+    let answer = cluster.client().raw().register_desktop(request).await;
+    answer
+        .map(|answer| answer.into_inner().desktop.unwrap())
+        .map_err(|status| ErrorReport::from_status(&status))
+}
+
+async fn list(cluster: &Cluster) -> Vec<common::Desktop> {
+    let request = wire::ListDesktopsRequest::default();
+    let answer = cluster.client().raw().list_desktops(request).await;
+    answer.unwrap().into_inner().desktops
+}
+
+async fn drain(cluster: &Cluster, name: &str) -> Result<common::Desktop, ErrorReport> {
+    let request = wire::DrainDesktopRequest {
+        name: name.to_owned(),
+        ..wire::DrainDesktopRequest::default()
+    };
+    let answer = cluster.client().raw().drain_desktop(request).await;
+    answer
+        .map(|answer| answer.into_inner().desktop.unwrap())
+        .map_err(|status| ErrorReport::from_status(&status))
+}
+
+fn in_the_annex() -> wire::Task {
+    wire::Task {
+        desktop_selector: Some(wire::DesktopSelector {
+            labels: [("place".to_owned(), "annex".to_owned())].into(),
+            ..wire::DesktopSelector::default()
+        }),
+        ..wire::Task::default()
+    }
+}
+
+#[tokio::test]
+async fn one_that_registers_itself_gets_the_tasks_that_want_it() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let (annex, served) = elsewhere().await;
+    register(&cluster, desktop_at(&served.url())).await.unwrap();
+    cluster.carry_out_with(in_the_annex()).await;
+    assert_eq!((annex.done().len(), cluster.world.done().len()), (1, 0));
+    let names: Vec<String> = list(&cluster)
+        .await
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
+    assert_eq!(names, ["desktops/annex", DESKTOP]);
+}
+
+#[tokio::test]
+async fn it_is_known_and_reached_after_a_restart() {
+    let mut cluster = Cluster::start(vec![act([click(1)])]).await;
+    let (annex, served) = elsewhere().await;
+    register(&cluster, desktop_at(&served.url())).await.unwrap();
+    for killed in [true, false] {
+        if killed {
+            cluster.crash().await;
+        } else {
+            cluster.end().await;
+            cluster.start_again().await;
+        }
+        let known = list(&cluster).await;
+        let known = known
+            .iter()
+            .find(|one| one.name == "desktops/annex")
+            .unwrap();
+        assert_eq!(known.perception_endpoint, served.url());
+        assert_eq!(
+            (known.state(), known.labels["place"].as_str()),
+            (State::Available, "annex")
+        );
+        cluster.carry_out_with(in_the_annex()).await;
+    }
+    assert_eq!((annex.done().len(), cluster.world.done().len()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_task_goes_on_at_its_desktop_after_a_crash() {
+    let mut cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let (annex, served) = elsewhere().await;
+    register(&cluster, desktop_at(&served.url())).await.unwrap();
+    annex.hold("perform");
+    let name = cluster.create_with(in_the_annex()).await;
+    annex.called("perform", 1).await;
+    cluster.kill().await;
+    annex.release("perform");
+    cluster.start_again().await;
+    cluster.follow(&name).await;
+    assert_eq!((annex.done().len(), cluster.world.done().len()), (2, 0));
+}
+
+#[tokio::test]
+async fn one_that_moves_is_found_at_its_new_address() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let (before, old) = elsewhere().await;
+    let (after, new) = elsewhere().await;
+    register(&cluster, desktop_at(&old.url())).await.unwrap();
+    register(&cluster, desktop_at(&new.url())).await.unwrap();
+    cluster.carry_out_with(in_the_annex()).await;
+    assert_eq!((before.done().len(), after.done().len()), (0, 1));
+}
+
+#[tokio::test]
+async fn one_that_is_drained_finishes_its_task_and_gets_no_other() {
+    let mut cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("perform");
+    let first = cluster.create().await;
+    cluster.world.called("perform", 1).await;
+    assert_eq!(list(&cluster).await[0].state(), State::Leased);
+    assert_eq!(list(&cluster).await[0].task, first);
+    assert_eq!(
+        drain(&cluster, DESKTOP).await.unwrap().state(),
+        State::Draining
+    );
+    let second = cluster.create().await;
+    cluster.world.release("perform");
+    assert_eq!(cluster.follow(&first).await.answer(), "it is done");
+    // Also after a restart it rests, until it registers itself again.
+    cluster.crash().await;
+    assert_eq!(list(&cluster).await[0].state(), State::Draining);
+    let state = cluster.get(&second).await.state();
+    assert_eq!(state, wire::task::State::Pending);
+    let mut desktop = desktop_at(&cluster.services.url());
+    desktop.name = DESKTOP.to_owned();
+    register(&cluster, desktop).await.unwrap();
+    assert_eq!(cluster.follow(&second).await.answer(), "it is done");
+}
+
+#[tokio::test]
+async fn one_that_is_drained_finishes_its_task_also_after_a_crash() {
+    let mut cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    drain(&cluster, DESKTOP).await.unwrap();
+    cluster.crash().await;
+    cluster.world.release("plan");
+    assert_eq!(cluster.follow(&name).await.answer(), "it is done");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_one_is_named() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let whole = || desktop_at("http://127.0.0.1:1");
+    let without_perception = common::Desktop {
+        perception_endpoint: String::new(),
+        ..whole()
+    };
+    let without_executor = common::Desktop {
+        executor_endpoint: String::new(),
+        ..whole()
+    };
+    let without_scheme = common::Desktop {
+        executor_endpoint: "127.0.0.1:7703".to_owned(),
+        ..whole()
+    };
+    let without_name = common::Desktop {
+        name: "annex".to_owned(),
+        ..whole()
+    };
+    for (desktop, field, words) in [
+        (
+            without_perception,
+            "desktop.perception_endpoint",
+            "is empty; give the service's address",
+        ),
+        (
+            without_executor,
+            "desktop.executor_endpoint",
+            "is empty; give the service's address",
+        ),
+        (
+            without_scheme,
+            "desktop.executor_endpoint",
+            "is not an address of a service",
+        ),
+        (
+            without_name,
+            "desktop.name",
+            "is not of the form desktops/{id}",
+        ),
+    ] {
+        let report = register(&cluster, desktop).await.unwrap_err();
+        assert_eq!(
+            (report.code, report.reason.as_str()),
+            (Code::InvalidArgument, "INVALID_FIELD")
+        );
+        assert_eq!(report.fields[0].field, field);
+        assert!(report.message.contains(words), "{report}");
+    }
+    assert_eq!(list(&cluster).await.len(), 1, "nothing was kept of them");
+    let report = drain(&cluster, "desktops/annex").await.unwrap_err();
+    assert_eq!(
+        (report.code, report.reason.as_str()),
+        (Code::NotFound, "DESKTOP_NOT_FOUND")
+    );
+    assert!(
+        report.message.contains("there are: desktops/local"),
+        "{report}"
+    );
+}
+
+/// As in `motorium up`: one desktop in the same process, and others that register themselves.
+#[tokio::test]
+async fn services_of_this_process_are_for_desktops_that_name_none() {
+    let (far, served) = elsewhere().await;
+    let near = World::new(Vec::new());
+    let stand_in = Arc::new(StandIn(near.clone()));
+    let nearby = Nearby {
+        planner: stand_in.clone(),
+        perception: Some(stand_in.clone()),
+        executor: Some(stand_in),
+    };
+    let connect = connector(ClientConfig::new(""), nearby);
+    let desktop = |endpoint: Option<String>| Desktop {
+        name: DesktopName::from_segment("a").unwrap(),
+        perception_endpoint: endpoint.clone(),
+        executor_endpoint: endpoint,
+        display: None,
+        platform: Platform::Linux,
+        labels: BTreeMap::new(),
+    };
+    for (endpoint, counts) in [(None, (1, 0)), (Some(served.url()), (1, 1))] {
+        let Ok(ports) = connect(&desktop(endpoint)) else {
+            panic!("it has services");
+        };
+        let capture = CaptureRequest::default();
+        ports.perception.capture(capture).await.unwrap();
+        ports.executor.release_all(None).await.unwrap();
+        let captures = (near.count("capture"), far.count("capture"));
+        let releases = (near.count("release_all"), far.count("release_all"));
+        assert_eq!((captures, releases), (counts, counts));
+    }
+}

@@ -1,0 +1,145 @@
+//! What a planner may decide besides acting, and what users may say meanwhile.
+
+use motorium_proto::domain::decision::{FunctionCall, Next, SafetyCheck};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_proto::v1::orchestrator::user_request::Kind;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, ask, click, done, give_up};
+
+#[tokio::test]
+async fn a_question_is_answered_in_words() {
+    let cluster = Cluster::start(vec![ask("which one?"), done("the left one")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let task = cluster.get(&name).await;
+    assert_eq!(task.state(), State::AwaitingUser);
+    let request = task.user_request.unwrap();
+    assert_eq!(
+        (request.kind(), request.message.as_str()),
+        (Kind::Question, "which one?")
+    );
+
+    let answered = cluster.acknowledge(&name, "the left one").await;
+    assert_eq!(answered.state(), State::Running);
+    assert_eq!(answered.user_request, None);
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "the left one");
+    assert_eq!(cluster.world.plans()[1].user_messages, ["the left one"]);
+}
+
+#[tokio::test]
+async fn a_pair_of_hands_is_asked_for_and_says_that_it_is_done() {
+    let hands = Next::Ask {
+        question: "put your finger on the reader".to_owned(),
+        needs_hands: true,
+    };
+    let cluster = Cluster::start(vec![hands]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let request = cluster.get(&name).await.user_request.unwrap();
+    assert_eq!(request.kind(), Kind::Hands);
+    cluster.acknowledge(&name, "").await;
+    cluster.follow(&name).await;
+    assert_eq!(cluster.world.plans()[1].user_messages, ["I have done it"]);
+}
+
+#[tokio::test]
+async fn a_planner_that_gives_up_says_why() {
+    let cluster = Cluster::start(vec![act([click(1)]), give_up("there is no such file")]).await;
+    let story = cluster.carry_out().await;
+    story.check_failure("PLANNER_GAVE_UP", "there is no such file");
+    cluster.world.called("release_all", 1).await;
+}
+
+#[tokio::test]
+async fn what_is_not_served_yet_ends_the_task_and_nothing_is_done() {
+    let call = FunctionCall {
+        call_id: "1".to_owned(),
+        name: "look_up".to_owned(),
+        arguments_json: "{}".to_owned(),
+    };
+    let extract = Next::Extract {
+        json_schema: "{}".to_owned(),
+        instruction: "all prices".to_owned(),
+    };
+    for (next, words) in [
+        (Next::CallFunctions(vec![call]), "function calls"),
+        (extract, "extraction"),
+    ] {
+        let cluster = Cluster::start(vec![next]).await;
+        let story = cluster.carry_out().await;
+        story.check_failure("NOT_SERVED", words);
+        assert_eq!(cluster.world.done(), []);
+    }
+}
+
+#[tokio::test]
+async fn nothing_runs_on_a_provider_s_warning() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.warn(SafetyCheck {
+        id: "1".to_owned(),
+        code: "malicious_instructions".to_owned(),
+        message: "be careful".to_owned(),
+    });
+    let story = cluster.carry_out().await;
+    story.check_failure("NOT_SERVED", "safety check");
+    assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
+async fn a_backend_that_is_not_there_is_named_beside_those_that_are() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let task = wire::Task {
+        backends: vec!["oracle".to_owned()],
+        ..wire::Task::default()
+    };
+    let story = cluster.carry_out_with(task).await;
+    story.check_failure("BACKEND_NOT_FOUND", "`oracle`; there are: scripted");
+}
+
+#[tokio::test]
+async fn a_paused_task_stands_still_until_it_is_resumed() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let pause = wire::PauseTaskRequest {
+        name: name.clone(),
+        ..wire::PauseTaskRequest::default()
+    };
+    let client = cluster.client().raw();
+    let paused = client.clone().pause_task(pause).await.unwrap().into_inner();
+    assert_eq!(paused.task.unwrap().state(), State::Paused);
+    cluster.world.release("plan");
+    // The decision that was on its way is stored, and waits.
+    assert_eq!(cluster.world.done(), []);
+    let resume = wire::ResumeTaskRequest {
+        name: name.clone(),
+        ..wire::ResumeTaskRequest::default()
+    };
+    let resumed = client.clone().resume_task(resume).await.unwrap();
+    assert_eq!(resumed.into_inner().task.unwrap().state(), State::Running);
+    assert_eq!(cluster.follow(&name).await.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_user_says_meanwhile_reaches_the_next_decision() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let request = wire::SendMessageRequest {
+        name: name.clone(),
+        text: "the blue one".to_owned(),
+        ..wire::SendMessageRequest::default()
+    };
+    cluster.client().raw().send_message(request).await.unwrap();
+    cluster.world.release("plan");
+    cluster.follow(&name).await;
+    let plans = cluster.world.plans();
+    assert_eq!(plans[1].user_messages, ["the blue one"]);
+    assert_eq!(cluster.world.done().len(), 1);
+}

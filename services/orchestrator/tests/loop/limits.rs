@@ -1,0 +1,154 @@
+//! Limits end a task in a clear state, before what would exceed them is done.
+
+use motorium_proto::domain::decision::{PlannedAction, Usage};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, ask, click, done};
+
+fn limited(limits: wire::Limits) -> wire::Task {
+    wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    }
+}
+
+fn milliseconds(count: i32) -> Option<prost_types::Duration> {
+    Some(prost_types::Duration {
+        seconds: 0,
+        nanos: count * 1_000_000,
+    })
+}
+
+#[tokio::test]
+async fn steps() {
+    let cluster = Cluster::start((1..9).map(|number| act([click(number)])).collect()).await;
+    let limits = wire::Limits {
+        max_steps: 2,
+        ..wire::Limits::default()
+    };
+    let story = cluster.carry_out_with(limited(limits)).await;
+    story.check_failure("STEP_LIMIT", "raise limits.max_steps");
+    assert_eq!(cluster.world.done().len(), 2);
+    assert_eq!(story.count("observed"), 2, "nothing is looked at in vain");
+}
+
+#[tokio::test]
+async fn a_success_within_the_last_step_counts() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("saved")]).await;
+    let limits = wire::Limits {
+        max_steps: 2,
+        ..wire::Limits::default()
+    };
+    assert_eq!(
+        cluster.carry_out_with(limited(limits)).await.answer(),
+        "saved"
+    );
+}
+
+#[tokio::test]
+async fn nobody_is_asked_when_the_answer_could_not_be_used() {
+    let cluster = Cluster::start(vec![ask("which one?")]).await;
+    let limits = wire::Limits {
+        max_steps: 1,
+        ..wire::Limits::default()
+    };
+    let story = cluster.carry_out_with(limited(limits)).await;
+    story.check_failure("STEP_LIMIT", "1 steps");
+    assert_eq!(story.count("user_asked"), 0);
+}
+
+/// Whatever the task waits for when its time is up.
+async fn check_time(held: &'static str) {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold(held);
+    let limits = wire::Limits {
+        max_duration: milliseconds(400),
+        ..wire::Limits::default()
+    };
+    let story = cluster.carry_out_with(limited(limits)).await;
+    story.check_failure("TIME_LIMIT", "raise limits.max_duration");
+    cluster.world.called("released", 1).await;
+    cluster.world.release(held);
+    assert_eq!(cluster.world.done(), [], "held at {held}");
+}
+
+#[tokio::test]
+async fn time_while_the_screen_is_looked_at() {
+    check_time("observe").await;
+}
+
+#[tokio::test]
+async fn time_while_the_planner_thinks() {
+    check_time("plan").await;
+}
+
+#[tokio::test]
+async fn time_while_an_action_is_performed() {
+    check_time("perform").await;
+}
+
+#[tokio::test]
+async fn tokens_and_money() {
+    let tokens = wire::Limits {
+        max_tokens: 100,
+        ..wire::Limits::default()
+    };
+    let money = wire::Limits {
+        max_cost_micros_usd: 5000,
+        ..wire::Limits::default()
+    };
+    for (limits, reason, words) in [
+        (tokens, "TOKEN_LIMIT", "raise limits.max_tokens"),
+        (money, "COST_LIMIT", "raise limits.max_cost_micros_usd"),
+    ] {
+        let cluster = Cluster::start((1..9).map(|number| act([click(number)])).collect()).await;
+        cluster.world.charge(Usage {
+            input_tokens: Some(40),
+            output_tokens: Some(20),
+            cost_micros_usd: Some(3000),
+            calls: 1,
+            ..Usage::default()
+        });
+        let name = cluster.create_with(limited(limits)).await;
+        let story = cluster.follow(&name).await;
+        story.check_failure(reason, words);
+        assert_eq!(
+            cluster.world.plans().len(),
+            2,
+            "{reason}: a third call would be too much"
+        );
+        assert_eq!(cluster.world.done().len(), 2, "what was paid for is done");
+        let usage = cluster.get(&name).await.usage.unwrap();
+        assert_eq!((usage.input_tokens, usage.calls), (Some(80), 2));
+    }
+}
+
+#[tokio::test]
+async fn risky_actions() {
+    let send = |element| PlannedAction {
+        intent: "click \"Send\"".to_owned(),
+        ..click(element)
+    };
+    let cluster = Cluster::start(vec![act([send(1)]), act([click(2)]), act([send(3)])]).await;
+    let limits = wire::Limits {
+        max_risky_actions: 1,
+        ..wire::Limits::default()
+    };
+    let story = cluster.carry_out_with(limited(limits)).await;
+    story.check_failure("RISK_LIMIT", "raise limits.max_risky_actions");
+    assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn a_task_that_says_nothing_has_the_configured_ones() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let name = cluster.create().await;
+    let task = cluster.get(&name).await;
+    let limits = task.limits.unwrap();
+    assert_eq!(limits.max_steps, 80);
+    assert_eq!(limits.max_duration.unwrap().seconds, 480);
+    cluster.follow(&name).await;
+    assert_eq!(cluster.get(&name).await.state(), State::Succeeded);
+}

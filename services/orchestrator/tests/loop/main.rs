@@ -1,0 +1,17 @@
+//! The Orchestrator as its users meet it: over gRPC, with a real store, with services that do as they are told.
+//!
+//! One file for each thing that a user would notice. `support` has the cluster that they all run on.
+
+mod bad_input;
+mod cancelling;
+mod desktops;
+mod disturbances;
+mod ending_process;
+mod endings;
+mod errand;
+mod limits;
+mod lists;
+mod recovery;
+mod requests;
+mod support;
+mod watching;

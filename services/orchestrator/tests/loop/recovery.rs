@@ -1,0 +1,298 @@
+//! The orchestrator dies, and another one goes on from the same store: no action is performed twice, and the task ends.
+
+use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::effect::ActionResult as Left;
+use motorium_proto::v1::common::ActionResult;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State;
+
+use crate::support::cluster::Cluster;
+use crate::support::crash::Point;
+use crate::support::script::{act, ask, click, done, typing};
+use crate::support::story::Story;
+
+fn script() -> Vec<Next> {
+    vec![
+        act([click(1), typing("a")]),
+        act([typing("b"), click(2)]),
+        done("saved"),
+    ]
+}
+
+/// The kinds and places of the script's actions, as they have to reach the application.
+fn check_done(cluster: &Cluster, context: &str) {
+    let done: Vec<String> = cluster
+        .world
+        .done()
+        .iter()
+        .map(|done| format!("{:?}", done.action.kind()))
+        .collect();
+    assert_eq!(
+        done,
+        ["Click", "TypeText", "TypeText", "Click"],
+        "{context}"
+    );
+}
+
+fn task_with_files() -> wire::Task {
+    wire::Task {
+        attachments: vec![wire::Attachment {
+            name: "in.txt".to_owned(),
+            data: "a file".into(),
+        }],
+        results: vec!["in.txt".to_owned()],
+        ..wire::Task::default()
+    }
+}
+
+async fn writes_of_an_undisturbed_run() -> usize {
+    let cluster = Cluster::start(script()).await;
+    let story = cluster.carry_out_with(task_with_files()).await;
+    assert_eq!(story.answer(), "saved");
+    check_done(&cluster, "undisturbed");
+    cluster.writes()
+}
+
+async fn die_at(point: Point) {
+    let mut cluster = Cluster::start_until(script(), Some(point)).await;
+    let name = cluster.create_with(task_with_files()).await;
+    cluster.stands_still().await;
+    cluster.crash().await;
+    let story = cluster.follow(&name).await;
+    let context = format!("{point:?}:\n{}", story.text());
+    assert_eq!(story.answer(), "saved", "{context}");
+    check_done(&cluster, &context);
+    assert!(story.count("recovered") <= 1, "{context}");
+    assert!(
+        story
+            .results()
+            .iter()
+            .all(|result| *result == ActionResult::Performed || *result == ActionResult::Cancelled),
+        "{context}"
+    );
+    let intended = story.count("action_intended");
+    assert_eq!(intended, story.results().len(), "{context}");
+}
+
+#[tokio::test]
+async fn before_each_write_of_the_journal() {
+    for number in 1..=writes_of_an_undisturbed_run().await {
+        die_at(Point::Before(number)).await;
+    }
+}
+
+#[tokio::test]
+async fn after_each_write_of_the_journal() {
+    for number in 1..=writes_of_an_undisturbed_run().await {
+        die_at(Point::After(number)).await;
+    }
+}
+
+/// Dies while a call is under way, so that the service sees its caller vanish.
+async fn die_during(held: &'static str) -> (Cluster, Story) {
+    let mut cluster = Cluster::start(script()).await;
+    cluster.world.hold(held);
+    let name = cluster.create().await;
+    cluster.world.called(held, 1).await;
+    cluster.kill().await;
+    if held == "perform" {
+        cluster.world.called("stopped", 1).await;
+    }
+    cluster.world.release(held);
+    cluster.start_again().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved", "died during {held}");
+    check_done(&cluster, held);
+    (cluster, story)
+}
+
+#[tokio::test]
+async fn during_each_call() {
+    for held in [
+        "observe",
+        "plan",
+        "resolve_target",
+        "await_quiet",
+        "compare",
+    ] {
+        let (cluster, story) = die_during(held).await;
+        assert_eq!(story.count("recovered"), 1, "{held}");
+        assert_eq!(cluster.world.lookups(), [], "{held}: nothing was open");
+    }
+}
+
+#[tokio::test]
+async fn before_a_desktop_was_leased() {
+    let (_, story) = die_during("acquire_desktop").await;
+    assert_eq!(story.count("recovered"), 0, "it had not begun");
+    assert_eq!(story.count("started"), 1);
+}
+
+#[tokio::test]
+async fn before_anything_of_an_action_was_sent() {
+    let (cluster, story) = die_during("perform").await;
+    let looked_up: Vec<String> = cluster.world.lookups().iter().map(id_in_task).collect();
+    assert_eq!(looked_up.first().map(String::as_str), Some("1/0/0"));
+    let done: Vec<String> = cluster
+        .world
+        .done()
+        .iter()
+        .map(|done| id_in_task(&done.id))
+        .collect();
+    assert_eq!(
+        done,
+        ["1/0/1", "1/1/0", "2/0/0", "2/1/0"],
+        "due again, and the rest after it"
+    );
+    assert_eq!(story.count("user_asked"), 0);
+    assert_eq!(story.count("action_retried"), 1);
+    let told = &cluster.world.plans()[1].history[0].actions;
+    assert!(
+        told.iter()
+            .all(|action| action.outcome.result == Left::Performed)
+    );
+}
+
+fn id_in_task(id: &motorium_proto::domain::id::ActionId) -> String {
+    id.as_str().split_once('/').unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn after_an_action_was_sent_and_before_its_outcome_was_stored() {
+    let (cluster, story) = die_during("answer").await;
+    let looked_up: Vec<String> = cluster.world.lookups().iter().map(id_in_task).collect();
+    assert_eq!(looked_up, ["1/0/0"], "the executor's journal is asked");
+    assert_eq!(story.results(), [ActionResult::Performed; 4]);
+    assert!(story.outcomes()[0].recorded || story.count("recovered") == 1);
+}
+
+#[tokio::test]
+async fn what_the_executor_cannot_say_stays_unknown_and_is_not_repeated() {
+    let mut cluster = Cluster::start(script()).await;
+    cluster.world.hold("answer");
+    let name = cluster.create().await;
+    cluster.world.called("answer", 1).await;
+    cluster.kill().await;
+    cluster.world.forget_actions();
+    cluster.world.release("answer");
+    cluster.start_again().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved");
+    let unknown = story.all(|kind| match kind {
+        Kind::Recovered(recovered) => Some(recovered.unknown_actions.clone()),
+        _ => None,
+    });
+    let first = format!("{}/1/0/0", name.strip_prefix("tasks/").unwrap());
+    assert_eq!(unknown, [vec![first]]);
+    assert_eq!(story.results()[0], ActionResult::Unknown);
+    let done: Vec<String> = cluster
+        .world
+        .done()
+        .iter()
+        .map(|done| id_in_task(&done.id))
+        .collect();
+    assert_eq!(
+        done,
+        ["1/0/0", "2/0/0", "2/1/0"],
+        "the rest of its step is dropped"
+    );
+    let told = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(told.outcome.result, Left::Unknown);
+}
+
+#[tokio::test]
+async fn again_and_again_at_the_same_action() {
+    let mut cluster = Cluster::start(script()).await;
+    cluster.world.hold("perform");
+    let name = cluster.create().await;
+    for time in 1..=3 {
+        cluster.world.called("perform", time).await;
+        cluster.kill().await;
+        cluster.world.called("stopped", time).await;
+        if time == 3 {
+            cluster.world.release("perform");
+        }
+        cluster.start_again().await;
+    }
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved");
+    check_done(&cluster, "three crashes");
+    assert_eq!(story.count("recovered"), 3);
+}
+
+#[tokio::test]
+async fn while_the_user_is_asked() {
+    let mut cluster = Cluster::start(vec![ask("which one?"), done("saved")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    cluster.crash().await;
+    let task = cluster.get(&name).await;
+    assert_eq!(task.state(), State::AwaitingUser);
+    assert_eq!(task.user_request.unwrap().message, "which one?");
+    cluster.happened(&name, "recovered").await;
+    cluster.acknowledge(&name, "the left one").await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved");
+    assert_eq!(story.count("user_asked"), 1, "nobody is asked twice");
+    assert_eq!(cluster.world.plans()[1].user_messages, ["the left one"]);
+}
+
+#[tokio::test]
+async fn while_it_is_paused() {
+    let mut cluster = Cluster::start(script()).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let pause = wire::PauseTaskRequest {
+        name: name.clone(),
+        ..wire::PauseTaskRequest::default()
+    };
+    cluster.client().raw().pause_task(pause).await.unwrap();
+    cluster.crash().await;
+    cluster.world.release("plan");
+    cluster.happened(&name, "recovered").await;
+    assert_eq!(cluster.get(&name).await.state(), State::Paused);
+    assert_eq!(cluster.world.done(), []);
+    let resume = wire::ResumeTaskRequest {
+        name: name.clone(),
+        ..wire::ResumeTaskRequest::default()
+    };
+    cluster.client().raw().resume_task(resume).await.unwrap();
+    assert_eq!(cluster.follow(&name).await.answer(), "saved");
+    check_done(&cluster, "paused");
+}
+
+#[tokio::test]
+async fn after_it_was_told_to_cancel() {
+    let mut cluster = Cluster::start_until(script(), Some(Point::Before(3))).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let client = cluster.client();
+    let task = name.clone();
+    let cancelling = tokio::spawn(async move { client.cancel_task(&task, "enough").await });
+    cluster.stands_still().await;
+    cluster.kill().await;
+    let _ = cancelling.await.unwrap();
+    cluster.world.release("plan");
+    cluster.start_again().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.kinds().last().unwrap(), "cancelled");
+    assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
+async fn tasks_that_wait_are_still_there() {
+    let mut cluster = Cluster::start(Vec::new()).await;
+    cluster.world.hold("acquire_desktop");
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        names.push(cluster.create().await);
+    }
+    cluster.crash().await;
+    cluster.world.release("acquire_desktop");
+    for name in names {
+        assert_eq!(cluster.follow(&name).await.answer(), "it is done");
+    }
+}

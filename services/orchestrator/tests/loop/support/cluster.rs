@@ -1,0 +1,395 @@
+//! The orchestrator with a real store, and the services that it calls, all on sockets of the loopback interface.
+//!
+//! The orchestrator has a runtime of its own. Killing it takes that runtime away: whatever it was doing ends in the
+//! middle, its connections break, and only what is in the store is left.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use motorium_client::{Client, Update};
+use motorium_kit::client::Config as ClientConfig;
+use motorium_kit::config::Listen;
+use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::shutdown::Shutdown;
+use motorium_orchestrator::config::{DesktopSettings, Nearby, channel, connector};
+use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::storage::{self, Storage};
+use motorium_orchestrator::{Orchestrator, Settings};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::domain::decision::Next;
+use motorium_proto::service::{ExecutorServer, PerceptionServer, PlannerClient, PlannerServer};
+use motorium_proto::v1::orchestrator as wire;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::runtime::{self, Runtime};
+use tokio::task::JoinHandle;
+use tonic::transport::{Channel, Endpoint};
+
+use super::crash::{Point, StopsAt};
+use super::in_time;
+use super::story::{Story, is_end, kind};
+use super::world::{StandIn, World};
+
+/// The one desktop that is configured.
+pub(crate) const DESKTOP: &str = "desktops/local";
+
+/// A server of the stand-ins. It can go away and come back.
+pub(crate) struct Served {
+    world: Arc<World>,
+    address: SocketAddr,
+    running: Option<Running>,
+}
+
+impl Served {
+    /// All three services on one port.
+    pub(crate) async fn start(world: &Arc<World>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut served = Self {
+            world: world.clone(),
+            address: listener.local_addr().unwrap(),
+            running: None,
+        };
+        served.serve(listener).await;
+        served
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Ends it: connections break, and new ones are refused.
+    pub(crate) async fn go_away(&mut self) {
+        let running = self.running.take().expect("it is there");
+        in_time("a server to end", running.end()).await.unwrap();
+    }
+
+    /// Serves again, at the same address.
+    pub(crate) async fn come_back(&mut self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.serve(listener).await;
+    }
+
+    async fn serve(&mut self, listener: TcpListener) {
+        let stand_in = Arc::new(StandIn(self.world.clone()));
+        let config = ServerConfig {
+            grace: Duration::ZERO,
+            ..ServerConfig::loopback()
+        };
+        let server = Builder::new(config)
+            .service(
+                PerceptionServer::tonic(stand_in.clone()),
+                FILE_DESCRIPTOR_SET,
+            )
+            .service(PlannerServer::tonic(stand_in.clone()), FILE_DESCRIPTOR_SET)
+            .service(ExecutorServer::tonic(stand_in), FILE_DESCRIPTOR_SET);
+        let running = server.start_on(listener, &Shutdown::new()).await;
+        self.running = Some(running.unwrap());
+    }
+}
+
+/// An orchestrator that runs.
+struct Process {
+    runtime: Option<Runtime>,
+    shutdown: Shutdown,
+    store: Arc<StopsAt>,
+    address: SocketAddr,
+    ended: JoinHandle<()>,
+}
+
+impl Process {
+    async fn start(settings: Settings, data: &Path, planner: &str, point: Option<Point>) -> Self {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let shutdown = Shutdown::new();
+        let start = start(
+            settings,
+            data.to_owned(),
+            planner.to_owned(),
+            point,
+            shutdown.clone(),
+        );
+        let started = in_time("the orchestrator to start", runtime.spawn(start)).await;
+        let (store, running, working) = started.unwrap();
+        let address = running.local_address();
+        let ended = runtime.spawn(async move {
+            running.join().await.unwrap();
+            working.await.unwrap();
+        });
+        Self {
+            runtime: Some(runtime),
+            shutdown,
+            store,
+            address,
+            ended,
+        }
+    }
+
+    async fn kill(mut self) {
+        let runtime = self.runtime.take().expect("it runs");
+        // Waits until nothing of it is left.
+        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::PATIENCE));
+        gone.await.unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// What the program's `main` does, without a configuration file and signals.
+async fn start(
+    settings: Settings,
+    data: std::path::PathBuf,
+    planner: String,
+    point: Option<Point>,
+    shutdown: Shutdown,
+) -> (Arc<StopsAt>, Running, JoinHandle<()>) {
+    let config = settings.resolve().unwrap();
+    let Storage { tasks, blobs } = storage::Settings::default().open(&data).await.unwrap();
+    let store = StopsAt::new(tasks, point);
+    let base = ClientConfig::new("");
+    let nearby = Nearby {
+        planner: Arc::new(PlannerClient::new(channel(&base, &planner).unwrap())),
+        perception: None,
+        executor: None,
+    };
+    let desktops = Desktops::new(connector(base, nearby));
+    for desktop in config.desktops.clone() {
+        desktops.register(desktop).unwrap();
+    }
+    desktops.restore(store.as_ref()).await.unwrap();
+    let storage = Storage {
+        tasks: store.clone(),
+        blobs,
+    };
+    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let server = Builder::new(ServerConfig {
+        listen: Listen::default(),
+        ..ServerConfig::loopback()
+    });
+    let server = server.service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
+    let running = server.start(&shutdown).await.unwrap();
+    (store, running, orchestrator.start())
+}
+
+/// An orchestrator, a world for it, and a user's connection.
+pub(crate) struct Cluster {
+    pub(crate) world: Arc<World>,
+    pub(crate) services: Served,
+    folder: TempDir,
+    process: Option<Process>,
+}
+
+impl Cluster {
+    /// One desktop, and a planner that decides these.
+    pub(crate) async fn start(script: Vec<Next>) -> Self {
+        Self::start_until(script, None).await
+    }
+
+    /// The same, but the orchestrator stands still at this point.
+    pub(crate) async fn start_until(script: Vec<Next>, point: Option<Point>) -> Self {
+        let world = World::new(script);
+        let mut cluster = Self {
+            services: Served::start(&world).await,
+            world,
+            folder: tempfile::tempdir().unwrap(),
+            process: None,
+        };
+        cluster.start_process("local", point).await;
+        cluster
+    }
+
+    async fn start_process(&mut self, desktop_name: &str, point: Option<Point>) {
+        let url = self.services.url();
+        let desktop = DesktopSettings {
+            perception: url.clone(),
+            executor: url.clone(),
+            ..DesktopSettings::default()
+        };
+        let settings = Settings {
+            desktops: BTreeMap::from([(desktop_name.to_owned(), desktop)]),
+            ..Settings::default()
+        };
+        let process = Process::start(settings, self.folder.path(), &url, point).await;
+        self.process = Some(process);
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().expect("the orchestrator runs")
+    }
+
+    /// How often the loop has written to the journal.
+    pub(crate) fn writes(&self) -> usize {
+        self.process().store.writes()
+    }
+
+    /// Waits until the orchestrator stands still.
+    pub(crate) async fn stands_still(&self) {
+        let mut reached = self.process().store.reached();
+        let reached = reached.wait_for(|reached| *reached);
+        in_time("the point of the journal", reached).await.unwrap();
+    }
+
+    /// Kills the orchestrator.
+    pub(crate) async fn kill(&mut self) {
+        self.process.take().expect("it runs").kill().await;
+    }
+
+    /// Kills the orchestrator and starts it again on the same store.
+    pub(crate) async fn crash(&mut self) {
+        self.kill().await;
+        self.start_process("local", None).await;
+    }
+
+    /// Starts it again on the same store.
+    pub(crate) async fn start_again(&mut self) {
+        self.start_process("local", None).await;
+    }
+
+    /// The same, but its configuration has another desktop than before.
+    pub(crate) async fn start_without_desktop(&mut self) {
+        self.start_process("another", None).await;
+    }
+
+    /// Begins an orderly end.
+    pub(crate) fn drain(&self) {
+        self.process().shutdown.drain();
+    }
+
+    /// Waits for the orderly end.
+    pub(crate) async fn end(&mut self) {
+        self.drain();
+        let mut process = self.process.take().expect("it runs");
+        in_time("an orderly end", &mut process.ended).await.unwrap();
+        process.kill().await;
+    }
+
+    /// A user's client.
+    pub(crate) fn client(&self) -> Client<Channel> {
+        let url = format!("http://{}", self.process().address);
+        Client::new(Endpoint::from_shared(url).unwrap().connect_lazy())
+    }
+
+    // === What users do ===
+
+    /// Creates a task with a goal, and gives its name.
+    pub(crate) async fn create(&self) -> String {
+        self.create_with(wire::Task::default()).await
+    }
+
+    /// Creates a task like this one; the goal is filled in.
+    pub(crate) async fn create_with(&self, task: wire::Task) -> String {
+        let task = wire::Task {
+            goal: "do it".to_owned(),
+            ..task
+        };
+        let request = wire::CreateTaskRequest {
+            task: Some(task),
+            ..wire::CreateTaskRequest::default()
+        };
+        self.client().create(request).await.unwrap().name
+    }
+
+    /// Creates a task and follows it to its end.
+    pub(crate) async fn carry_out(&self) -> Story {
+        let name = self.create().await;
+        self.follow(&name).await
+    }
+
+    /// The same, for a task like this one.
+    pub(crate) async fn carry_out_with(&self, task: wire::Task) -> Story {
+        let name = self.create_with(task).await;
+        self.follow(&name).await
+    }
+
+    /// All events of a task, once it has ended.
+    pub(crate) async fn follow(&self, task: &str) -> Story {
+        let mut story = Story::default();
+        let mut updates = self.client().watch(task);
+        self.read_until(&mut updates, &mut story, is_end).await;
+        story.check();
+        story
+    }
+
+    /// Waits until an event of this kind has happened to a task.
+    pub(crate) async fn happened(&self, task: &str, name: &str) -> Story {
+        let mut story = Story::default();
+        let mut updates = self.client().watch(task);
+        self.read_until(&mut updates, &mut story, |event| kind(event) == name)
+            .await;
+        story
+    }
+
+    async fn read_until(
+        &self,
+        updates: &mut BoxStream<'static, motorium_client::Result<Update>>,
+        story: &mut Story,
+        wanted: impl Fn(&wire::Event) -> bool,
+    ) {
+        loop {
+            let next = tokio::time::timeout(super::PATIENCE, updates.next()).await;
+            let Ok(Some(update)) = next else {
+                panic!("waited in vain ({next:?}); so far:\n{}", story.text());
+            };
+            if let Update::Event { event, .. } = update.unwrap() {
+                let found = wanted(&event);
+                story.0.push(*event);
+                if found {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn get(&self, task: &str) -> wire::Task {
+        self.client().get_task(task).await.unwrap()
+    }
+
+    /// Cancels a task, and asks again until it has ended: the call itself waits a few seconds for that.
+    pub(crate) async fn cancel(&self, task: &str) -> wire::Task {
+        let client = self.client();
+        let cancelled = async {
+            loop {
+                let task = client.cancel_task(task, "enough").await.unwrap();
+                if task.end_time.is_some() {
+                    return task;
+                }
+            }
+        };
+        in_time("a task to be cancelled", cancelled).await
+    }
+
+    /// Answers what a task asks.
+    pub(crate) async fn acknowledge(&self, task: &str, message: &str) -> wire::Task {
+        let request = wire::AcknowledgeUserActionRequest {
+            name: task.to_owned(),
+            message: message.to_owned(),
+            ..wire::AcknowledgeUserActionRequest::default()
+        };
+        let answered = self.client().raw().acknowledge_user_action(request).await;
+        answered.unwrap().into_inner().task.unwrap()
+    }
+
+    /// Answers the question of this number, once it is asked.
+    pub(crate) async fn acknowledge_once_asked(&self, task: &str, number: usize, message: &str) {
+        let mut story = Story::default();
+        let mut updates = self.client().watch(task);
+        for _ in 0..number {
+            let is_asked = |event: &wire::Event| kind(event) == "user_asked";
+            self.read_until(&mut updates, &mut story, is_asked).await;
+        }
+        self.acknowledge(task, message).await;
+    }
+}

@@ -1,0 +1,66 @@
+//! Decisions, in a word each.
+
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, Target, Text};
+use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::id::ElementId;
+
+/// A click on the element of this number. It may be repeated.
+pub(crate) fn click(element: u32) -> PlannedAction {
+    PlannedAction {
+        action: Action::Click {
+            at: Some(Target::Element(ElementId(element))),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        },
+        intent: format!("click \"Button {element}\""),
+        verify_pointer: false,
+        repeatable: true,
+    }
+}
+
+/// The same, but for what is not to be done twice.
+pub(crate) fn click_once(element: u32) -> PlannedAction {
+    PlannedAction {
+        repeatable: false,
+        ..click(element)
+    }
+}
+
+/// A text for whatever has the keyboard.
+pub(crate) fn typing(text: &str) -> PlannedAction {
+    PlannedAction {
+        action: Action::TypeText {
+            text: Text::Literal(text.to_owned()),
+            control_characters: ControlCharacters::AsKeys,
+        },
+        intent: format!("type \"{text}\""),
+        verify_pointer: false,
+        repeatable: false,
+    }
+}
+
+/// One step with these actions.
+pub(crate) fn act<const N: usize>(actions: [PlannedAction; N]) -> Next {
+    Next::Act(actions.into())
+}
+
+pub(crate) fn done(answer: &str) -> Next {
+    Next::Done {
+        answer: answer.to_owned(),
+        evidence: Vec::new(),
+    }
+}
+
+pub(crate) fn ask(question: &str) -> Next {
+    Next::Ask {
+        question: question.to_owned(),
+        needs_hands: false,
+    }
+}
+
+pub(crate) fn give_up(reason: &str) -> Next {
+    Next::Fail {
+        reason: reason.to_owned(),
+    }
+}

@@ -1,0 +1,116 @@
+//! Events as tests read them.
+
+use motorium_proto::v1::common::{ActionOutcome, ActionResult, Effect, EffectVerdict};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+
+/// The events of a task, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Story(pub(crate) Vec<wire::Event>);
+
+impl Story {
+    /// The names of the kinds, as the contract has them.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.0.iter().map(kind).collect()
+    }
+
+    /// Asserts what holds of every story: numbers without gaps, and one end, which comes last.
+    pub(crate) fn check(&self) {
+        let numbers = self.0.iter().map(|event| event.sequence);
+        let text = self.text();
+        assert!(numbers.eq(1..=self.0.len() as i64), "gaps:\n{text}");
+        let ends = self.0.iter().filter(|event| is_end(event)).count();
+        assert!(
+            ends == 1 && self.0.last().is_some_and(is_end),
+            "no end, or not last:\n{text}"
+        );
+    }
+
+    /// One line for each event, for a test that fails.
+    pub(crate) fn text(&self) -> String {
+        let line = |event: &wire::Event| {
+            let words: String = format!("{:?}", event.kind).chars().take(200).collect();
+            format!("{:>3} {words}", event.sequence)
+        };
+        self.0.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.0.iter().filter(|event| kind(event) == name).count()
+    }
+
+    /// What was said of those events that `choose` picks.
+    pub(crate) fn all<T>(&self, choose: impl Fn(&Kind) -> Option<T>) -> Vec<T> {
+        let kinds = self.0.iter().filter_map(|event| event.kind.as_ref());
+        kinds.filter_map(choose).collect()
+    }
+
+    /// How actions were left, in order.
+    pub(crate) fn results(&self) -> Vec<ActionResult> {
+        self.outcomes().iter().map(ActionOutcome::result).collect()
+    }
+
+    pub(crate) fn outcomes(&self) -> Vec<ActionOutcome> {
+        self.all(|kind| match kind {
+            Kind::ActionPerformed(performed) => performed.outcome.clone(),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn verdicts(&self) -> Vec<EffectVerdict> {
+        let effects: Vec<Effect> = self.all(|kind| match kind {
+            Kind::EffectJudged(judged) => judged.effect.clone(),
+            _ => None,
+        });
+        effects.iter().map(Effect::verdict).collect()
+    }
+
+    /// The answer of a task that succeeded.
+    pub(crate) fn answer(&self) -> String {
+        match self.0.last().and_then(|event| event.kind.clone()) {
+            Some(Kind::Succeeded(end)) => end.answer,
+            _ => panic!("it did not succeed:\n{}", self.text()),
+        }
+    }
+
+    /// Reason and words of a task that failed.
+    pub(crate) fn failure(&self) -> (String, String) {
+        match self.0.last().and_then(|event| event.kind.clone()) {
+            Some(Kind::Failed(end)) => {
+                let failure = end.failure.expect("a failure has a reason");
+                (failure.reason, failure.message)
+            }
+            _ => panic!("it did not fail:\n{}", self.text()),
+        }
+    }
+
+    /// Asserts that it failed so.
+    pub(crate) fn check_failure(&self, reason: &str, words: &str) {
+        self.check();
+        let (given, message) = self.failure();
+        assert_eq!(given, reason, "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+/// The name of an event's kind, as the contract has it.
+pub(crate) fn kind(event: &wire::Event) -> String {
+    let words = format!("{:?}", event.kind.as_ref());
+    let name = words.trim_start_matches("Some(");
+    let camel = name.chars().take_while(|letter| letter.is_alphanumeric());
+    let mut snake = String::new();
+    for letter in camel {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+pub(crate) fn is_end(event: &wire::Event) -> bool {
+    matches!(
+        event.kind,
+        Some(Kind::Succeeded(_) | Kind::Failed(_) | Kind::Cancelled(_))
+    )
+}

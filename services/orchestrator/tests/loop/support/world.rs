@@ -1,0 +1,725 @@
+//! Stand-ins for Perception, Planner and Executor, scripted and watched.
+//!
+//! They keep the contract as far as the loop can see: frames that are compared are frames that were captured, an action
+//! id is performed at most once, a lease that was taken over is refused. What they answer comes from a script; every
+//! call is written down, can be held, and can be made to fail. No pixels, no clock.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_proto::convert::wire_time;
+use motorium_proto::domain::action::{Action, ActionKind, Target};
+use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, Usage};
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::{
+    ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
+};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Display, Frame, Image, ImageContent};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::Capabilities;
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, AnswerStream, AwaitQuiet, BackendAttempt, BackendInfo,
+    BackendState, CaptureRequest, Captured, CompareRequest, Comparison, Executor, ExtractRequest,
+    Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation, ObserveRequest,
+    PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest, Planned, Planner,
+    PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved, Result, StreamRequest,
+    SummarizeRequest, Summary,
+};
+use motorium_proto::v1::common as wire;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use tonic::Code;
+
+/// The one display.
+pub(crate) const DISPLAY: &str = ":1";
+/// Elements on every screen; their numbers begin with 1.
+const ELEMENTS: u32 = 9;
+
+/// An action as it reached the application.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Done {
+    pub(crate) id: ActionId,
+    pub(crate) action: Action<CapturePoint>,
+}
+
+/// Everything that the three services share, and what tests see of it.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// Every call, by its name, in order.
+    calls: watch::Sender<Vec<&'static str>>,
+    /// Calls of these names wait.
+    held: watch::Sender<BTreeSet<&'static str>>,
+    /// Grows when everything that is being performed is to stop.
+    stops: watch::Sender<u64>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    script: Vec<Next>,
+    faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
+    plans: Vec<PlanRequest>,
+    captures: Vec<CaptureRequest>,
+    lookups: Vec<ActionId>,
+    usage: Usage,
+    attempts: Vec<BackendAttempt>,
+    safety_checks: Vec<SafetyCheck>,
+
+    frames: BTreeMap<String, u64>,
+    last_frame: u64,
+    title: String,
+    /// How often the screen has changed.
+    changes: u64,
+    changed_at: Option<CapturePoint>,
+    in_vain: u32,
+
+    epoch: u64,
+    holder: Option<String>,
+    outcomes: VecDeque<ActionOutcome>,
+    journal: BTreeMap<ActionId, ActionProgress>,
+    forgets: bool,
+    done: Vec<Done>,
+    /// Action ids that were asked for a second time: a mistake of the loop.
+    repeated: Vec<ActionId>,
+    files: BTreeMap<String, Bytes>,
+}
+
+impl World {
+    /// A world in which the planner decides these, one after the other, and then that it is done.
+    pub(crate) fn new(script: Vec<Next>) -> Arc<Self> {
+        Arc::new(Self {
+            calls: watch::Sender::default(),
+            held: watch::Sender::default(),
+            stops: watch::Sender::default(),
+            state: Mutex::new(State {
+                script,
+                title: "Editor".to_owned(),
+                ..State::default()
+            }),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // === What tests do ===
+
+    /// Lets calls of this name wait from now on.
+    pub(crate) fn hold(&self, call: &'static str) {
+        self.held.send_modify(|held| {
+            held.insert(call);
+        });
+    }
+
+    /// Lets them go on.
+    pub(crate) fn release(&self, call: &'static str) {
+        self.held.send_modify(|held| {
+            held.remove(call);
+        });
+    }
+
+    /// Lets the next calls of this name fail.
+    pub(crate) fn fail(&self, call: &'static str, times: usize, report: &ErrorReport) {
+        let faults = std::iter::repeat_n(report.clone(), times);
+        self.state().faults.entry(call).or_default().extend(faults);
+    }
+
+    /// The next actions that are performed change nothing on the screen.
+    pub(crate) fn act_in_vain(&self, times: u32) {
+        self.state().in_vain = times;
+    }
+
+    /// The next action ends so, and is not done unless it says so.
+    pub(crate) fn answer(&self, outcome: ActionOutcome) {
+        self.state().outcomes.push_back(outcome);
+    }
+
+    /// Every decision comes with this.
+    pub(crate) fn charge(&self, usage: Usage) {
+        self.state().usage = usage;
+    }
+
+    /// Every decision was preceded by this.
+    pub(crate) fn skip_backend(&self, attempt: BackendAttempt) {
+        self.state().attempts.push(attempt);
+    }
+
+    /// Every decision comes with this warning.
+    pub(crate) fn warn(&self, check: SafetyCheck) {
+        self.state().safety_checks.push(check);
+    }
+
+    /// Perception forgets its frames, as after a restart.
+    pub(crate) fn forget_frames(&self) {
+        self.state().frames.clear();
+    }
+
+    /// The Executor cannot say any more what became of its actions.
+    pub(crate) fn forget_actions(&self) {
+        self.state().forgets = true;
+    }
+
+    /// Somebody else holds the display, or nobody.
+    pub(crate) fn set_holder(&self, holder: Option<&str>) {
+        self.state().holder = holder.map(str::to_owned);
+    }
+
+    /// A file in the desktop's folder.
+    pub(crate) fn add_file(&self, name: &str, content: &'static [u8]) {
+        let content = Bytes::from_static(content);
+        self.state().files.insert(name.to_owned(), content);
+    }
+
+    // === What tests see ===
+
+    /// What reached the application.
+    pub(crate) fn done(&self) -> Vec<Done> {
+        let state = self.state();
+        assert_eq!(state.repeated, [], "an action id was used a second time");
+        state.done.clone()
+    }
+
+    /// Where clicks went.
+    pub(crate) fn clicks(&self) -> Vec<(i32, i32)> {
+        let points = self.done().into_iter().filter_map(|done| {
+            let point = done.action.targets().next().copied()?;
+            Some((point.x, point.y))
+        });
+        points.collect()
+    }
+
+    /// What the planner was asked.
+    pub(crate) fn plans(&self) -> Vec<PlanRequest> {
+        self.state().plans.clone()
+    }
+
+    /// What was captured without being parsed.
+    pub(crate) fn captures(&self) -> Vec<CaptureRequest> {
+        self.state().captures.clone()
+    }
+
+    /// Actions whose fate was asked for.
+    pub(crate) fn lookups(&self) -> Vec<ActionId> {
+        self.state().lookups.clone()
+    }
+
+    pub(crate) fn files(&self) -> BTreeMap<String, Bytes> {
+        self.state().files.clone()
+    }
+
+    pub(crate) fn count(&self, call: &'static str) -> usize {
+        self.calls
+            .borrow()
+            .iter()
+            .filter(|name| **name == call)
+            .count()
+    }
+
+    /// Waits until a call of this name has come so often. Three names are no calls: `answer` is when an action
+    /// has reached the application, `stopped` when its caller has vanished before, `released` when the desktop was given
+    /// back.
+    pub(crate) async fn called(&self, call: &'static str, times: usize) {
+        let mut calls = self.calls.subscribe();
+        let often =
+            |calls: &Vec<&'static str>| calls.iter().filter(|name| **name == call).count() >= times;
+        super::in_time(call, calls.wait_for(often)).await.unwrap();
+    }
+
+    // === Inside a call ===
+
+    fn begin(&self, call: &'static str) -> Result<()> {
+        self.calls.send_modify(|calls| calls.push(call));
+        let mut state = self.state();
+        match state.faults.get_mut(call).and_then(VecDeque::pop_front) {
+            Some(report) => Err(report),
+            None => Ok(()),
+        }
+    }
+
+    async fn while_held(&self, call: &'static str) {
+        let mut held = self.held.subscribe();
+        let free = held.wait_for(|held| !held.contains(call)).await;
+        free.expect("the world holds the sender");
+    }
+
+    async fn enter(&self, call: &'static str) -> Result<()> {
+        self.begin(call)?;
+        self.while_held(call).await;
+        Ok(())
+    }
+
+    fn frame(&self) -> Frame {
+        let mut state = self.state();
+        state.last_frame += 1;
+        let (id, changes) = (format!("frame-{}", state.last_frame), state.changes);
+        state.frames.insert(id.clone(), changes);
+        let window = wire::Window {
+            id: "1".to_owned(),
+            title: state.title.clone(),
+            bounds: Some(rect(0, 0, 1000, 200).into()),
+            active: true,
+            ..wire::Window::default()
+        };
+        let frame = wire::Frame {
+            id,
+            display: DISPLAY.to_owned(),
+            size: Some(rect(0, 0, 1000, 200).size().into()),
+            scale: 1.0,
+            capture_time: Some(wire_time(SystemTime::now())),
+            windows: vec![window],
+            ..wire::Frame::default()
+        };
+        frame.try_into().expect("the frame keeps the contract")
+    }
+
+    fn changes_at(&self, frame: &FrameId) -> Result<u64> {
+        let known = self.state().frames.get(frame.as_str()).copied();
+        known.ok_or_else(|| {
+            ErrorReport::new(Code::NotFound, "FRAME_EXPIRED", format!("no frame {frame}"))
+        })
+    }
+
+    fn check_lease(&self, epoch: DesktopEpoch) -> Result<()> {
+        if epoch.0 == self.state().epoch {
+            return Ok(());
+        }
+        let message = "the desktop was leased anew";
+        Err(ErrorReport::new(
+            Code::FailedPrecondition,
+            "LEASE_SUPERSEDED",
+            message,
+        ))
+    }
+
+    /// The application gets the action, and the screen changes.
+    fn do_it(&self, id: &ActionId, action: Action<CapturePoint>) {
+        let mut state = self.state();
+        if state.in_vain > 0 {
+            state.in_vain -= 1;
+        } else {
+            state.changes += 1;
+            state.changed_at = action.targets().last().copied();
+        }
+        let id = id.clone();
+        state.done.push(Done { id, action });
+    }
+
+    fn finish(&self, id: &ActionId, outcome: ActionOutcome) -> ActionOutcome {
+        let finished = ActionProgress::Finished(outcome.clone());
+        self.state().journal.insert(id.clone(), finished);
+        outcome
+    }
+}
+
+fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+    CaptureRect::new(
+        CapturePoint::new(x, y),
+        CapturePoint::new(x + width, y + height),
+    )
+}
+
+/// Where the elements are: a row of boxes of 40 by 20 pixels.
+pub(crate) fn box_of(element: u32) -> CaptureRect {
+    rect(i32::try_from(element).unwrap() * 100, 90, 40, 20)
+}
+
+fn scene(frame: &FrameId) -> Scene {
+    let element = |number: u32| {
+        let bounds = box_of(number);
+        let corner = |point: CapturePoint| {
+            NormalisedPoint::new(f64::from(point.x) / 1000.0, f64::from(point.y) / 200.0)
+        };
+        Element {
+            id: ElementId(number),
+            kind: ElementKind::Button,
+            content: format!("Button {number}"),
+            bounds: NormalisedRect::new(corner(bounds.min), corner(bounds.max)),
+            interactable: true,
+            confidence: 0.9,
+            centre: bounds.center(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        }
+    };
+    Scene {
+        frame: frame.clone(),
+        elements: (1..=ELEMENTS).map(element).collect(),
+    }
+}
+
+fn picture(frame: &FrameId) -> Image {
+    let bytes = Bytes::from(format!("picture of {frame}"));
+    Image {
+        sha256: Sha256::digest(&bytes).into(),
+        content: ImageContent::Bytes(bytes),
+        media_type: "image/webp".to_owned(),
+        width: 1000,
+        height: 200,
+    }
+}
+
+fn not_scripted<T>(call: &str) -> Result<T> {
+    let message = format!("{call} is not scripted");
+    Err(ErrorReport::new(
+        Code::Unimplemented,
+        reason::NOT_SERVED,
+        message,
+    ))
+}
+
+/// The three services; clones of the world behind the traits.
+#[derive(Debug, Clone)]
+pub(crate) struct StandIn(pub(crate) Arc<World>);
+
+#[async_trait]
+impl Perception for StandIn {
+    async fn list_displays(&self) -> Result<Vec<Display>> {
+        not_scripted("ListDisplays")
+    }
+
+    async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
+        self.0.enter("capture").await?;
+        self.0.state().captures.push(request);
+        Ok(Captured {
+            frame: self.0.frame(),
+            image: None,
+        })
+    }
+
+    async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
+        self.0.enter("observe").await?;
+        let frame = self.0.frame();
+        let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
+        Ok(Observation {
+            image: picture(request.capture.image),
+            marked_image: picture(request.marked_image),
+            scene: scene(&frame.id),
+            frame,
+            prompt_lines: Vec::new(),
+            delta: None,
+            timings: Vec::new(),
+        })
+    }
+
+    async fn parse(&self, _: ParseRequest) -> Result<Parsed> {
+        not_scripted("Parse")
+    }
+
+    async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
+        self.0.enter("compare").await?;
+        let before = self.0.changes_at(&request.before)?;
+        let after = self.0.changes_at(&request.after)?;
+        let place = self.0.state().changed_at.unwrap_or_default();
+        let regions = (before != after).then(|| ChangedRegion {
+            bounds: rect(place.x - 5, place.y - 5, 10, 10),
+            changed_pixels: 100,
+        });
+        let change = ChangeMap {
+            changed_pixels: if before == after { 0 } else { 100 },
+            regions: regions.into_iter().collect(),
+            ..ChangeMap::default()
+        };
+        Ok(Comparison {
+            change,
+            near_shares: request.near.iter().map(|_| 0.1).collect(),
+        })
+    }
+
+    async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
+        self.0.enter("await_quiet").await?;
+        let since = request.since_frame.expect("the loop names the frame");
+        let changed = self.0.changes_at(&since)? != self.0.state().changes;
+        Ok(Quiet {
+            settled: true,
+            changed,
+            elapsed: Duration::from_millis(1),
+            first_change_after: None,
+            still_changing: Vec::new(),
+            noise: Vec::new(),
+        })
+    }
+
+    async fn stream_frames(&self, _: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+        not_scripted("StreamFrames")
+    }
+
+    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<Captured> {
+        not_scripted("GetFrame")
+    }
+}
+
+#[async_trait]
+impl Planner for StandIn {
+    /// How far the script has come lies in the conversation, as with every planner.
+    async fn plan(&self, request: PlanRequest) -> Result<Planned> {
+        self.0.state().plans.push(request.clone());
+        self.0.enter("plan").await?;
+        let position = request.conversation.first().copied().unwrap_or_default();
+        let state = self.0.state();
+        let finished = || Next::Done {
+            answer: "it is done".to_owned(),
+            evidence: Vec::new(),
+        };
+        let next = state.script.get(usize::from(position)).cloned();
+        let decision = Decision {
+            thought: format!("thought {position}"),
+            progress: format!("progress {position}"),
+            next: next.unwrap_or_else(finished),
+            safety_checks: state.safety_checks.clone(),
+            conversation: Bytes::from(vec![position.saturating_add(1)]),
+            backend: "scripted".to_owned(),
+            model: String::new(),
+            usage: state.usage,
+            suspected_injections: Vec::new(),
+        };
+        Ok(Planned {
+            decision,
+            attempts: state.attempts.clone(),
+        })
+    }
+
+    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
+        not_scripted("Summarize")
+    }
+
+    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
+        not_scripted("Extract")
+    }
+
+    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
+        not_scripted("LocatePointer")
+    }
+
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
+        self.0.enter("resolve_target").await?;
+        let Target::Element(id) = request.target else {
+            return not_scripted("ResolveTarget for anything but elements");
+        };
+        let Some(element) = request.scene.element(id) else {
+            let message = format!("there is no element {id} on the screen");
+            return Err(ErrorReport::new(
+                Code::NotFound,
+                "ELEMENT_NOT_FOUND",
+                message,
+            ));
+        };
+        Ok(Resolved {
+            point: element.centre,
+            bounds: box_of(id.0),
+            element: Some(id),
+            candidates: Vec::new(),
+        })
+    }
+
+    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
+        self.0.enter("list_backends").await?;
+        Ok(vec![BackendInfo {
+            name: "scripted".to_owned(),
+            state: BackendState::Ready,
+            model: String::new(),
+            last_error: None,
+            median_latency: None,
+            usage: Usage::default(),
+            needs_image: true,
+        }])
+    }
+}
+
+/// An action that has begun. One that is dropped in the middle is written down as stopped.
+struct Begun<'a> {
+    world: &'a World,
+    id: ActionId,
+    ended: bool,
+}
+
+impl Begun<'_> {
+    fn end(mut self, outcome: ActionOutcome) -> ActionOutcome {
+        self.ended = true;
+        self.world.finish(&self.id, outcome)
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.world.finish(&self.id, stopped());
+            self.world.calls.send_modify(|calls| calls.push("stopped"));
+        }
+    }
+}
+
+fn stopped() -> ActionOutcome {
+    ActionOutcome::new(ActionResult::Cancelled, format!("stopped; {NOTHING_SENT}"))
+}
+
+#[async_trait]
+impl Executor for StandIn {
+    async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        self.0.enter("acquire_desktop").await?;
+        let mut state = self.0.state();
+        if let Some(holder) = state
+            .holder
+            .as_ref()
+            .filter(|name| **name != request.holder)
+        {
+            let message = format!("the desktop is leased by {holder}");
+            return Err(ErrorReport::new(
+                Code::FailedPrecondition,
+                "DESKTOP_LEASED",
+                message,
+            ));
+        }
+        state.epoch += 1;
+        state.holder = Some(request.holder);
+        Ok(Lease {
+            display: DisplayId::new(DISPLAY),
+            epoch: DesktopEpoch(state.epoch),
+            expires_at: SystemTime::now() + request.ttl,
+        })
+    }
+
+    async fn renew_lease(
+        &self,
+        display: DisplayId,
+        epoch: DesktopEpoch,
+        ttl: Duration,
+    ) -> Result<Lease> {
+        self.0.enter("renew_lease").await?;
+        self.0.check_lease(epoch)?;
+        Ok(Lease {
+            display,
+            epoch,
+            expires_at: SystemTime::now() + ttl,
+        })
+    }
+
+    async fn release_desktop(&self, _: DisplayId, epoch: DesktopEpoch) -> Result<()> {
+        self.0.enter("release_desktop").await?;
+        self.0.check_lease(epoch)?;
+        self.0.state().holder = None;
+        self.0.calls.send_modify(|calls| calls.push("released"));
+        Ok(())
+    }
+
+    /// Held at `perform` nothing has been sent yet; held at `answer` all of it has.
+    async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        self.0.begin("perform")?;
+        self.0.check_lease(request.epoch)?;
+        let id = request.action_id;
+        let known = self.0.state().journal.get(&id).cloned();
+        if known.is_some() {
+            self.0.state().repeated.push(id);
+            return Ok(stopped());
+        }
+        let running = ActionProgress::Running;
+        self.0.state().journal.insert(id.clone(), running);
+        let begun = Begun {
+            world: &self.0,
+            id: id.clone(),
+            ended: false,
+        };
+        let mut stops = self.0.stops.subscribe();
+        tokio::select! {
+            () = self.0.while_held("perform") => {}
+            _ = stops.changed() => return Ok(begun.end(stopped())),
+        }
+        let scripted = self.0.state().outcomes.pop_front();
+        let outcome = scripted.unwrap_or_else(|| ActionOutcome::new(ActionResult::Performed, ""));
+        if outcome.result == ActionResult::Performed {
+            self.0.do_it(&id, request.action);
+        }
+        let outcome = begun.end(outcome);
+        self.0.calls.send_modify(|calls| calls.push("answer"));
+        self.0.while_held("answer").await;
+        Ok(outcome)
+    }
+
+    async fn look_up_action(&self, _: Option<DisplayId>, id: ActionId) -> Result<ActionProgress> {
+        self.0.state().lookups.push(id.clone());
+        self.0.enter("look_up_action").await?;
+        let state = self.0.state();
+        if state.forgets {
+            return Ok(ActionProgress::Unknown);
+        }
+        let known = state.journal.get(&id).cloned();
+        Ok(known.unwrap_or(ActionProgress::NotStarted))
+    }
+
+    async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
+        self.0.stops.send_modify(|stops| *stops += 1);
+        self.0.enter("release_all").await?;
+        Ok(Vec::new())
+    }
+
+    async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
+        not_scripted("GetPointer")
+    }
+
+    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
+        not_scripted("ReadPage")
+    }
+
+    async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
+        self.0.enter("put_file").await?;
+        self.0.check_lease(file.epoch)?;
+        let info = describe(&file.name, &file.content);
+        self.0.state().files.insert(file.name, file.content);
+        Ok(info)
+    }
+
+    async fn get_file(&self, _: Option<DisplayId>, name: &str) -> Result<(FileInfo, Bytes)> {
+        self.0.enter("get_file").await?;
+        let content = self.0.state().files.get(name).cloned();
+        let content = content.ok_or_else(|| {
+            ErrorReport::new(
+                Code::NotFound,
+                "FILE_NOT_FOUND",
+                format!("there is no file {name}"),
+            )
+        })?;
+        Ok((describe(name, &content), content))
+    }
+
+    async fn stat_file(&self, _: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
+        self.0.enter("stat_file").await?;
+        let content = self.0.state().files.get(name).cloned();
+        Ok(content.map(|content| describe(name, &content)))
+    }
+
+    async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
+        self.0.enter("get_capabilities").await?;
+        Ok(Capabilities {
+            driver: "scripted".to_owned(),
+            action_kinds: ActionKind::ALL.to_vec(),
+            applications: vec!["editor".to_owned()],
+            url_patterns: Vec::new(),
+            forbidden_chords: Vec::new(),
+            max_actions_per_second: None,
+            secrets: Vec::new(),
+            limitations: Vec::new(),
+        })
+    }
+
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
+        not_scripted("WatchHumanInput")
+    }
+}
+
+fn describe(name: &str, content: &Bytes) -> FileInfo {
+    FileInfo {
+        name: name.to_owned(),
+        size_bytes: content.len() as u64,
+        modified_at: SystemTime::now(),
+        sha256: Sha256::digest(content).into(),
+        path: format!("/desktop/{name}"),
+    }
+}
