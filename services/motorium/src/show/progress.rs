@@ -8,6 +8,8 @@ use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 
+use super::shortened;
+
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -193,7 +195,8 @@ impl Progress {
         };
         Shown::Line(format!(
             "  {mark} {:>2}  {}{outcome}{retries}  [{milliseconds} ms]",
-            step.number, step.text
+            step.number,
+            shortened(&step.text)
         ))
     }
 }

@@ -6,8 +6,16 @@ use motorium_proto::v1::common::EffectVerdict;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 
+use super::shortened;
+
+/// Columns of a table that goes elsewhere than to a terminal. What is longer is broken into lines.
+const PAGE: u16 = 100;
+
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
+    if !table.is_tty() {
+        table.set_width(PAGE);
+    }
     table
         .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
@@ -72,7 +80,7 @@ pub(crate) fn steps(steps: &[wire::Step]) -> String {
         if step.actions.is_empty() {
             table.add_row([
                 step.number.to_string(),
-                step.progress.clone(),
+                shortened(&step.progress),
                 String::new(),
                 milliseconds,
             ]);
@@ -82,7 +90,7 @@ pub(crate) fn steps(steps: &[wire::Step]) -> String {
             let intent = action
                 .planned
                 .as_ref()
-                .map(|planned| planned.intent.clone())
+                .map(|planned| shortened(&planned.intent))
                 .unwrap_or_default();
             let first = index == 0;
             table.add_row([
