@@ -1,6 +1,7 @@
-//! The X11 driver on real displays, with real applications that tell what they received.
+//! The drivers on real displays, with real applications that tell what they received.
 
 mod clipboard;
+mod conformance;
 mod keyboard;
 mod pointer;
 mod served;
@@ -29,7 +30,7 @@ fn driver(display: &str) -> X11Driver {
     X11Driver::start(options).unwrap()
 }
 
-async fn perform(driver: &X11Driver, action: Action<CapturePoint>) -> Result<Performed, Failure> {
+async fn perform(driver: &dyn Driver, action: Action<CapturePoint>) -> Result<Performed, Failure> {
     driver
         .perform(action.into(), &CancellationToken::new())
         .await

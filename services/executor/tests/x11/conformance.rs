@@ -1,0 +1,116 @@
+//! What every driver does alike.
+
+use motorium_executor::drivers::{Driver, Error};
+use motorium_proto::domain::action::{Action, Button, ScrollAmount};
+use motorium_proto::domain::geometry::CapturePoint;
+use serde_json::Value;
+
+use crate::support::Desktop;
+use crate::support::page::{self, Page};
+use crate::{chord, perform, type_text};
+
+/// Plain enough for a keyboard without help, and what others get wrong: capitals, signs on other levels, a new line.
+const TEXT: &str = "Sphinx of black QUARTZ, judge my vow: {[()]} ~@#$%^&*_+|\\/<>?\n42 times";
+
+#[tokio::test]
+async fn x11() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = crate::driver(&desktop.display);
+    conforms(&mut desktop, &driver).await;
+}
+
+#[cfg(feature = "driver-enigo")]
+#[tokio::test]
+async fn enigo() {
+    use motorium_executor::drivers::launch::Launcher;
+    use motorium_executor::drivers::portable::{Options, PortableDriver};
+
+    let mut desktop = Desktop::start("us").await;
+    let options = Options {
+        display: desktop.display.clone(),
+        patience: std::time::Duration::from_secs(5),
+        launcher: Launcher::default(),
+    };
+    let driver = PortableDriver::start(options).unwrap();
+    conforms(&mut desktop, &driver).await;
+}
+
+async fn conforms(desktop: &mut Desktop, driver: &dyn Driver) {
+    text_and_chords(desktop, driver).await;
+    pointer(desktop, driver).await;
+}
+
+async fn text_and_chords(desktop: &mut Desktop, driver: &dyn Driver) {
+    let page = Page::open(desktop, page::TEXT).await;
+    perform(driver, type_text(TEXT)).await.unwrap();
+    assert_eq!(received(driver, &page).await, TEXT);
+    perform(driver, type_text("unwanted")).await.unwrap();
+    perform(driver, chord("ctrl+a")).await.unwrap();
+    perform(driver, chord("Delete")).await.unwrap();
+    perform(driver, type_text("wanted")).await.unwrap();
+    assert_eq!(received(driver, &page).await, "wanted");
+    perform(driver, chord("alt+F4")).await.unwrap();
+}
+
+/// What the text area holds; it is empty afterwards.
+async fn received(driver: &dyn Driver, page: &Page) -> String {
+    page.clear();
+    perform(driver, chord("f9")).await.unwrap();
+    let report = page
+        .wait("the page's text", |event| event["kind"] == "text")
+        .await;
+    report["value"].as_str().unwrap().to_owned()
+}
+
+async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
+    let page = Page::open(desktop, page::POINTER).await;
+    let to = CapturePoint::new(400, 450);
+    let click = |button, count| Action::Click {
+        at: Some(to),
+        button,
+        count,
+        modifiers: Vec::new(),
+    };
+    for (button, count, kind, detail) in [
+        (Button::Left, 1, "click", 1),
+        (Button::Left, 2, "dblclick", 2),
+        (Button::Right, 1, "contextmenu", 0),
+        (Button::Middle, 1, "auxclick", 1),
+    ] {
+        let events = events_of(driver, &page, click(button, count)).await;
+        let last = events.iter().rfind(|event| event["kind"] == kind);
+        let last = last.unwrap_or_else(|| panic!("no {kind} in {events:?}"));
+        assert_eq!(last["detail"], detail, "{events:?}");
+    }
+    let scroll = Action::Scroll {
+        at: Some(to),
+        amount: ScrollAmount::Notches { x: 0, y: 2 },
+        modifiers: Vec::new(),
+    };
+    let events = events_of(driver, &page, scroll).await;
+    let down: i64 = events.iter().filter_map(|event| event["dy"].as_i64()).sum();
+    assert!(down > 0, "{events:?}");
+
+    assert_eq!(driver.pointer().await.unwrap(), to);
+    let outside = Action::Move {
+        to: CapturePoint::new(5_000, 10),
+    };
+    let failure = perform(driver, outside).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::OutOfFrame { .. }),
+        "{failure}"
+    );
+    assert_eq!(driver.pointer().await.unwrap(), to);
+}
+
+/// Performs an action, then strikes a key: events come in order, so everything before has been seen.
+async fn events_of(driver: &dyn Driver, page: &Page, action: Action<CapturePoint>) -> Vec<Value> {
+    page.clear();
+    perform(driver, action).await.unwrap();
+    perform(driver, chord("f9")).await.unwrap();
+    page.wait("the key after the gesture", |event| {
+        event["kind"] == "keyup" && event["key"] == "F9"
+    })
+    .await;
+    page.events()
+}
