@@ -362,3 +362,44 @@ async fn backends_that_did_not_decide_are_told_and_paid_for() {
     let usage = cluster.get(&name).await.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.calls), (Some(7), 1));
 }
+
+#[tokio::test]
+async fn a_lease_that_is_lost_is_taken_anew_and_nothing_is_done_twice() {
+    let cluster = Cluster::start(vec![act([typing("a")]), act([typing("b")])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.world.supersede();
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(story.count("recovered"), 1);
+    assert_eq!(story.count("desktop_acquired"), 2);
+    assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_the_task_until_there_is_space() {
+    let cluster = Cluster::start(vec![act([typing("a")])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.set_full(true);
+    let refused = cluster.client().create_task("do it").await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.reason.as_str()),
+        (Code::ResourceExhausted, "STORE_FULL")
+    );
+    assert_eq!(refused.message, "the store's disk is full");
+    cluster.world.release("plan");
+    cluster.world.called("released", 1).await;
+    assert_eq!(
+        cluster.world.done(),
+        [],
+        "nothing is done that cannot be written down"
+    );
+    cluster.set_full(false);
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1);
+}

@@ -143,3 +143,40 @@ async fn what_the_user_says_meanwhile_reaches_the_next_decision() {
     assert_eq!(plans[1].user_messages, ["the blue one"]);
     assert_eq!(cluster.world.done().len(), 1);
 }
+
+#[tokio::test]
+async fn what_was_said_before_it_began_reaches_the_first_decision() {
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.hold("acquire_desktop");
+    let name = cluster.create().await;
+    let request = wire::SendMessageRequest {
+        name: name.clone(),
+        text: "the blue one".to_owned(),
+        ..wire::SendMessageRequest::default()
+    };
+    cluster.client().raw().send_message(request).await.unwrap();
+    cluster.world.release("acquire_desktop");
+    cluster.follow(&name).await;
+    assert_eq!(cluster.world.plans()[0].user_messages, ["the blue one"]);
+}
+
+#[tokio::test]
+async fn a_task_for_later_waits_and_lets_others_go_first() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let time = |seconds| Some(prost_types::Timestamp { seconds, nanos: 0 });
+    let later = cluster
+        .create_with(wire::Task {
+            run_after_time: time(4_000_000_000),
+            priority: 9,
+            ..wire::Task::default()
+        })
+        .await;
+    let overdue = wire::Task {
+        run_after_time: time(1_000_000_000),
+        ..wire::Task::default()
+    };
+    assert_eq!(cluster.carry_out_with(overdue).await.answer(), "it is done");
+    let task = cluster.get(&later).await;
+    assert_eq!((task.state(), task.last_sequence), (State::Pending, 1));
+    assert_eq!(cluster.cancel(&later).await.state(), State::Cancelled);
+}

@@ -235,6 +235,11 @@ impl Cluster {
         self.process().store.writes()
     }
 
+    /// Whether the disk has no space left.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.process().store.set_full(full);
+    }
+
     /// Waits until the orchestrator stands still.
     pub(crate) async fn stands_still(&self) {
         let mut reached = self.process().store.reached();

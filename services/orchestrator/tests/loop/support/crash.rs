@@ -1,7 +1,7 @@
-//! A store that stands still at a chosen point of the journal, as a process does that is killed there.
+//! A store that stands still at a chosen point of the journal, as a process does that is killed there; or that is full.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ pub(crate) struct StopsAt {
     point: Option<Point>,
     writes: AtomicUsize,
     reached: watch::Sender<bool>,
+    full: AtomicBool,
 }
 
 impl StopsAt {
@@ -37,6 +38,7 @@ impl StopsAt {
             point,
             writes: AtomicUsize::new(0),
             reached: watch::Sender::new(false),
+            full: AtomicBool::new(false),
         })
     }
 
@@ -50,6 +52,20 @@ impl StopsAt {
         self.reached.subscribe()
     }
 
+    /// Whether the disk has no space left.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::SeqCst);
+    }
+
+    fn check_space(&self) -> Result<(), Error> {
+        if !self.full.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(Error::Full {
+            path: "tasks.db".into(),
+        })
+    }
+
     async fn stand_still(&self) -> ! {
         self.reached.send_replace(true);
         std::future::pending().await
@@ -59,6 +75,7 @@ impl StopsAt {
 #[async_trait]
 impl TaskStore for StopsAt {
     async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
+        self.check_space()?;
         self.store.create_task(task).await
     }
 
@@ -105,6 +122,7 @@ impl TaskStore for StopsAt {
     }
 
     async fn append(&self, append: Append) -> Result<Appended, Error> {
+        self.check_space()?;
         if append.epoch.is_none() {
             return self.store.append(append).await;
         }

@@ -173,6 +173,11 @@ impl World {
         self.state().holder = holder.map(str::to_owned);
     }
 
+    /// The lease is somebody else's from now on.
+    pub(crate) fn supersede(&self) {
+        self.state().epoch += 1;
+    }
+
     /// A file in the desktop's folder.
     pub(crate) fn add_file(&self, name: &str, content: &'static [u8]) {
         let content = Bytes::from_static(content);
