@@ -329,7 +329,7 @@ async fn one_holder_acts_at_a_time(scene: Scene) {
 
 async fn a_lease_that_ends_lets_go(scene: Scene) {
     let epoch = scene
-        .acquire_for("first", false, Duration::from_secs(1))
+        .acquire_for("first", false, Duration::from_secs(3))
         .await
         .unwrap()
         .epoch

@@ -28,7 +28,7 @@ pub(crate) const DRAG_GRIP: Duration = Duration::from_millis(30);
 /// A drag that takes longer is a mistake.
 const LONGEST_DRAG: Duration = Duration::from_secs(60);
 /// How long the pointer rests on the target before the release.
-pub(crate) const DRAG_DWELL: Duration = Duration::from_millis(100);
+pub(crate) const DRAG_DWELL: Duration = Duration::from_millis(150);
 
 /// What one notch of the wheel scrolls in Chromium, in pixels of content.
 const PIXELS_PER_NOTCH: i32 = 120;

@@ -117,7 +117,6 @@ async fn a_large_former_content_is_put_back() {
 }
 
 #[tokio::test]
-#[ignore = "Chromium now and then drops one of several pastes in quick succession; known defect, see CHANGELOG"]
 async fn an_empty_clipboard_is_empty_again_and_typing_again_keeps_what_was_first() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);

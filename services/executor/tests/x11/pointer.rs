@@ -1,7 +1,5 @@
 //! Clicks, drags and scrolling, as a page sees them.
 
-use std::time::Duration;
-
 use motorium_executor::drivers::x11::X11Driver;
 use motorium_executor::drivers::{Driver as _, Error};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
@@ -52,16 +50,11 @@ impl Scene {
         self.corner + euclid_vector(x, y)
     }
 
-    /// Performs an action, then strikes a key: events come in order, so everything before has been seen.
+    /// What the page sees of an action.
     async fn events_of(&self, action: Action<CapturePoint>) -> Vec<Value> {
         self.page.clear();
         perform(&self.driver, action).await.unwrap();
-        perform(&self.driver, chord("f9")).await.unwrap();
-        self.page
-            .wait("the key after the gesture", |event| {
-                event["kind"] == "keyup" && event["key"] == "F9"
-            })
-            .await;
+        self.page.has_seen_everything(&self.driver).await;
         self.page.events()
     }
 }
@@ -162,17 +155,20 @@ async fn a_drag_is_followed_and_dropped() {
         .into_iter()
         .filter(|event| number(event, "buttons") == 1)
         .collect();
-    assert!(
-        moved.len() >= 4,
-        "{} movements with the button down",
-        moved.len()
-    );
+    // The browser merges movements of one frame, on a busy machine all of them; the last one stays.
+    let last = moved.last().expect("movements with the button down");
+    assert_eq!((number(last, "x"), number(last, "y")), (350, 380));
 
-    let events = scene
-        .events_of(drag(vec![scene.at(150, 150), scene.at(600, 400)]))
+    scene.page.clear();
+    let to_target = drag(vec![scene.at(150, 150), scene.at(600, 400)]);
+    perform(&scene.driver, to_target).await.unwrap();
+    // The browser may ignore keys for a moment after a drop, so none is struck here.
+    let dropped = scene
+        .page
+        .wait("the drop", |event| event["kind"] == "drop")
         .await;
-    assert_eq!(of_kind(&events, "dragstart").len(), 1);
-    assert_eq!(of_kind(&events, "drop")[0]["data"], "box");
+    assert_eq!(dropped["data"], "box");
+    assert_eq!(of_kind(&scene.page.events(), "dragstart").len(), 1);
 }
 
 #[tokio::test]
@@ -283,5 +279,4 @@ async fn the_pointer_is_read_back_and_never_led_outside() {
         perform(&driver, four).await.unwrap_err().error,
         Error::Malformed { .. }
     ));
-    tokio::time::sleep(Duration::ZERO).await;
 }

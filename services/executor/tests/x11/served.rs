@@ -91,6 +91,7 @@ fn address(process: &mut Process) -> String {
 }
 
 const TTL: Duration = Duration::from_secs(600);
+const SHORT: Duration = Duration::from_secs(1);
 
 fn hold_control() -> Action<CapturePoint> {
     Action::HoldKey {
@@ -231,9 +232,13 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
         };
         served.request(epoch, id, down)
     };
-    let epoch = served.acquire(Duration::from_secs(2)).await;
+    let epoch = served.acquire(TTL).await;
     served.executor.perform(down("one", epoch)).await.unwrap();
     assert_eq!(foreigner.pressed(), ["button 1"]);
+    // Shortened only now, so that it does not end before the button is down.
+    let display = served.display.clone();
+    let renewed = served.executor.renew_lease(display, epoch, SHORT).await;
+    renewed.unwrap();
     wait_for("the end of the lease", || {
         foreigner.pressed().is_empty().then_some(())
     })

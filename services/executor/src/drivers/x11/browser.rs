@@ -3,13 +3,17 @@
 //! Works with any browser and tells nothing of the page. Not here: whether an address is allowed, and waiting for a
 //! page to load.
 
+use std::time::Duration;
+
 use motorium_proto::domain::key::Key;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::hands::Hands;
 use super::loans::Loans;
 use super::windows;
 use crate::drivers::Error;
+use crate::drivers::pause::pause;
 
 /// Classes of windows that understand a browser's keys, in lower case.
 const BROWSERS: &[&str] = &[
@@ -29,6 +33,13 @@ const BROWSERS: &[&str] = &[
     "org.gnome.epiphany",
     "vivaldi-stable",
 ];
+
+/// How many times as long as the browser takes to read a chord the page may take to decline it.
+const PAGE_DECLINES_IN: u32 = 4;
+/// The least that it is given.
+const SHORTEST_DECLINE: Duration = Duration::from_millis(200);
+/// The most that it is given.
+const LONGEST_DECLINE: Duration = Duration::from_secs(2);
 
 /// A verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +66,7 @@ impl Hands {
             Verb::Refresh => chord(&[Key::Function(5)]),
             Verb::GoTo(url) => {
                 chord(&[Key::Control, Key::Character('l')])?;
+                self.await_address_bar(stop)?;
                 // A parsed address is ASCII, which every layout has or is lent.
                 self.lend_missing(url, loans, stop)?;
                 self.strokes(url, stop)?;
@@ -63,6 +75,18 @@ impl Hands {
                 self.chord(&[Key::Enter], 1, loans, stop)
             }
         }
+    }
+
+    /// Gives the browser time to move the keyboard to its address bar.
+    ///
+    /// It offers the chord to the page first, which is another process, and what is typed before the page has
+    /// declined it falls into the page. Nothing on the display shows when that is done. So the browser is asked whether
+    /// it has read the chord, and then given a multiple of the time that took, which is long on a busy machine.
+    fn await_address_bar(&self, stop: &CancellationToken) -> Result<(), Error> {
+        let since = Instant::now();
+        windows::await_application(&self.link, &self.atoms, stop)?;
+        let took = since.elapsed() * PAGE_DECLINES_IN;
+        pause(took.clamp(SHORTEST_DECLINE, LONGEST_DECLINE), stop)
     }
 
     fn require_browser(&self) -> Result<(), Error> {

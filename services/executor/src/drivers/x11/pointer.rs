@@ -7,16 +7,27 @@ use std::time::Duration;
 use motorium_proto::domain::action::{Button, ScrollAmount};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use x11rb::protocol::xproto::{ConnectionExt as _, Window};
 
 use super::hands::{Hands, Pressable};
 use super::keyboard;
+use super::link::OrLost as _;
 use crate::drivers::Error;
 use crate::drivers::gesture::{
     CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_GRIP, DRAG_STEP, NOTCHES_PER_WRITE, SCROLL_STEP,
     beside, check_clicks, notches, way_of_drag,
 };
 use crate::drivers::pause::{check, pause};
+
+/// How much longer the pointer rests on the target where something is seen to be dragged from one application to
+/// another, which takes several messages between them.
+const DROP_DWELL: Duration = Duration::from_millis(250);
+/// How long an application is given to take what was dropped on it, where it is seen.
+const DROP_PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks at whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The wheel's buttons in the core protocol.
 const WHEEL_UP: u8 = 4;
@@ -91,25 +102,58 @@ impl Hands {
         }
         let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
         let button = of_button(button);
+        let dragged_before = self.dragging()?;
         self.move_to(way.first)?;
         self.press_keys(&modifiers)?;
         self.press(button, Duration::ZERO)?;
         self.sync()?;
         pause(DRAG_GRIP, stop)?;
-        for &point in &way.steps {
-            self.move_to(point)?;
-            self.link.flush()?;
-            pause(DRAG_STEP, stop)?;
-        }
-        for point in [beside(way.last), way.last] {
-            self.move_to(point)?;
-            self.link.flush()?;
-            pause(DRAG_STEP, stop)?;
-        }
+        self.follow(&way.steps, stop)?;
+        self.follow(&[beside(way.last), way.last], stop)?;
         pause(DRAG_DWELL, stop)?;
+        let dragging = self
+            .dragging()?
+            .filter(|source| dragged_before != Some(*source));
+        if dragging.is_some() {
+            // Moves that were made before the application had begun it are none to what it is dropped on.
+            self.follow(&[beside(way.last), way.last], stop)?;
+            pause(DROP_DWELL, stop)?;
+        }
         self.release(button, Duration::ZERO)?;
         self.release_keys(&modifiers)?;
-        self.sync()
+        self.sync()?;
+        dragging.map_or(Ok(()), |source| self.await_drop(source, stop))
+    }
+
+    fn follow(&mut self, points: &[CapturePoint], stop: &CancellationToken) -> Result<(), Error> {
+        for &point in points {
+            self.move_to(point)?;
+            self.link.flush()?;
+            pause(DRAG_STEP, stop)?;
+        }
+        Ok(())
+    }
+
+    /// The window that drags something from one application to another (XDND), if one does.
+    fn dragging(&self) -> Result<Option<Window>, Error> {
+        let selection = self.atoms.XdndSelection;
+        let asked = self.link.x.get_selection_owner(selection);
+        let owner = asked
+            .or_lost(&self.link)?
+            .reply()
+            .or_lost(&self.link)?
+            .owner;
+        Ok(Some(owner).filter(|&owner| owner != x11rb::NONE))
+    }
+
+    /// Waits until what was dragged from `source` has been taken. Until then the application keeps the keyboard to
+    /// itself. Not all applications tell, so that it is no error if that takes long.
+    fn await_drop(&self, source: Window, stop: &CancellationToken) -> Result<(), Error> {
+        let end = Instant::now() + DROP_PATIENCE;
+        while self.dragging()? == Some(source) && Instant::now() < end {
+            pause(LOOK_AGAIN, stop)?;
+        }
+        Ok(())
     }
 
     pub(super) fn scroll(

@@ -21,18 +21,12 @@ use super::link::Link;
 use super::loans::Loans;
 use super::text::{Circumstances, Piece, plan};
 use super::windows;
-use crate::drivers::pause::pause;
 use crate::drivers::{Error, Failure, Performed, Work};
 
 /// Pastes the clipboard in windows of every toolkit.
 const PASTE: [Key; 2] = [Key::Control, Key::Character('v')];
 /// Pastes in terminals.
 const PASTE_IN_TERMINAL: [Key; 2] = [Key::Shift, Key::Insert];
-/// How long a window is given to fetch what is pasted into it.
-const PASTE_PATIENCE: Duration = Duration::from_secs(3);
-/// Between the fetch of a paste and whatever may change the clipboard next: Chromium drops a paste whose selection
-/// changes its owner right after the text was fetched.
-const SETTLING_PASTE: Duration = Duration::from_millis(60);
 /// Classes of terminals, in lower case.
 const TERMINALS: &[&str] = &[
     "alacritty",
@@ -159,14 +153,22 @@ impl Session {
             }
             Action::KeyChord { keys, repeat } => {
                 if may_touch_clipboard(keys) {
+                    self.clipboard.settle(stop)?;
                     self.clipboard.restore()?;
+                }
+                if may_paste(keys) {
+                    self.begin_paste()?;
                 }
                 self.hands.chord(keys, *repeat, &mut self.loans, stop)?;
             }
             Action::HoldKey { keys, duration } => {
                 self.hands.hold(keys, *duration, &mut self.loans, stop)?
             }
-            Action::SetClipboard { text } => self.clipboard.set(literal(text)?)?,
+            Action::SetClipboard { text } => {
+                let text = literal(text)?;
+                self.clipboard.settle(stop)?;
+                self.clipboard.set(text)?;
+            }
             Action::Paste { text } => self.paste(text.as_ref(), stop)?,
             Action::FocusWindow { window } => {
                 windows::focus(&self.hands.link, &self.hands.atoms, window, stop)?
@@ -184,11 +186,22 @@ impl Session {
 
     /// Pastes what is on the clipboard, after putting a text there for good.
     fn paste(&mut self, text: Option<&Text>, stop: &CancellationToken) -> Result<(), Error> {
+        let text = text.map(literal).transpose()?;
+        self.clipboard.settle(stop)?;
         match text {
-            Some(text) => self.clipboard.set(literal(text)?)?,
+            Some(text) => self.clipboard.set(text)?,
             None => self.clipboard.restore()?,
         }
+        self.begin_paste()?;
         self.hands.chord(&PASTE, 1, &mut self.loans, stop)
+    }
+
+    /// Notes that the window with the keyboard is about to paste.
+    fn begin_paste(&mut self) -> Result<(), Error> {
+        let focused = windows::focused(&self.hands.link)?;
+        self.clipboard
+            .begin_paste(focused.map(|focused| focused.window));
+        Ok(())
     }
 
     /// Enters a text through the clipboard, and sees to it that the former content comes back.
@@ -206,26 +219,20 @@ impl Session {
         } else {
             (PASTE, &[Selection::Clipboard])
         };
+        self.clipboard.settle(stop)?;
         for &selection in selections {
             self.clipboard.lend(selection, text)?;
         }
-        let since = Instant::now();
+        self.begin_paste()?;
         let taken = self
             .hands
             .chord(&chord, 1, &mut self.loans, stop)
-            .and_then(|()| {
-                self.clipboard.wait_fetched(
-                    focused.map(|focused| focused.window),
-                    since,
-                    PASTE_PATIENCE,
-                    stop,
-                )
-            })
-            .and_then(|()| pause(SETTLING_PASTE, stop));
-        if taken.is_err() {
-            self.clipboard.restore()?;
-        }
-        taken
+            .and_then(|()| self.clipboard.finish_paste(stop));
+        let given_back = match taken {
+            Err(Error::PasteNotTaken { .. }) => self.clipboard.restore(),
+            _ => self.clipboard.release(),
+        };
+        taken.and(given_back)
     }
 
     fn type_text(
@@ -337,6 +344,13 @@ fn literal(text: &Text) -> Result<&str, Error> {
 fn may_touch_clipboard(keys: &[Key]) -> bool {
     keys.iter()
         .any(|key| matches!(key, Key::Control | Key::Insert))
+}
+
+/// Whether a chord pastes, in one kind of window or another.
+fn may_paste(keys: &[Key]) -> bool {
+    let has = |key| keys.contains(&key);
+    (has(Key::Control) && (has(Key::Character('v')) || has(Key::Character('V'))))
+        || (has(Key::Shift) && has(Key::Insert))
 }
 
 fn is_terminal(application: &str) -> bool {

@@ -25,13 +25,14 @@ x11rb::atom_manager! {
         _NET_CLIENT_LIST_STACKING,
         _NET_WM_NAME,
         _NET_WM_PING,
+        XdndSelection,
         WM_PROTOCOLS,
         UTF8_STRING,
     }
 }
 
 /// How long the window manager is given to bring a window to the front.
-const FOCUS_PATIENCE: Duration = Duration::from_secs(2);
+const FOCUS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long an application is given to answer a ping.
 const PING_PATIENCE: Duration = Duration::from_secs(3);
 /// How long applications that take no pings are given to read what was typed.

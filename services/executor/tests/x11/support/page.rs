@@ -3,10 +3,21 @@
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use motorium_executor::drivers::Driver;
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 
+use super::server::Foreigner;
 use super::{Desktop, wait_for};
+use crate::{chord, perform};
+
+/// A key that has not arrived by then has been lost.
+const STRIKE_AGAIN: Duration = Duration::from_secs(3);
+
+/// After so long without an answer the page is called again.
+const CALL_AGAIN: Duration = Duration::from_millis(500);
 
 /// Events in the order in which the page saw them.
 #[derive(Debug, Clone)]
@@ -53,7 +64,23 @@ impl Page {
             event["kind"] == "ready"
         })
         .await;
+        self.wait_awake(&desktop.display).await;
         self
+    }
+
+    /// Waits until keys reach the page. The browser drops them until it has painted the page, which it does not tell.
+    pub(crate) async fn wait_awake(&self, display: &str) {
+        let foreigner = Foreigner::connect(display);
+        let mut called: Option<Instant> = None;
+        wait_for("the page to be awake", || {
+            let answered = self.events().iter().any(|event| event["kind"] == "awake");
+            if !answered && called.is_none_or(|called| called.elapsed() > CALL_AGAIN) {
+                foreigner.call();
+                called = Some(Instant::now());
+            }
+            answered.then_some(())
+        })
+        .await;
     }
 
     fn serve(html: &'static str) -> Self {
@@ -81,6 +108,21 @@ impl Page {
     /// Forgets the events so far.
     pub(crate) fn clear(&self) {
         self.reports.lock().unwrap().clear();
+    }
+
+    /// Strikes a key and waits until the page has it: events come in order, so everything before has been seen then.
+    ///
+    /// A browser that is busy with a gesture takes no notice of a key now and then, so it is struck again.
+    pub(crate) async fn has_seen_everything(&self, driver: &dyn Driver) {
+        let is_it = |event: &Value| event["kind"] == "keyup" && event["key"] == "F9";
+        for _ in 0..20 {
+            perform(driver, chord("f9")).await.unwrap();
+            let seen = self.wait("the key after the gesture", is_it);
+            if timeout(STRIKE_AGAIN, seen).await.is_ok() {
+                return;
+            }
+        }
+        panic!("the page takes no notice of keys: {:?}", self.events());
     }
 
     /// Waits for an event.

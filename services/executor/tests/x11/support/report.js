@@ -10,10 +10,18 @@ async function send() {
   sending = false;
 }
 function report(kind, more) { queue.push({ kind, ...more }); send(); }
-// The browser drops input until it has painted the page, so that being focused is not enough.
 function ready() {
   if (!document.hasFocus()) return setTimeout(ready, 20);
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => report('ready', { address: location.href }), 50)));
+  requestAnimationFrame(() => requestAnimationFrame(() => report('ready', { address: location.href })));
+}
+// F8 is a call: who hears it gets keys. Nobody else is to see it.
+for (const kind of ['keydown', 'keyup']) {
+  addEventListener(kind, e => {
+    if (e.key != 'F8') return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+    report('awake', {});
+  }, true);
 }
 // Also when the browser brings a page back that it has kept.
 addEventListener('pageshow', ready);

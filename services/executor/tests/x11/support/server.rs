@@ -3,7 +3,8 @@
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{
-    AtomEnum, BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, ModMask, Window,
+    AtomEnum, BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, ModMask,
+    Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -14,6 +15,8 @@ const CORE_KEYBOARD: u16 = 0x100;
 pub(crate) const LOCK: u8 = 2;
 /// The left Shift key of evdev's keycodes.
 const SHIFT: u8 = 50;
+/// F8 of evdev's keycodes.
+const F8: u8 = 74;
 
 /// Another client.
 pub(crate) struct Foreigner {
@@ -106,6 +109,26 @@ impl Foreigner {
             .into_iter()
             .flatten()
             .collect()
+    }
+
+    /// The symbols of every key, as far as it has any.
+    pub(crate) fn keymap(&self) -> Vec<Vec<u32>> {
+        let setup = self.x.setup();
+        let (first, last) = (setup.min_keycode, setup.max_keycode);
+        let asked = self.x.get_keyboard_mapping(first, last - first + 1);
+        let mapping = asked.unwrap().reply().unwrap();
+        let trimmed = |symbols: &[u32]| {
+            let used = symbols.iter().rposition(|&symbol| symbol != 0);
+            symbols[..used.map_or(0, |last| last + 1)].to_vec()
+        };
+        let keys = mapping.keysyms.chunks(mapping.keysyms_per_keycode.into());
+        keys.map(trimmed).collect()
+    }
+
+    /// Strikes F8, which the pages of these tests take for a call.
+    pub(crate) fn call(&self) {
+        self.fake(KEY_PRESS_EVENT, F8);
+        self.fake(KEY_RELEASE_EVENT, F8);
     }
 
     pub(crate) fn press_shift(&self) {

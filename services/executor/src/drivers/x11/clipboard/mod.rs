@@ -2,12 +2,16 @@
 //!
 //! An X selection lives in its owner: whoever asks for it is answered by the process that offered it. So offering
 //! needs a thread that answers at any time, also while the injector types. A text offered for one paste is taken back
-//! once it has been fetched, and what was there before is offered again, in every form it had.
+//! some time after the paste, and what was there before is offered again, in every form it had.
+//!
+//! Invariant: the offer is not changed while an application is in the middle of a paste, as far as that can be seen.
+//! A paste is a conversation: which forms are there, one of them, again which, that one once more. Who is offered
+//! something else half way pastes the wrong text or none. `paste` tells when the conversation is over.
 //!
 //! Not here: clipboard managers, and the `MULTIPLE` form of request, which no application of note uses.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -18,12 +22,14 @@ use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::Window;
 
 use self::owner::Owner;
+use self::paste::{Asker, Paste, Progress};
 use super::link::Link;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
 mod content;
 mod owner;
+mod paste;
 
 /// Which of the two selections that people use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,20 +44,15 @@ impl Selection {
     const ALL: [Selection; 2] = [Selection::Clipboard, Selection::Primary];
 }
 
-/// Between two looks at whether a paste has been fetched.
+/// Between two looks at whether a paste is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// A fetch by another program than the one with the keyboard (a clipboard manager, perhaps) counts as the paste only
-/// if the right one has not come by then.
-const OTHERS_COUNT_AFTER: Duration = Duration::from_millis(400);
+/// How long a window is given to begin to fetch what is pasted into it.
+const PASTE_PATIENCE: Duration = Duration::from_secs(5);
+/// The same where nobody is told if it does not: the chord may have meant nothing, and what a foreign owner is asked
+/// for cannot be seen.
+const UNSEEN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A text that somebody has fetched, delivered whole.
-#[derive(Debug, Clone, Copy)]
-struct Fetch {
-    requestor: Window,
-    at: Instant,
-}
-
-type Fetches = Arc<Mutex<Vec<Fetch>>>;
+type Askers = Arc<Mutex<Vec<Asker>>>;
 type Command = Box<dyn FnOnce(&mut Owner) -> Result<(), Error> + Send>;
 
 /// Reaches the thread that owns the clipboard.
@@ -60,9 +61,11 @@ pub(super) struct Clipboard {
     commands: Sender<Command>,
     /// Wakes the thread out of its wait for the server.
     bell: Arc<OwnedFd>,
-    fetches: Fetches,
+    askers: Askers,
     /// The bits of a window's identifier that tell which client it belongs to.
     client_bits: u32,
+    /// A paste that may not be over.
+    paste: Option<Paste>,
 }
 
 impl Clipboard {
@@ -71,8 +74,8 @@ impl Clipboard {
         use x11rb::connection::Connection as _;
         let link = Link::connect(display, patience)?;
         let client_bits = !link.x.setup().resource_id_mask;
-        let fetches = Fetches::default();
-        let owner = Owner::new(link, fetches.clone())?;
+        let askers = Askers::default();
+        let owner = Owner::new(link, client_bits, askers.clone())?;
         let (commands, inbox) = channel();
         let refused = |cause: std::io::Error| Error::ClipboardRefused {
             cause: cause.to_string(),
@@ -89,8 +92,9 @@ impl Clipboard {
         Ok(Self {
             commands,
             bell,
-            fetches,
+            askers,
             client_bits,
+            paste: None,
         })
     }
 
@@ -108,41 +112,60 @@ impl Clipboard {
 
     /// Puts back what was there before the last paste, if that has not happened yet.
     pub(super) fn restore(&self) -> Result<(), Error> {
-        self.call(Owner::restore_soon)
+        self.call(Owner::restore)
     }
 
-    /// Waits until the client that owns `window` has fetched what is offered.
-    ///
-    /// `None` stands for any client.
-    pub(super) fn wait_fetched(
-        &self,
-        window: Option<Window>,
-        since: Instant,
-        limit: Duration,
-        stop: &CancellationToken,
-    ) -> Result<(), Error> {
-        let client = window.map(|window| window & self.client_bits);
+    /// Allows what was there before the last paste to be put back, after a while.
+    pub(super) fn release(&self) -> Result<(), Error> {
+        self.call(Owner::release)
+    }
+
+    /// Notes that a paste into `window` is about to be asked for. `None` stands for any window.
+    pub(super) fn begin_paste(&mut self, window: Option<Window>) {
+        self.lock_askers().clear();
+        self.paste = Some(Paste {
+            client: window.map(|window| window & self.client_bits),
+            since: Instant::now(),
+        });
+    }
+
+    /// Waits until the paste that was begun last is over.
+    pub(super) fn finish_paste(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        self.wait_for_paste(PASTE_PATIENCE, stop)
+    }
+
+    /// The same, where it need not have been one. Has to come before whatever changes the clipboard.
+    pub(super) fn settle(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        match self.wait_for_paste(UNSEEN_PATIENCE, stop) {
+            Err(Error::PasteNotTaken { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn wait_for_paste(&mut self, limit: Duration, stop: &CancellationToken) -> Result<(), Error> {
+        let Some(paste) = self.paste else {
+            return Ok(());
+        };
         loop {
             let now = Instant::now();
-            let counts = |fetch: &Fetch| {
-                let is_expected =
-                    client.is_none_or(|client| fetch.requestor & self.client_bits == client);
-                fetch.at >= since && (is_expected || now >= fetch.at + OTHERS_COUNT_AFTER)
-            };
-            if self
-                .fetches
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .any(counts)
-            {
-                return Ok(());
-            }
-            if now >= since + limit {
-                return Err(Error::PasteNotTaken { waited: limit });
+            let progress = paste.progress(&self.lock_askers(), now);
+            match progress {
+                Progress::Over => break,
+                Progress::UnderWay => {}
+                Progress::NotTaken if now < paste.since + limit => {}
+                Progress::NotTaken => {
+                    self.paste = None;
+                    return Err(Error::PasteNotTaken { waited: limit });
+                }
             }
             pause(LOOK_AGAIN, stop)?;
         }
+        self.paste = None;
+        Ok(())
+    }
+
+    fn lock_askers(&self) -> MutexGuard<'_, Vec<Asker>> {
+        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn call<T: Send + 'static>(

@@ -3,11 +3,13 @@
 //! Large content goes piece by piece (`INCR`), in both directions. Everything waits with a limit: a foreign owner or
 //! requestor that falls silent costs a moment, never the thread.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use rustix::fd::BorrowedFd;
 use tokio::time::Instant;
 use x11rb::connection::Connection as _;
+use x11rb::errors::ReplyError;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, CreateWindowAux, EventMask,
@@ -17,7 +19,8 @@ use x11rb::protocol::xproto::{
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::content::{Content, Form, is_about_the_selection, look_up};
-use super::{Fetch, Fetches, Selection};
+use super::paste::{self, Asked};
+use super::{Askers, Selection};
 use crate::drivers::Error;
 use crate::drivers::x11::link::{Link, OrLost};
 
@@ -50,12 +53,14 @@ const OWNER_PATIENCE: Duration = Duration::from_millis(500);
 const SAVING_PATIENCE: Duration = Duration::from_millis(1500);
 /// What is saved at most, in bytes. A copied film is not held in memory for the sake of a paste.
 const LARGEST_SAVED: usize = 32 * 1024 * 1024;
-/// After the last fetch the former content is put back. Applications may ask for more than one form.
-const RESTORE_AFTER: Duration = Duration::from_millis(300);
-/// Somebody who wants the former content sooner waits at least so long after the last fetch.
-const RESTORE_SOONEST: Duration = Duration::from_millis(100);
-/// However often it is fetched, a lent text is not offered longer than this after the first fetch.
-const RESTORE_LATEST: Duration = Duration::from_millis(1500);
+/// So long after a paste, and after whatever is asked for later, the former content is put back.
+const RESTORE_AFTER: Duration = Duration::from_secs(1);
+/// However often it is asked for, a lent text is not offered longer than this after its paste.
+const RESTORE_LATEST: Duration = Duration::from_secs(3);
+/// The name of the window with which Chromium, and whatever is built on it, asks for selections.
+const CHROMIUM: &[u8] = b"Chromium clipboard";
+/// How many times Chromium fetches the text in one paste: for its window, and for its page.
+const CHROMIUM_FETCHES: u32 = 2;
 /// A transfer whose requestor has fallen silent.
 const TRANSFER_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -94,13 +99,15 @@ pub(super) struct Owner {
     atoms: Atoms,
     held: [Held; 2],
     transfers: Vec<Transfer>,
-    fetches: Fetches,
+    /// The bits of a window's identifier that tell which client it belongs to.
+    client_bits: u32,
+    askers: Askers,
     restore_at: Option<Instant>,
     restore_latest: Option<Instant>,
 }
 
 impl Owner {
-    pub(super) fn new(link: Link, fetches: Fetches) -> Result<Self, Error> {
+    pub(super) fn new(link: Link, client_bits: u32, askers: Askers) -> Result<Self, Error> {
         let atoms = look_up(&link)?;
         let window = link.x.generate_id().or_lost(&link)?;
         let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
@@ -137,7 +144,8 @@ impl Owner {
             atoms,
             held,
             transfers: Vec::new(),
-            fetches,
+            client_bits,
+            askers,
             restore_at: None,
             restore_latest: None,
         })
@@ -150,7 +158,6 @@ impl Owner {
             self.held[slot].former = Some(self.save(slot)?);
         }
         self.forget_restore();
-        self.lock_fetches().clear();
         let content = Content::text(text, &self.atoms);
         self.take(slot, content)
     }
@@ -163,16 +170,18 @@ impl Owner {
         self.take(slot, content)
     }
 
-    /// Puts the former content back before its time, for somebody who is about to use the clipboard.
-    pub(super) fn restore_soon(&mut self) -> Result<(), Error> {
-        if let Some(due) = self.restore_at {
-            // Other forms of the text may still be asked for by whoever was pasted to last.
-            let soonest = due - (RESTORE_AFTER - RESTORE_SOONEST);
-            self.pump(soonest.saturating_duration_since(Instant::now()), |_| {
-                None::<()>
-            })?;
+    /// Lets the former content be put back after a while, because the paste it was lent for is over.
+    pub(super) fn release(&mut self) -> Result<(), Error> {
+        if self.is_lent() {
+            let now = Instant::now();
+            self.restore_at = Some(now + RESTORE_AFTER);
+            self.restore_latest = Some(now + RESTORE_LATEST);
         }
-        self.restore()
+        Ok(())
+    }
+
+    fn is_lent(&self) -> bool {
+        self.held.iter().any(|held| held.former.is_some())
     }
 
     /// Puts the former content of every lent selection back.
@@ -225,12 +234,6 @@ impl Owner {
             .iter()
             .position(|held| held.selection == selection)
             .expect("there is a slot for each selection")
-    }
-
-    fn lock_fetches(&self) -> std::sync::MutexGuard<'_, Vec<Fetch>> {
-        self.fetches
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     // === Owning ===
@@ -336,7 +339,7 @@ impl Owner {
         } else {
             request.property
         };
-        let fetched_text = self.give(request, property)?;
+        let given = self.give(request, property)?;
         let notify = SelectionNotifyEvent {
             response_type: SELECTION_NOTIFY_EVENT,
             sequence: 0,
@@ -344,7 +347,7 @@ impl Owner {
             requestor: request.requestor,
             selection: request.selection,
             target: request.target,
-            property: if fetched_text.is_some() {
+            property: if given.is_some() {
                 property
             } else {
                 x11rb::NONE
@@ -354,10 +357,13 @@ impl Owner {
             .x
             .send_event(false, request.requestor, EventMask::NO_EVENT, notify)
             .or_lost(&self.link)?;
-        if fetched_text == Some(Given::Whole) {
-            self.note_fetch(request.requestor)?;
+        match given {
+            Some(Given::Whole) => self.note_text(request.requestor),
+            _ => {
+                self.note(request.requestor, Asked::Else);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Puts the form that is asked for where the requestor wants it, or the first sign of a transfer in pieces.
@@ -453,23 +459,39 @@ impl Owner {
         transfer.last_progress = Instant::now();
         if piece.is_empty() {
             let done = self.transfers.swap_remove(position);
-            self.note_fetch(done.requestor)?;
+            return self.note_text(done.requestor);
         }
+        self.note(notify.window, Asked::Else);
         Ok(())
     }
 
-    /// Notes that somebody has everything now.
-    fn note_fetch(&mut self, requestor: Window) -> Result<(), Error> {
+    /// Notes that somebody has the whole text now.
+    fn note_text(&mut self, requestor: Window) -> Result<(), Error> {
+        let name = self
+            .link
+            .x
+            .get_property(false, requestor, AtomEnum::WM_NAME, AtomEnum::ANY, 0, 16)
+            .or_lost(&self.link)?;
         // The injector may strike the next key as soon as it sees the note, on another connection. The server has to
-        // have done ours before.
-        self.link.x.sync().or_lost(&self.link)?;
-        let at = Instant::now();
-        self.lock_fetches().push(Fetch { requestor, at });
-        if self.held.iter().any(|held| held.former.is_some()) {
-            let latest = *self.restore_latest.get_or_insert(at + RESTORE_LATEST);
-            self.restore_at = Some(latest.min(at + RESTORE_AFTER));
-        }
+        // have done ours before, which the answer shows; an error is one too.
+        let is_chromium = match name.reply() {
+            Ok(name) => name.value == CHROMIUM,
+            Err(ReplyError::X11Error(_)) => false,
+            Err(error) => return Err(self.link.error(error)),
+        };
+        let times = if is_chromium { CHROMIUM_FETCHES } else { 1 };
+        self.note(requestor, Asked::Text { times });
         Ok(())
+    }
+
+    fn note(&mut self, requestor: Window, asked: Asked) {
+        let now = Instant::now();
+        let mut askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
+        paste::note(&mut askers, requestor & self.client_bits, asked, now);
+        drop(askers);
+        if let Some(latest) = self.restore_latest {
+            self.restore_at = Some(latest.min(now + RESTORE_AFTER));
+        }
     }
 
     // === Reading what somebody else offers ===
