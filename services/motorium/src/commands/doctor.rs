@@ -1,10 +1,11 @@
 //! `motorium doctor`: what is missing on this machine, and how to get it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use motorium_kit::config::Loaded;
+use motorium_perception::parse::read::ModelFiles;
 
 use crate::error::Error;
 use crate::{output, process};
@@ -70,22 +71,31 @@ fn data_folder(data: &Path) -> Finding {
 }
 
 fn model_files(data: &Path) -> Vec<Finding> {
-    let files = [
-        ("ONNX Runtime", "onnxruntime/libonnxruntime.so"),
-        ("the text detection model", "models/ocr/detect.onnx"),
-        ("the text recognition model", "models/ocr/recognise.onnx"),
-    ];
-    let look = |(name, file): (&str, &str)| {
-        let path = data.join(file);
-        if path.is_file() {
-            return Finding::Well(format!("{name} in {}", path.display()));
+    let files = ModelFiles::in_folder(data);
+    let look = |(name, path): (&str, &PathBuf)| {
+        if !path.is_file() {
+            return Finding::Missing {
+                what: format!("{name}: there is no {}", path.display()),
+                remedy: "fetch it with `tools/setup` in a checkout of Motorium".to_owned(),
+            };
         }
-        Finding::Missing {
-            what: format!("{name}: there is no {}", path.display()),
-            remedy: "fetch it with `tools/setup` in a checkout of Motorium".to_owned(),
+        let found = format!("{name} in {}", path.display());
+        if path.ends_with("detect.onnx") || path.ends_with("recognise.onnx") {
+            return Finding::Lacking {
+                what: format!("{found}, which is as it was published"),
+                remedy: "`tools/setup` in a checkout of Motorium makes a faster one of it"
+                    .to_owned(),
+            };
         }
+        Finding::Well(found)
     };
-    files.map(look).into()
+    [
+        ("ONNX Runtime", &files.runtime),
+        ("the text detection model", &files.locate),
+        ("the text recognition model", &files.recognise),
+    ]
+    .map(look)
+    .into()
 }
 
 fn is_installed(program: &str) -> bool {

@@ -10,6 +10,7 @@ mod locate;
 mod recognise;
 mod regions;
 mod runtime;
+mod variant;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -76,13 +77,15 @@ pub struct ModelFiles {
 }
 
 impl ModelFiles {
-    /// The files in the layout that the set-up script makes of the data folder.
+    /// The files in the layout that the set-up script makes of the data folder: of each model the fastest variant that
+    /// is there and suits this processor.
     #[must_use]
     pub fn in_folder(data: &Path) -> Self {
+        let models = data.join("models/ocr");
         Self {
             runtime: data.join("onnxruntime/libonnxruntime.so"),
-            locate: data.join("models/ocr/detect.onnx"),
-            recognise: data.join("models/ocr/recognise.onnx"),
+            locate: variant::locator(&models),
+            recognise: variant::recogniser(&models, variant::multiplies_bytes()),
         }
     }
 }
@@ -173,6 +176,8 @@ impl Engine {
         )?;
         let recogniser = Recogniser::load(&environment, &files.recognise, settings.threads)?;
         tracing::info!(
+            locate = %files.locate.display(),
+            recognise = %files.recognise.display(),
             elapsed_ms = started.elapsed().as_millis(),
             threads = settings.threads,
             "text models loaded"

@@ -1,0 +1,86 @@
+//! Which variant of a model is used.
+//!
+//! The set-up script keeps the models as they were published and makes faster ones of them, if it can. An original that
+//! is missing is named as such, so that whoever has nothing is told what to fetch.
+
+use std::path::{Path, PathBuf};
+
+/// The model that finds regions of text.
+pub(super) fn locator(models: &Path) -> PathBuf {
+    first_there(models, &["detect.fast.onnx"], "detect.onnx")
+}
+
+/// The model that reads a line. The 8-bit one only where somebody has had it made, and the processor adds up products of
+/// bytes without saturation.
+pub(super) fn recogniser(models: &Path, multiplies_bytes: bool) -> PathBuf {
+    let prepared: &[&str] = if multiplies_bytes {
+        &["recognise.int8.onnx", "recognise.fast.onnx"]
+    } else {
+        &["recognise.fast.onnx"]
+    };
+    first_there(models, prepared, "recognise.onnx")
+}
+
+fn first_there(models: &Path, prepared: &[&str], original: &str) -> PathBuf {
+    prepared
+        .iter()
+        .map(|name| models.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| models.join(original))
+}
+
+/// Whether the processor has instructions that multiply bytes and add the products up in 32 bits (VNNI). Older ones add
+/// pairs in 16 bits, which can overflow.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn multiplies_bytes() -> bool {
+    std::arch::is_x86_feature_detected!("avx512vnni")
+        || std::arch::is_x86_feature_detected!("avxvnni")
+}
+
+/// Not measured on other processors.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn multiplies_bytes() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCATORS: [&str; 2] = ["detect.onnx", "detect.fast.onnx"];
+    const RECOGNISERS: [&str; 3] = [
+        "recognise.onnx",
+        "recognise.fast.onnx",
+        "recognise.int8.onnx",
+    ];
+
+    #[test]
+    fn the_fastest_variant_that_suits_is_chosen() {
+        let check = |there: &[&str], bytes: bool, expected: [&str; 2]| {
+            let folder = tempfile::tempdir().unwrap();
+            for name in there {
+                std::fs::write(folder.path().join(name), "").unwrap();
+            }
+            let chosen = [locator(folder.path()), recogniser(folder.path(), bytes)];
+            assert_eq!(
+                chosen,
+                expected.map(|name| folder.path().join(name)),
+                "{there:?}, {bytes}"
+            );
+        };
+        let all = [LOCATORS.as_slice(), RECOGNISERS.as_slice()].concat();
+        check(&all, true, ["detect.fast.onnx", "recognise.int8.onnx"]);
+        check(&all, false, ["detect.fast.onnx", "recognise.fast.onnx"]);
+        check(
+            &["recognise.fast.onnx"],
+            true,
+            ["detect.onnx", "recognise.fast.onnx"],
+        );
+        check(
+            &["recognise.onnx", "recognise.int8.onnx"],
+            false,
+            ["detect.onnx", "recognise.onnx"],
+        );
+        check(&[], true, ["detect.onnx", "recognise.onnx"]);
+    }
+}
