@@ -44,7 +44,7 @@ def list_with_grpcurl(server) -> str:
 
 
 def list_with_buf(server) -> str:
-    return said("buf", "curl", "--http2-prior-knowledge", "--list-services", f"http://{server.address}")
+    return said("buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--list-services", f"http://{server.address}")
 
 
 @pytest.mark.parametrize(

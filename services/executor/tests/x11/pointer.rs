@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::page::{self, Page};
 use crate::support::{Desktop, start_server};
-use crate::{chord, driver, perform};
+use crate::{driver, perform};
 
 /// A page, the driver, and where the page's corner is on the display.
 struct Scene {
