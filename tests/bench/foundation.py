@@ -114,7 +114,7 @@ def measure(stub, perception, rounds: int) -> list[str]:
         perception.Compare(eye.CompareRequest(before=before, after=capture().frame.id))
 
     rows.append(row("effect judgement", milliseconds(rounds, judge)))
-    clicks = '; '.join(['click "Name"; click "E-mail"'] * max(2, rounds // 4))
+    clicks = '; '.join(['click "Name"; click "E-mail"'] * max(2, rounds))
     rows.append(row("step overhead, clicks", step_overheads(stub, carry_out(stub, clicks))))
     return rows
 

@@ -1,6 +1,6 @@
 //! What seeing costs on an ordinary desktop of 1920×1080: medians, printed as a table.
 //!
-//!     cargo bench -p motorium-perception [--features driver-xcap]
+//!     cargo bench --workspace --bench desktop [--features motorium-perception/driver-xcap]
 //!
 //! It starts a display of its own with a browser, an editor and a terminal on it. Absolute figures depend on the
 //! machine and on what else it does; compare only what was measured in one run.
