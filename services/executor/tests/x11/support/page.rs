@@ -42,7 +42,9 @@ impl Page {
     }
 
     async fn open_in_browser(self, desktop: &mut Desktop, argument: String) -> Self {
-        let profile = desktop.path("profile");
+        // Of its own: a browser that is about to end would take over the page of another with its profile.
+        let port = self.address.trim_end_matches('/').rsplit(':').next();
+        let profile = desktop.path(&format!("profile-{}", port.unwrap_or_default()));
         let mut browser = desktop.command("chromium");
         browser
             .args([
