@@ -1,8 +1,7 @@
 //! The seat of risk: which actions a careful person would think about twice.
 //!
-//! A small fixed table for now, in English and Chinese. What it flags is never repeated by itself, has its pointer
-//! checked, and counts against `limits.max_risky_actions`. It does not ask anybody: approvals come with the rules
-//! that users write, and take this seat.
+//! A small fixed table, in English and Chinese. What it flags is never repeated by itself and counts against
+//! `limits.max_risky_actions`. It asks nobody, and the pointer's place is not checked before a risky click.
 
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::PlannedAction;
