@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
-use motorium_proto::service::AcquireRequest;
+use motorium_proto::service::{AcquireRequest, Result};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::Code;
 
@@ -44,17 +46,7 @@ impl Keeper {
         for task in &self.tasks {
             task.abort();
         }
-        let display = self.display.clone();
-        let released = self.ports.executor.release_desktop(display, self.epoch);
-        let problem = match tokio::time::timeout(GIVE_BACK, released).await {
-            Ok(Ok(())) => return,
-            Ok(Err(report)) => report.message,
-            Err(_) => "no answer in time".to_owned(),
-        };
-        tracing::warn!(
-            problem,
-            "the desktop could not be given back; its lease will expire"
-        );
+        give_back(&self.ports, self.display.clone(), self.epoch).await;
     }
 }
 
@@ -64,6 +56,32 @@ impl Drop for Keeper {
             task.abort();
         }
     }
+}
+
+/// Leases the desktop. A lease that arrives when nobody waits for it any more is given back: the next task would
+/// otherwise stand before a desktop that is leased to one that has ended, until that lease runs out.
+pub(super) async fn lease(ports: Ports, request: AcquireRequest) -> Result<Lease> {
+    let (answer, waiting) = oneshot::channel();
+    tokio::spawn(async move {
+        let answered = ports.executor.acquire_desktop(request).await;
+        if let Err(Ok(lease)) = answer.send(answered) {
+            give_back(&ports, lease.display, lease.epoch).await;
+        }
+    });
+    waiting.await.expect("it is answered, come what may")
+}
+
+async fn give_back(ports: &Ports, display: DisplayId, epoch: DesktopEpoch) {
+    let released = ports.executor.release_desktop(display, epoch);
+    let problem = match tokio::time::timeout(GIVE_BACK, released).await {
+        Ok(Ok(())) => return,
+        Ok(Err(report)) => report.message,
+        Err(_) => "no answer in time".to_owned(),
+    };
+    tracing::warn!(
+        problem,
+        "the desktop could not be given back; its lease will expire"
+    );
 }
 
 async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, stop: StopSignal) {

@@ -5,7 +5,7 @@ use motorium_proto::domain::id::{ActionId, DisplayId};
 use motorium_proto::service::{AcquireRequest, PutFile};
 
 use super::act::{due_again, outcome_of};
-use super::keeper::Keeper;
+use super::keeper::{Keeper, lease};
 use super::{Flow, Halt, Runner, halt};
 use crate::error::reason;
 use crate::task::event::{Event, Failure};
@@ -52,8 +52,7 @@ impl Runner {
         };
         let lease = self
             .ask_for_answer("leasing the desktop", move |ports| {
-                let request = request.clone();
-                async move { ports.executor.acquire_desktop(request).await }
+                lease(ports, request.clone())
             })
             .await?;
         lease.map_err(|report| match report.reason.as_str() {

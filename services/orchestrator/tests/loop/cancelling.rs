@@ -48,6 +48,19 @@ async fn while_it_waits_for_a_desktop() {
     assert_eq!(story.kinds(), ["created", "cancel_requested", "cancelled"]);
 }
 
+/// Nobody waits for that lease any more, so nobody else has to wait for its end.
+#[tokio::test]
+async fn a_desktop_that_is_leased_too_late_is_given_back() {
+    let cluster = Cluster::start(two_clicks()).await;
+    cluster.world.hold("acquire_desktop");
+    let name = cluster.create().await;
+    cluster.world.called("acquire_desktop", 1).await;
+    assert_eq!(cluster.cancel(&name).await.state(), State::Cancelled);
+    cluster.follow(&name).await;
+    cluster.world.release("acquire_desktop");
+    cluster.world.called("released", 1).await;
+}
+
 #[tokio::test]
 async fn while_the_screen_is_looked_at() {
     let story = check("observe", 0).await;
