@@ -159,6 +159,7 @@ async fn one_that_is_drained_finishes_its_task_and_gets_no_other() {
     let second = cluster.create().await;
     cluster.world.release("perform");
     assert_eq!(cluster.follow(&first).await.answer(), "it is done");
+    cluster.world.called("released", 1).await;
     // Also after a restart it rests, until it registers itself again.
     cluster.crash().await;
     assert_eq!(list(&cluster).await[0].state(), State::Draining);

@@ -83,6 +83,8 @@ struct State {
 
     epoch: u64,
     holder: Option<String>,
+    /// When the lease runs out by itself; never, for a holder that a test has set.
+    held_until: Option<SystemTime>,
     outcomes: VecDeque<ActionOutcome>,
     journal: BTreeMap<ActionId, ActionProgress>,
     forgets: bool,
@@ -170,7 +172,9 @@ impl World {
 
     /// Somebody else holds the display, or nobody.
     pub(crate) fn set_holder(&self, holder: Option<&str>) {
-        self.state().holder = holder.map(str::to_owned);
+        let mut state = self.state();
+        state.holder = holder.map(str::to_owned);
+        state.held_until = None;
     }
 
     /// The lease is somebody else's from now on.
@@ -571,6 +575,10 @@ impl Executor for StandIn {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
         self.0.enter("acquire_desktop").await?;
         let mut state = self.0.state();
+        let now = SystemTime::now();
+        if state.held_until.is_some_and(|until| until <= now) {
+            state.holder = None;
+        }
         if let Some(holder) = state
             .holder
             .as_ref()
@@ -585,10 +593,11 @@ impl Executor for StandIn {
         }
         state.epoch += 1;
         state.holder = Some(request.holder);
+        state.held_until = Some(now + request.ttl);
         Ok(Lease {
             display: DisplayId::new(DISPLAY),
             epoch: DesktopEpoch(state.epoch),
-            expires_at: SystemTime::now() + request.ttl,
+            expires_at: now + request.ttl,
         })
     }
 
@@ -600,10 +609,12 @@ impl Executor for StandIn {
     ) -> Result<Lease> {
         self.0.enter("renew_lease").await?;
         self.0.check_lease(epoch)?;
+        let expires_at = SystemTime::now() + ttl;
+        self.0.state().held_until = Some(expires_at);
         Ok(Lease {
             display,
             epoch,
-            expires_at: SystemTime::now() + ttl,
+            expires_at,
         })
     }
 
