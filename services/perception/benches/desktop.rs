@@ -5,6 +5,8 @@
 //! It starts a display of its own with a browser, an editor and a terminal on it. Absolute figures depend on the
 //! machine and on what else it does; compare only what was measured in one run.
 
+#[path = "../tests/display/session.rs"]
+mod session;
 #[path = "../tests/display/support.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 mod support;
@@ -17,7 +19,10 @@ use std::time::Duration;
 
 use image::RgbaImage;
 use motorium_perception::capture::{Area, CaptureRequest, Screen};
-use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings, Reader};
+use motorium_perception::parse::Parser as _;
+use motorium_perception::parse::detect::NoDetector;
+use motorium_perception::parse::embedded::EmbeddedParser;
+use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use motorium_perception::settle::await_quiet;
 use motorium_perception::{Config, Settings};
 use motorium_proto::service::{
@@ -26,6 +31,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use session::{CHANGES, Session, agreement};
 use support::{Client, Desktop, NewWindow, at, pattern};
 
 const NOTE: &str = "Meeting notes, 21 November\n1. Review the quarterly budget\n2. 下周一上午十点开会\n\
@@ -53,9 +59,10 @@ async fn main() {
         .await
         .unwrap()
         .pixels;
-    reading(&pixels);
+    reading(&Arc::new(pixels));
     quiet(&desktop, &screen).await;
     service(&desktop).await;
+    changes().await;
 }
 
 async fn furnish(desktop: &mut Desktop) {
@@ -151,22 +158,27 @@ fn data_folder() -> PathBuf {
         .expect("there is no home folder")
 }
 
-fn reading(pixels: &RgbaImage) {
+fn parser() -> EmbeddedParser {
+    let reader = PaddleReader::new(
+        ModelFiles::in_folder(&data_folder()),
+        ReadSettings::default(),
+    );
+    EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader))
+}
+
+fn reading(pixels: &Arc<RgbaImage>) {
     let never = CancellationToken::new();
     let (mut cold, mut locating, mut recognising, mut lines) =
         (Vec::new(), Vec::new(), Vec::new(), 0);
     for _ in 0..5 {
-        // A new reader each time, because one that has read a picture knows it.
-        let reader = PaddleReader::new(
-            ModelFiles::in_folder(&data_folder()),
-            ReadSettings::default(),
-        );
-        reader.warm_up().unwrap();
-        let reading = reader.read(pixels, &never).unwrap();
-        cold.push(reading.locating + reading.recognising);
-        locating.push(reading.locating);
-        recognising.push(reading.recognising);
-        lines = reading.lines.len();
+        // A new one each time, because one that has read a picture knows it.
+        let parser = parser();
+        parser.warm_up().unwrap();
+        let parse = parser.parse(pixels, &never).unwrap();
+        cold.push(parse.effort.locating + parse.effort.recognising);
+        locating.push(parse.effort.locating);
+        recognising.push(parse.effort.recognising);
+        lines = parse.lines.len();
     }
     line(
         &format!("text of {lines} lines, none known"),
@@ -176,20 +188,22 @@ fn reading(pixels: &RgbaImage) {
     line("  finding it", median(&mut locating), 5);
     line("  reading it", median(&mut recognising), 5);
 
-    let reader = PaddleReader::new(
-        ModelFiles::in_folder(&data_folder()),
-        ReadSettings::default(),
-    );
-    reader.read(pixels, &never).unwrap();
+    let parser = parser();
+    parser.parse(pixels, &never).unwrap();
     let mut unchanged: Vec<_> = (0..50)
-        .map(|_| timed(|| drop(reader.read(pixels, &never).unwrap())))
+        .map(|_| {
+            // Captured anew, and equal.
+            let pixels = Arc::new((**pixels).clone());
+            timed(|| drop(parser.parse(&pixels, &never).unwrap()))
+        })
         .collect();
     line("text of the same picture again", median(&mut unchanged), 50);
     let mut dotted: Vec<_> = (0..5)
         .map(|shade| {
-            let mut dotted = pixels.clone();
+            let mut dotted = (**pixels).clone();
             dotted.put_pixel(1900, 1000, image::Rgba([shade * 40, 0, 0, 255]));
-            timed(|| drop(reader.read(&dotted, &never).unwrap()))
+            let dotted = Arc::new(dotted);
+            timed(|| drop(parser.parse(&dotted, &never).unwrap()))
         })
         .collect();
     line(
@@ -197,6 +211,52 @@ fn reading(pixels: &RgbaImage) {
         median(&mut dotted),
         5,
     );
+}
+
+/// How often each change of the session is made.
+const ROUNDS: usize = 7;
+
+/// What looking again costs, against looking anew at the same picture with no line known.
+async fn changes() {
+    let session = Session::start().await;
+    let never = CancellationToken::new();
+    let remembering = parser();
+    remembering.parse(&session.look().await, &never).unwrap();
+    for (change, what) in CHANGES.into_iter().enumerate() {
+        let (mut again, mut anew) = (Vec::new(), Vec::new());
+        let (mut looked_at, mut read, mut signs) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let pixels = session.change(change).await;
+            let started = Instant::now();
+            let parse = remembering.parse(&pixels, &never).unwrap();
+            again.push(started.elapsed());
+            looked_at.push(parse.effort.looked_at);
+            read.push(parse.effort.read);
+            // Looking anew takes a second: twice is enough for a median of what hardly varies.
+            if round < 2 {
+                let forgetful = parser();
+                forgetful.warm_up().unwrap();
+                let started = Instant::now();
+                let whole = forgetful.parse(&pixels, &never).unwrap();
+                anew.push(started.elapsed());
+                signs.push(agreement(&parse.lines, &whole.lines).signs);
+            }
+        }
+        looked_at.sort_by(f64::total_cmp);
+        read.sort_unstable();
+        signs.sort_by(f64::total_cmp);
+        let (again, anew) = (median(&mut again), median(&mut anew));
+        let _ = writeln!(
+            std::io::stdout(),
+            "{what:<32} {:>8.1} ms  of {:>7.1} ms anew ({:>5.1}×), looked at {:>5.1} %, {:>2} lines read, signs alike {:.2} %",
+            again.as_secs_f64() * 1000.0,
+            anew.as_secs_f64() * 1000.0,
+            anew.as_secs_f64() / again.as_secs_f64(),
+            looked_at[ROUNDS / 2] * 100.0,
+            read[ROUNDS / 2],
+            signs[0] * 100.0,
+        );
+    }
 }
 
 async fn quiet(desktop: &Desktop, screen: &dyn Screen) {

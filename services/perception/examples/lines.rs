@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
 use motorium_perception::capture::{CaptureRequest, Screen as _};
-use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings, Reader as _};
+use motorium_perception::parse::Parser as _;
+use motorium_perception::parse::detect::NoDetector;
+use motorium_perception::parse::embedded::EmbeddedParser;
+use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use motorium_proto::domain::id::DisplayId;
 use tokio_util::sync::CancellationToken;
 
@@ -25,15 +28,16 @@ async fn main() -> Result<(), AnyError> {
 
     let mut out = std::io::stdout().lock();
     for run in 0..runs {
-        // A new reader each time, because one that has read a picture knows it.
+        // A new one each time, because one that has read a picture knows it.
         let reader = PaddleReader::new(
             ModelFiles::in_folder(data.as_ref()),
             ReadSettings::default(),
         );
-        reader.warm_up()?;
-        let reading = reader.read(&pixels, &CancellationToken::new())?;
+        let parser = EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader));
+        parser.warm_up()?;
+        let parse = parser.parse(&pixels, &CancellationToken::new())?;
         if run == 0 {
-            for line in reading.lines.iter() {
+            for line in parse.lines.iter() {
                 let (min, max) = (line.bounds.min, line.bounds.max);
                 writeln!(
                     out,
@@ -42,14 +46,12 @@ async fn main() -> Result<(), AnyError> {
                 )?;
             }
         }
-        let again = reader.read(&pixels, &CancellationToken::new())?;
         writeln!(
             out,
-            "{} lines: {:?} to find them, {:?} to read them; again: {:?}",
-            reading.lines.len(),
-            reading.locating,
-            reading.recognising,
-            again.locating + again.recognising,
+            "{} lines: {:?} to find them, {:?} to read them",
+            parse.lines.len(),
+            parse.effort.locating,
+            parse.effort.recognising,
         )?;
     }
     Ok(())

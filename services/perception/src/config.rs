@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frames::Limits;
 use crate::parse::detect::NoDetector;
+use crate::parse::embedded::EmbeddedParser;
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use crate::service::{Driver, PerceptionService, Screens};
@@ -130,7 +131,8 @@ impl Config {
     pub async fn start(self) -> Result<PerceptionService, Error> {
         let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
         let reader = PaddleReader::new(self.models, self.reading);
-        let parser = ParseQueue::new(Arc::new(NoDetector), Arc::new(reader));
+        let parser = EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader));
+        let parser = ParseQueue::new(Arc::new(parser));
         let service = PerceptionService::new(screens, parser, self.frames);
         let parser = Arc::clone(service.parser());
         tokio::spawn(async move {

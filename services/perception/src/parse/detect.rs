@@ -20,13 +20,15 @@ pub struct Detection {
 
 /// Finds controls. It computes and blocks: call it off the runtime's workers.
 pub trait Detector: Send + Sync + fmt::Debug {
-    /// The controls on `pixels`, in no particular order.
+    /// The controls in the part `within` of `pixels`, in the picture's own pixels and in no particular order. The part
+    /// lies inside; nothing outside of it is looked at.
     ///
     /// # Errors
     /// [`Error::Cancelled`] soon after `cancel` is set; otherwise whatever kept the model from running.
     fn detect(
         &self,
         pixels: &RgbaImage,
+        within: CaptureRect,
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error>;
 }
@@ -39,6 +41,7 @@ impl Detector for NoDetector {
     fn detect(
         &self,
         _pixels: &RgbaImage,
+        _within: CaptureRect,
         _cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
         Ok(Vec::new())

@@ -1,9 +1,63 @@
 //! Parsing: from pixels to the things on them.
 //!
-//! [`detect`] finds controls, [`read`] finds text. Each is a trait with a seat for other implementations;
-//! [`queue`] runs them. Merging what
-//! they find, order, numbers and prompt lines are the matter of `marks`.
+//! [`detect`] finds controls, [`read`] finds and reads text. Each is a trait with a seat for other implementations.
+//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`queue`] lets one picture in at
+//! a time. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
 
+mod again;
 pub mod detect;
+pub mod embedded;
 pub mod queue;
 pub mod read;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use image::RgbaImage;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use detect::Detection;
+use read::TextLine;
+
+/// What was found on a picture, and what it took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parse {
+    pub detections: Arc<[Detection]>,
+    /// From top to bottom and left to right by their upper left corners.
+    pub lines: Arc<[TextLine]>,
+    pub effort: Effort,
+}
+
+/// What a parse took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Effort {
+    /// Until it was this picture's turn.
+    pub waiting: Duration,
+    /// Looking for controls.
+    pub detecting: Duration,
+    /// Finding the regions of text.
+    pub locating: Duration,
+    /// Reading them.
+    pub recognising: Duration,
+    /// Share of the picture in which text and controls were looked for, 0 to 1; more if parts were looked at twice.
+    pub looked_at: f64,
+    /// How many lines were read, rather than known from before.
+    pub read: usize,
+}
+
+/// Parses pictures. It computes and blocks: call it off the runtime's workers.
+pub trait Parser: Send + Sync + fmt::Debug {
+    /// What is on `pixels`.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] soon after `cancel` is set; otherwise whatever keeps the models from being loaded or run.
+    fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error>;
+
+    /// Loads whatever the first call would load.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    fn warm_up(&self) -> Result<(), Error>;
+}

@@ -4,42 +4,27 @@
 //! waiting leaves the queue; a parse whose caller has gone is given up after the line at hand.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use image::RgbaImage;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::detect::{Detection, Detector};
-use super::read::{Reader, Reading};
+use super::{Parse, Parser};
 use crate::error::Error;
 
-/// What was found on a picture, and how long it took.
-#[derive(Debug, Clone)]
-pub struct Parse {
-    pub detections: Vec<Detection>,
-    pub reading: Reading,
-    /// Until it was this picture's turn.
-    pub waiting: Duration,
-    /// Looking for controls.
-    pub detecting: Duration,
-}
-
-/// The detector and the reader, with a queue before them.
+/// A parser with a queue before it.
 #[derive(Debug)]
 pub struct ParseQueue {
-    detector: Arc<dyn Detector>,
-    reader: Arc<dyn Reader>,
+    parser: Arc<dyn Parser>,
     turn: Arc<Semaphore>,
 }
 
 impl ParseQueue {
     #[must_use]
-    pub fn new(detector: Arc<dyn Detector>, reader: Arc<dyn Reader>) -> Self {
+    pub fn new(parser: Arc<dyn Parser>) -> Self {
         Self {
-            detector,
-            reader,
+            parser,
             turn: Arc::new(Semaphore::new(1)),
         }
     }
@@ -49,19 +34,13 @@ impl ParseQueue {
     /// # Errors
     /// Whatever keeps the models from being loaded or run.
     pub async fn parse(&self, pixels: Arc<RgbaImage>) -> Result<Parse, Error> {
-        let (detector, reader) = (Arc::clone(&self.detector), Arc::clone(&self.reader));
+        let parser = Arc::clone(&self.parser);
         let queued = Instant::now();
         self.in_turn(move |cancel| {
-            let started = Instant::now();
-            let detections = detector.detect(&pixels, cancel)?;
-            let detecting = started.elapsed();
-            let reading = reader.read(&pixels, cancel)?;
-            Ok(Parse {
-                detections,
-                reading,
-                waiting: started.duration_since(queued),
-                detecting,
-            })
+            let waiting = queued.elapsed();
+            let mut parse = parser.parse(&pixels, cancel)?;
+            parse.effort.waiting = waiting;
+            Ok(parse)
         })
         .await
     }
@@ -71,8 +50,8 @@ impl ParseQueue {
     /// # Errors
     /// If they cannot be loaded; a parse would fail in the same way.
     pub async fn warm_up(&self) -> Result<(), Error> {
-        let reader = Arc::clone(&self.reader);
-        self.in_turn(move |_| reader.warm_up()).await
+        let parser = Arc::clone(&self.parser);
+        self.in_turn(move |_| parser.warm_up()).await
     }
 
     async fn in_turn<T: Send + 'static>(
@@ -103,20 +82,20 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::parse::detect::NoDetector;
+    use crate::parse::Effort;
 
-    /// Reads nothing, and notes who is inside at the same time and who was given up.
+    /// Finds nothing, and notes who is inside at the same time and who was given up.
     #[derive(Debug, Default)]
     struct Witness {
         inside: AtomicUsize,
         most: AtomicUsize,
         given_up: AtomicUsize,
-        /// Held by a test to keep a reader inside.
+        /// Held by a test to keep a picture inside.
         gate: Mutex<()>,
     }
 
-    impl Reader for Witness {
-        fn read(&self, _: &RgbaImage, cancel: &CancellationToken) -> Result<Reading, Error> {
+    impl Parser for Witness {
+        fn parse(&self, _: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
             let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(inside, Ordering::SeqCst);
             drop(self.gate.lock().unwrap());
@@ -125,11 +104,10 @@ mod tests {
                 self.given_up.fetch_add(1, Ordering::SeqCst);
                 return Err(Error::Cancelled);
             }
-            Ok(Reading {
+            Ok(Parse {
+                detections: Arc::new([]),
                 lines: Arc::new([]),
-                locating: Duration::ZERO,
-                recognising: Duration::ZERO,
-                remembered: 0,
+                effort: Effort::default(),
             })
         }
 
@@ -140,11 +118,8 @@ mod tests {
 
     fn queue() -> (Arc<Witness>, Arc<ParseQueue>) {
         let witness = Arc::new(Witness::default());
-        let reader = Arc::clone(&witness);
-        (
-            witness,
-            Arc::new(ParseQueue::new(Arc::new(NoDetector), reader)),
-        )
+        let parser = Arc::clone(&witness);
+        (witness, Arc::new(ParseQueue::new(parser)))
     }
 
     async fn until(condition: impl Fn() -> bool) {
@@ -171,7 +146,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     #[expect(
         clippy::await_holding_lock,
-        reason = "the lock is what keeps the reader inside"
+        reason = "the lock is what keeps the picture inside"
     )]
     async fn a_caller_that_goes_gives_its_turn_back() {
         let (witness, queue) = queue();

@@ -33,7 +33,8 @@ use crate::capture::{self, Area, Screen, Shot};
 use crate::error::Error;
 use crate::frames::{FrameStore, Limits, StoredFrame};
 use crate::marks;
-use crate::parse::queue::{Parse, ParseQueue};
+use crate::parse::Parse;
+use crate::parse::queue::ParseQueue;
 use crate::settle;
 use memory::Memories;
 use redact::Redactor;
@@ -87,7 +88,7 @@ impl PerceptionService {
         let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
         if redactor.hides_text() {
             let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
-            redactor.hide_text(Arc::make_mut(&mut pixels), &mut parse);
+            redactor.hide_text(&mut pixels, &mut parse);
         }
         Ok(self.keep(shot, pixels, request.omit_cursor))
     }
@@ -144,7 +145,7 @@ impl PerceptionService {
         clock.lap("capture");
 
         let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
-        redactor.hide_text(Arc::make_mut(&mut pixels), &mut parse);
+        redactor.hide_text(&mut pixels, &mut parse);
         clock.parsed(&parse);
 
         let stored = self.keep(shot, pixels, request.capture.omit_cursor);
@@ -156,7 +157,7 @@ impl PerceptionService {
                     frame.id.clone(),
                     frame.size,
                     &parse.detections,
-                    &parse.reading.lines,
+                    &parse.lines,
                     memory,
                 )
             });
@@ -238,7 +239,7 @@ impl PerceptionService {
             no_frame,
             size,
             &parse.detections,
-            &parse.reading.lines,
+            &parse.lines,
             &marks::Memory::default(),
         );
         let shown = selected(&scene.elements, request.max_elements);
@@ -439,10 +440,11 @@ impl Clock {
 
     /// The stages of a parse that has just ended.
     fn parsed(&mut self, parse: &Parse) {
-        self.note("queue", parse.waiting);
-        self.note("detect", parse.detecting);
-        self.note("locate", parse.reading.locating);
-        self.note("read", parse.reading.recognising);
+        let effort = &parse.effort;
+        self.note("queue", effort.waiting);
+        self.note("detect", effort.detecting);
+        self.note("locate", effort.locating);
+        self.note("read", effort.recognising);
         self.last = Instant::now();
     }
 

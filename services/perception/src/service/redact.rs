@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::capture::Shot;
 use crate::error::Error;
-use crate::parse::queue::Parse;
+use crate::parse::Parse;
 
 /// What is painted instead.
 const PAINT: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
@@ -56,21 +56,24 @@ impl Redactor {
 
     /// Paints over the lines that match, whole, because it is not known where in a line a word stands; and forgets
     /// what was read there.
-    pub(super) fn hide_text(&self, pixels: &mut RgbaImage, parse: &mut Parse) {
+    pub(super) fn hide_text(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
         if !self.hides_text() {
             return;
         }
         let is_hidden = |text: &str| self.patterns.iter().any(|pattern| pattern.is_match(text));
         let (hidden, left): (Vec<_>, Vec<_>) = parse
-            .reading
             .lines
             .iter()
             .cloned()
             .partition(|line| is_hidden(&line.text));
+        if hidden.is_empty() {
+            return;
+        }
+        let pixels = Arc::make_mut(pixels);
         for line in hidden {
             paint(pixels, line.bounds);
         }
-        parse.reading.lines = Arc::from(left);
+        parse.lines = Arc::from(left);
     }
 }
 
@@ -96,12 +99,11 @@ fn paint(pixels: &mut RgbaImage, region: CaptureRect) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use motorium_proto::domain::geometry::CapturePoint;
 
     use super::*;
-    use crate::parse::read::{Reading, TextLine};
+    use crate::parse::Effort;
+    use crate::parse::read::TextLine;
 
     fn at(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
         CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
@@ -136,25 +138,17 @@ mod tests {
             line("Card 4111 1111", at(0, 0, 10, 2)),
             line("Name", at(0, 4, 10, 6)),
         ];
-        let reading = Reading {
-            lines: Arc::new(lines),
-            locating: Duration::ZERO,
-            recognising: Duration::ZERO,
-            remembered: 0,
-        };
         let mut parse = Parse {
-            detections: Vec::new(),
-            reading,
-            waiting: Duration::ZERO,
-            detecting: Duration::ZERO,
+            detections: Arc::new([]),
+            lines: Arc::new(lines),
+            effort: Effort::default(),
         };
-        let mut pixels = RgbaImage::from_pixel(10, 10, Rgba([255; 4]));
+        let mut pixels = Arc::new(RgbaImage::from_pixel(10, 10, Rgba([255; 4])));
         let redactor = Redactor::new(&[Redaction::TextPattern(r"\d{4} \d{4}".to_owned())]).unwrap();
         redactor.hide_text(&mut pixels, &mut parse);
         assert_eq!(painted(&pixels), 20);
         assert_eq!(
             parse
-                .reading
                 .lines
                 .iter()
                 .map(|line| line.text.as_str())

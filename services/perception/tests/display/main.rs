@@ -1,8 +1,10 @@
 //! Perception on real X servers, with real applications.
 
+mod again;
 mod conformance;
 mod faults;
 mod quiet;
 mod reading;
 mod service;
+mod session;
 mod support;

@@ -7,9 +7,10 @@ use image::RgbaImage;
 use motorium_imaging::resize::crop;
 use motorium_perception::capture::{CaptureRequest, Screen as _};
 use motorium_perception::error::Error;
-use motorium_perception::parse::read::{
-    ModelFiles, PaddleReader, ReadSettings, Reader, Reading, TextLine,
-};
+use motorium_perception::parse::detect::NoDetector;
+use motorium_perception::parse::embedded::EmbeddedParser;
+use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings, Reader, TextLine};
+use motorium_perception::parse::{Parse, Parser as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Desktop, PATIENCE};
@@ -35,15 +36,19 @@ pub(crate) fn data_folder() -> PathBuf {
         .expect("there is no home folder")
 }
 
-pub(crate) fn reader() -> PaddleReader {
-    PaddleReader::new(
-        ModelFiles::in_folder(&data_folder()),
-        ReadSettings::default(),
-    )
+/// A reader that has read nothing yet.
+pub(crate) fn reader() -> Arc<PaddleReader> {
+    let files = ModelFiles::in_folder(&data_folder());
+    Arc::new(PaddleReader::new(files, ReadSettings::default()))
 }
 
-fn read(reader: &PaddleReader, pixels: &RgbaImage) -> Reading {
-    reader.read(pixels, &CancellationToken::new()).unwrap()
+fn parser() -> EmbeddedParser {
+    EmbeddedParser::new(Arc::new(NoDetector), reader())
+}
+
+fn parse(parser: &EmbeddedParser, pixels: &RgbaImage) -> Parse {
+    let pixels = Arc::new(pixels.clone());
+    parser.parse(&pixels, &CancellationToken::new()).unwrap()
 }
 
 /// Compares texts as people do: without regard to spaces, which a reader may see or not, and to widths of signs.
@@ -60,7 +65,7 @@ fn squeezed(text: &str) -> String {
         .collect()
 }
 
-pub(crate) fn line_with<'a>(lines: &'a [TextLine], text: &str) -> Option<&'a TextLine> {
+fn line_with<'a>(lines: &'a [TextLine], text: &str) -> Option<&'a TextLine> {
     lines
         .iter()
         .find(|line| squeezed(&line.text).contains(&squeezed(text)))
@@ -69,9 +74,9 @@ pub(crate) fn line_with<'a>(lines: &'a [TextLine], text: &str) -> Option<&'a Tex
 /// Looks at a display until everything is on it; returns the last picture and what was read.
 async fn read_until(
     desktop: &Desktop,
-    reader: &PaddleReader,
+    parser: &EmbeddedParser,
     expected: &[&str],
-) -> (RgbaImage, Reading) {
+) -> (RgbaImage, Parse) {
     let screen = desktop.screen();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -80,15 +85,15 @@ async fn read_until(
             .await
             .unwrap()
             .pixels;
-        let reading = read(reader, &pixels);
+        let parsed = parse(parser, &pixels);
         let missing: Vec<_> = expected
             .iter()
-            .filter(|text| line_with(&reading.lines, text).is_none())
+            .filter(|text| line_with(&parsed.lines, text).is_none())
             .collect();
         if missing.is_empty() {
-            return (pixels, reading);
+            return (pixels, parsed);
         }
-        let texts: Vec<_> = reading.lines.iter().map(|line| &line.text).collect();
+        let texts: Vec<_> = parsed.lines.iter().map(|line| &line.text).collect();
         assert!(
             tokio::time::Instant::now() < deadline,
             "not read: {missing:?}, but {texts:?}"
@@ -106,7 +111,7 @@ async fn an_editor_and_a_page_in_english_and_chinese() {
     desktop.run("mousepad", &["--disable-server", note.to_str().unwrap()]);
     // Beside the editor's window and not on it, whichever opens first.
     desktop.browse(&page, [1000, 40, 900, 700]);
-    let reader = reader();
+    let parser = parser();
     let expected = [
         "Meeting notes, 21 November",
         "Review the quarterly budget",
@@ -127,22 +132,22 @@ async fn an_editor_and_a_page_in_english_and_chinese() {
         "办公椅",
         "The quick brown fox jumps over the lazy dog",
     ];
-    let (pixels, reading) = read_until(&desktop, &reader, &expected).await;
+    let (pixels, parsed) = read_until(&desktop, &parser, &expected).await;
 
     // Boxes are where the text is: what lies inside a box reads the same alone.
-    let save = line_with(&reading.lines, "Save changes").unwrap();
-    let alone = read(&reader, &crop(&pixels, save.bounds.inflate(8, 8)).unwrap());
+    let save = line_with(&parsed.lines, "Save changes").unwrap();
+    let alone = parse(&parser, &crop(&pixels, save.bounds.inflate(8, 8)).unwrap());
     assert!(
         line_with(&alone.lines, "Save changes").is_some(),
         "{alone:#?}"
     );
     assert!(
-        reading
+        parsed
             .lines
             .iter()
             .all(|line| (0.5..=1.0).contains(&line.confidence))
     );
-    let corners: Vec<_> = reading
+    let corners: Vec<_> = parsed
         .lines
         .iter()
         .map(|line| (line.bounds.min.y, line.bounds.min.x))
@@ -156,39 +161,36 @@ async fn what_has_been_read_is_remembered() {
     let note = desktop.path("note.txt");
     std::fs::write(&note, NOTE).unwrap();
     desktop.run("mousepad", &["--disable-server", note.to_str().unwrap()]);
-    let reader = reader();
+    let parser = parser();
     let (pixels, first) = read_until(
         &desktop,
-        &reader,
+        &parser,
         &["Meeting notes, 21 November", "下周一上午十点开会"],
     )
     .await;
 
     // The same picture.
-    let again = read(&reader, &pixels);
-    assert!(Arc::ptr_eq(&again.lines, &first.lines) || again.lines == first.lines);
-    assert_eq!(again.remembered, again.lines.len());
+    let again = parse(&parser, &pixels);
+    assert_eq!((again.effort.looked_at, again.effort.read), (0.0, 0));
+    assert_eq!(again.lines, first.lines);
 
-    // A dot that is no text: everything is looked for again, and next to nothing has to be read. Whoever looks for text
-    // sees the whole picture, so that far away a line may begin a pixel earlier.
-    let mut dotted = pixels;
-    dotted.put_pixel(5, 700, image::Rgba([255, 0, 0, 255]));
-    let dotted = read(&reader, &dotted);
-    assert!(
-        dotted.remembered + 2 >= first.lines.len(),
-        "{} of {}",
-        dotted.remembered,
-        first.lines.len()
-    );
-    let texts = |reading: &Reading| -> Vec<String> {
-        reading.lines.iter().map(|line| line.text.clone()).collect()
-    };
-    assert_eq!(texts(&dotted), texts(&first));
+    // A dot that is no text, far from any: it is looked at, and nothing is read.
+    let mut dotted = pixels.clone();
+    dotted.put_pixel(1900, 900, image::Rgba([255, 0, 0, 255]));
+    let dotted = parse(&parser, &dotted);
+    assert!(dotted.effort.looked_at < 0.01, "{:?}", dotted.effort);
+    assert_eq!(dotted.effort.read, 0);
+    assert_eq!(dotted.lines, first.lines);
+
+    // Back to the picture before: it is known without a look.
+    let back = parse(&parser, &pixels);
+    assert_eq!(back.effort.looked_at, 0.0);
+    assert_eq!(back.lines, first.lines);
 }
 
 #[test]
 fn pictures_of_all_sizes_are_read() {
-    let reader = reader();
+    let parser = parser();
     for (width, height) in [
         (1, 1),
         (3, 900),
@@ -198,13 +200,8 @@ fn pictures_of_all_sizes_are_read() {
         (4000, 40),
     ] {
         let blank = RgbaImage::from_pixel(width, height, image::Rgba([240, 240, 240, 255]));
-        let reading = read(&reader, &blank);
-        assert_eq!(
-            reading.lines.len(),
-            0,
-            "{width}×{height}: {:?}",
-            reading.lines
-        );
+        let parsed = parse(&parser, &blank);
+        assert_eq!(&*parsed.lines, [], "{width}×{height}");
     }
 }
 
@@ -213,8 +210,9 @@ fn a_missing_file_is_named_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let check = |files: ModelFiles, part: &Path| {
         let reader = PaddleReader::new(files, ReadSettings::default());
+        let pixels = RgbaImage::new(8, 8);
         let error = reader
-            .read(&RgbaImage::new(8, 8), &CancellationToken::new())
+            .recognise(&pixels, &[], &CancellationToken::new())
             .unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, Error::ModelFileMissing { .. }), "{text}");
@@ -268,9 +266,10 @@ fn a_missing_file_is_named_with_what_to_do() {
 
 #[test]
 fn a_cancelled_reading_ends_early() {
-    let reader = reader();
+    let parser = parser();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let error = reader.read(&RgbaImage::new(64, 64), &cancel).unwrap_err();
+    let pixels = Arc::new(RgbaImage::new(64, 64));
+    let error = parser.parse(&pixels, &cancel).unwrap_err();
     assert_eq!(error, Error::Cancelled);
 }

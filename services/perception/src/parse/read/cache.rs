@@ -1,37 +1,34 @@
 //! Remembers what has been read, by its pixels.
 //!
-//! A line that looks the same reads the same, wherever it stands; most of a screen stays as it was from one picture
-//! to the next. Keys are 128-bit hashes: two pictures that differ and hash alike will not be met.
+//! A line that looks the same reads the same, wherever it stands: what was scrolled or moved is known again. Keys are
+//! 128-bit hashes: two lines that differ and hash alike will not be met.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use image::RgbaImage;
 use lru::LruCache;
-use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::TextLine;
 use super::decode::Decoded;
-
-/// How many whole frames are remembered: those that an application switches between.
-const FRAMES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// What identifies a piece of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint(u128);
 
 impl Fingerprint {
-    /// Of a whole picture.
-    pub(super) fn of(pixels: &RgbaImage) -> Self {
-        let mut hash = Xxh3::new();
-        hash.update(&pixels.width().to_le_bytes());
-        hash.update(pixels.as_raw());
-        Self(hash.digest128())
+    /// Of the line in a box, which must lie inside the picture. The empty rim around the signs does not count: the same
+    /// line is not always found with the same box.
+    pub(super) fn of_line(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
+        let signs = without_rim(pixels, bounds);
+        // A dash at the bottom of its box is not a dash in the middle of it.
+        if 2 * signs.height() < bounds.height() {
+            return Self::of_box(pixels, bounds);
+        }
+        Self::of_box(pixels, signs)
     }
 
-    /// Of a box within a picture; the box must lie inside.
-    pub(super) fn of_box(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
+    fn of_box(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&bounds.width().to_le_bytes());
         for row in rows(pixels, bounds) {
@@ -39,6 +36,34 @@ impl Fingerprint {
         }
         Self(hash.digest128())
     }
+}
+
+/// The least box that holds everything that has another colour than the upper left corner; empty if nothing has.
+fn without_rim(pixels: &RgbaImage, bounds: CaptureRect) -> CaptureRect {
+    let ground: [u8; 4] = match rows(pixels, bounds)
+        .next()
+        .and_then(|row| row.first_chunk())
+    {
+        Some(corner) => *corner,
+        None => return bounds,
+    };
+    let mut signs: Option<CaptureRect> = None;
+    for (y, row) in rows(pixels, bounds).enumerate() {
+        let is_sign = |pixel: &[u8; 4]| *pixel != ground;
+        let row = row.as_chunks::<4>().0;
+        let Some(first) = row.iter().position(is_sign) else {
+            continue;
+        };
+        let last = row.iter().rposition(is_sign).unwrap_or(first);
+        let span = CaptureRect::new(
+            CapturePoint::new(first as i32, y as i32),
+            CapturePoint::new(last as i32 + 1, y as i32 + 1),
+        );
+        signs = Some(signs.map_or(span, |signs| signs.union(&span)));
+    }
+    signs.map_or(CaptureRect::zero(), |signs| {
+        signs.translate(bounds.min.to_vector())
+    })
 }
 
 /// The bytes of each row of a box that lies within the picture.
@@ -53,7 +78,6 @@ pub(super) fn rows(pixels: &RgbaImage, bounds: CaptureRect) -> impl Iterator<Ite
 #[derive(Debug)]
 pub(super) struct Cache {
     lines: LruCache<Fingerprint, Decoded>,
-    frames: LruCache<Fingerprint, Arc<[TextLine]>>,
 }
 
 impl Cache {
@@ -62,7 +86,6 @@ impl Cache {
         let lines = NonZeroUsize::new(lines).unwrap_or(NonZeroUsize::MIN);
         Self {
             lines: LruCache::new(lines),
-            frames: LruCache::new(FRAMES),
         }
     }
 
@@ -73,20 +96,11 @@ impl Cache {
     pub(super) fn remember_line(&mut self, key: Fingerprint, line: Decoded) {
         self.lines.put(key, line);
     }
-
-    pub(super) fn frame(&mut self, key: Fingerprint) -> Option<Arc<[TextLine]>> {
-        self.frames.get(&key).cloned()
-    }
-
-    pub(super) fn remember_frame(&mut self, key: Fingerprint, lines: Arc<[TextLine]>) {
-        self.frames.put(key, lines);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use image::Rgba;
-    use motorium_proto::domain::geometry::CapturePoint;
 
     use super::*;
 
@@ -97,21 +111,44 @@ mod tests {
         )
     }
 
+    /// White, with black boxes.
+    fn drawn(boxes: &[CaptureRect]) -> RgbaImage {
+        RgbaImage::from_fn(60, 60, |x, y| {
+            let here = CapturePoint::new(x as i32, y as i32);
+            let is_drawn = boxes.iter().any(|drawn| drawn.contains(here));
+            Rgba(if is_drawn { [0, 0, 0, 255] } else { [255; 4] })
+        })
+    }
+
     #[test]
     fn a_line_is_known_by_its_pixels_wherever_it_stands() {
-        let mut pixels = RgbaImage::from_pixel(40, 40, Rgba([255; 4]));
-        for x in 0..5 {
-            pixels.put_pixel(3 + x, 4, Rgba([0, 0, 0, 255]));
-            pixels.put_pixel(23 + x, 24, Rgba([0, 0, 0, 255]));
-        }
-        let first = Fingerprint::of_box(&pixels, at(2, 2, 10, 5));
-        assert_eq!(first, Fingerprint::of_box(&pixels, at(22, 22, 10, 5)));
-        assert_ne!(first, Fingerprint::of_box(&pixels, at(2, 3, 10, 5)));
-        // As many white pixels in another shape are not the same.
-        assert_ne!(
-            Fingerprint::of_box(&pixels, at(0, 10, 10, 4)),
-            Fingerprint::of_box(&pixels, at(0, 10, 4, 10)),
-        );
+        let pixels = drawn(&[at(3, 4, 5, 3), at(23, 24, 5, 3), at(43, 44, 3, 5)]);
+        let line = |bounds| Fingerprint::of_line(&pixels, bounds);
+        let first = line(at(2, 3, 10, 5));
+        assert_eq!(first, line(at(22, 23, 10, 5)));
+        // Found with a little more or less around it.
+        assert_eq!(first, line(at(0, 3, 9, 5)));
+        assert_eq!(first, line(at(3, 4, 5, 3)));
+        // As many black pixels in another shape, or half of them, are not the same.
+        assert_ne!(first, line(at(42, 43, 5, 8)));
+        assert_ne!(first, line(at(5, 3, 10, 5)));
+    }
+
+    #[test]
+    fn where_a_small_sign_stands_in_its_box_counts() {
+        let pixels = drawn(&[at(10, 20, 6, 2)]);
+        let dash = Fingerprint::of_line(&pixels, at(8, 14, 10, 14));
+        let underscore = Fingerprint::of_line(&pixels, at(8, 10, 10, 14));
+        assert_ne!(dash, underscore);
+    }
+
+    #[test]
+    fn nothing_at_all_is_known_by_its_size() {
+        let pixels = drawn(&[]);
+        let blank = |bounds| Fingerprint::of_line(&pixels, bounds);
+        assert_eq!(blank(at(0, 0, 10, 10)), blank(at(20, 30, 10, 10)));
+        assert_ne!(blank(at(0, 0, 10, 4)), blank(at(0, 0, 4, 10)));
+        assert_eq!(blank(at(5, 5, 0, 0)), blank(at(9, 9, 0, 0)));
     }
 
     #[test]

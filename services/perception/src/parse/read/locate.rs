@@ -5,7 +5,7 @@ use std::path::Path;
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use ndarray::ArrayView4;
 use ort::environment::Environment;
 use ort::session::Session;
@@ -43,16 +43,44 @@ impl Locator {
         })
     }
 
-    /// The boxes of text on `pixels`, in its pixels, in no particular order.
-    pub(super) fn locate(&mut self, pixels: &RgbaImage) -> Result<Vec<CaptureRect>, Error> {
-        let (width, height) = fit(pixels.dimensions(), self.long_side);
-        let padded = (width.next_multiple_of(GRID), height.next_multiple_of(GRID));
-        if (width, height) == pixels.dimensions() {
-            fill(&mut self.input, pixels.as_raw(), (width, height), padded);
+    /// The boxes of text in the part `within` of `pixels`, in the picture's pixels, in no particular order. A part is
+    /// scaled as the whole picture would be.
+    pub(super) fn locate(
+        &mut self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+    ) -> Result<Vec<CaptureRect>, Error> {
+        let original = pixels.dimensions();
+        let scaled = fit(original, self.long_side);
+        let part = Part::of(within, original, scaled);
+        let padded = (
+            part.width.next_multiple_of(GRID),
+            part.height.next_multiple_of(GRID),
+        );
+        let size = (part.width as usize, part.height as usize);
+        if scaled == original {
+            let row = |y: usize| {
+                let start = (part.top as usize + y) * original.0 as usize + part.left as usize;
+                &pixels.as_raw()[start * 4..][..size.0 * 4]
+            };
+            fill(&mut self.input, row, size, padded);
         } else {
-            let small = self.scale(pixels, width, height)?;
-            fill(&mut self.input, &small, (width, height), padded);
+            let small = self.scale(pixels, &part, scaled)?;
+            let row = |y: usize| &small[y * size.0 * 4..][..size.0 * 4];
+            fill(&mut self.input, row, size, padded);
         }
+        let boxes = self.run(padded)?;
+        let corner = CapturePoint::new(part.left as i32, part.top as i32).to_vector();
+        let inside = CaptureRect::from_size(CaptureSize::new(size.0 as i32, size.1 as i32));
+        Ok(boxes
+            .into_iter()
+            .filter_map(|found| found.intersection(&inside))
+            .filter_map(|found| scale_back(found.translate(corner), scaled, original))
+            .collect())
+    }
+
+    /// The boxes on what is in `input`.
+    fn run(&mut self, padded: (u32, u32)) -> Result<Vec<CaptureRect>, Error> {
         let shape = (1, 3, padded.1 as usize, padded.0 as usize);
         let input = ArrayView4::from_shape(shape, &self.input).map_err(failed)?;
         let outputs = self
@@ -65,25 +93,63 @@ impl Locator {
         if map.len() != padded.0 as usize * padded.1 as usize {
             return Err(failed("the text map has another size than the picture"));
         }
-        let boxes = regions::find(map, padded.0, padded.1);
-        Ok(boxes
-            .into_iter()
-            .filter_map(|found| scale_back(found, (width, height), pixels.dimensions()))
-            .collect())
+        Ok(regions::find(map, padded.0, padded.1))
     }
 
-    fn scale(&mut self, pixels: &RgbaImage, width: u32, height: u32) -> Result<Vec<u8>, Error> {
+    fn scale(
+        &mut self,
+        pixels: &RgbaImage,
+        part: &Part,
+        scaled: (u32, u32),
+    ) -> Result<Vec<u8>, Error> {
         let (from_width, from_height) = pixels.dimensions();
         let from = ImageRef::new(from_width, from_height, pixels.as_raw(), PixelType::U8x4)
             .map_err(failed)?;
-        let mut to = Image::new(width, height, PixelType::U8x4);
+        let mut to = Image::new(part.width, part.height, PixelType::U8x4);
+        let across = f64::from(from_width) / f64::from(scaled.0);
+        let down = f64::from(from_height) / f64::from(scaled.1);
+        let (left, top) = (f64::from(part.left) * across, f64::from(part.top) * down);
+        // Not a rounding error beyond the edge.
+        let width = (f64::from(part.width) * across).min(f64::from(from_width) - left);
+        let height = (f64::from(part.height) * down).min(f64::from(from_height) - top);
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+            .crop(left, top, width, height)
             .use_alpha(false);
         self.resizer
             .resize(&from, &mut to, &options)
             .map_err(failed)?;
         Ok(to.into_vec())
+    }
+}
+
+/// A part of the scaled picture, in its pixels; never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    left: u32,
+    top: u32,
+    width: u32,
+    height: u32,
+}
+
+impl Part {
+    /// The least part that shows all of `within`, a box of the original picture.
+    fn of(within: CaptureRect, original: (u32, u32), scaled: (u32, u32)) -> Self {
+        let along = |from: i32, to: i32, original: u32, scaled: u32| {
+            let scale = f64::from(scaled) / f64::from(original.max(1));
+            let first = (f64::from(from.max(0)) * scale).floor() as u32;
+            let end = (f64::from(to.max(0)) * scale).ceil() as u32;
+            let first = first.min(scaled.saturating_sub(1));
+            (first, end.min(scaled).saturating_sub(first).max(1))
+        };
+        let (left, width) = along(within.min.x, within.max.x, original.0, scaled.0);
+        let (top, height) = along(within.min.y, within.max.y, original.1, scaled.1);
+        Self {
+            left,
+            top,
+            width,
+            height,
+        }
     }
 }
 
@@ -100,21 +166,21 @@ fn fit((width, height): (u32, u32), long_side: u32) -> (u32, u32) {
 
 /// Writes the planes blue, green, red of `(x/255 - 0.5) / 0.5` into `planes`. The rim up to the padded size repeats
 /// the last column and row, so that it looks like more of the same rather than like an edge.
-fn fill(
+fn fill<'a>(
     planes: &mut Vec<f32>,
-    rgba: &[u8],
-    (width, height): (u32, u32),
+    row: impl Fn(usize) -> &'a [u8],
+    (width, height): (usize, usize),
     (padded_width, padded_height): (u32, u32),
 ) {
-    let (width, padded_width) = (width as usize, padded_width as usize);
+    let padded_width = padded_width as usize;
     let plane = padded_width * padded_height as usize;
     planes.resize(3 * plane, 0.0);
     let (blue, rest) = planes.split_at_mut(plane);
     let (green, red) = rest.split_at_mut(plane);
     for (channel, to) in [(2, blue), (1, green), (0, red)] {
-        for (y, row) in to.chunks_exact_mut(padded_width).enumerate() {
-            let from = &rgba[y.min(height as usize - 1) * width * 4..][..width * 4];
-            let (inside, rim) = row.split_at_mut(width);
+        for (y, to) in to.chunks_exact_mut(padded_width).enumerate() {
+            let (inside, rim) = to.split_at_mut(width);
+            let from = row(y.min(height - 1));
             for (value, pixel) in inside.iter_mut().zip(from.as_chunks::<4>().0) {
                 *value = f32::from(pixel[channel]) / 127.5 - 1.0;
             }
@@ -165,15 +231,30 @@ mod tests {
     fn planes_are_blue_green_red_with_a_rim_of_the_last_pixels() {
         let mut planes = Vec::new();
         // Two pixels: red, then white.
-        fill(
-            &mut planes,
-            &[255, 0, 0, 255, 255, 255, 255, 255],
-            (2, 1),
-            (3, 2),
-        );
+        let row = |_| &[255, 0, 0, 255, 255, 255, 255, 255][..];
+        fill(&mut planes, row, (2, 1), (3, 2));
         let blue = [-1.0, 1.0, 1.0].repeat(2);
         let red = [1.0, 1.0, 1.0].repeat(2);
         assert_eq!(planes, [blue.clone(), blue, red].concat());
+    }
+
+    #[test]
+    fn parts_are_scaled_as_the_whole_picture() {
+        let check = |within: [i32; 4], scaled, expected: [u32; 4]| {
+            let [left, top, right, bottom] = within;
+            let within = CaptureRect::new(
+                CapturePoint::new(left, top),
+                CapturePoint::new(right, bottom),
+            );
+            let part = Part::of(within, (3840, 2160), scaled);
+            let got = [part.left, part.top, part.width, part.height];
+            assert_eq!(got, expected, "{within:?}");
+        };
+        check([0, 0, 3840, 2160], (3840, 2160), [0, 0, 3840, 2160]);
+        check([64, 32, 128, 96], (3840, 2160), [64, 32, 64, 64]);
+        check([0, 0, 3840, 2160], (1920, 1080), [0, 0, 1920, 1080]);
+        check([65, 33, 127, 95], (1920, 1080), [32, 16, 32, 32]);
+        check([3839, 2159, 3840, 2160], (1920, 1080), [1919, 1079, 1, 1]);
     }
 
     #[test]

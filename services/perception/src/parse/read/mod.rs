@@ -14,8 +14,7 @@ mod variant;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -23,7 +22,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use cache::{Cache, Fingerprint};
+use cache::Cache;
+use decode::Decoded;
 use locate::Locator;
 use recognise::Recogniser;
 
@@ -36,32 +36,37 @@ pub struct TextLine {
     pub confidence: f32,
 }
 
-/// What was read, and how long it took.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// From top to bottom and left to right by their upper left corners.
-    pub lines: Arc<[TextLine]>,
-    /// Finding the regions of text.
-    pub locating: Duration,
-    /// Reading them.
-    pub recognising: Duration,
-    /// How many lines were known by their pixels.
-    pub remembered: usize,
-}
-
-/// Reads text. It computes and blocks: call it off the runtime's workers.
+/// Finds text and reads it. It computes and blocks: call it off the runtime's workers.
 pub trait Reader: Send + Sync + fmt::Debug {
-    /// The lines of text on `pixels`.
+    /// The regions of text in the part `within` of `pixels`, a line or less each, in the picture's own pixels and in no
+    /// particular order. The part lies inside; nothing outside of it is looked at.
     ///
     /// # Errors
     /// [`Error::Cancelled`] soon after `cancel` is set; [`Error::ModelFileMissing`] or [`Error::ModelFileUnusable`] if
     /// the models cannot be loaded.
-    fn read(&self, pixels: &RgbaImage, cancel: &CancellationToken) -> Result<Reading, Error>;
+    fn locate(
+        &self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CaptureRect>, Error>;
+
+    /// What the boxes say, all of which lie inside the picture; `None` where nothing can be read with confidence. Also
+    /// tells how many had to be read, because they had not been before.
+    ///
+    /// # Errors
+    /// As [`Self::locate`].
+    fn recognise(
+        &self,
+        pixels: &RgbaImage,
+        boxes: &[CaptureRect],
+        cancel: &CancellationToken,
+    ) -> Result<(usize, Vec<Option<TextLine>>), Error>;
 
     /// Loads whatever the first call would load.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Self::locate`].
     fn warm_up(&self) -> Result<(), Error>;
 }
 
@@ -155,8 +160,40 @@ impl PaddleReader {
 }
 
 impl Reader for PaddleReader {
-    fn read(&self, pixels: &RgbaImage, cancel: &CancellationToken) -> Result<Reading, Error> {
-        self.with_engine(|engine| engine.read(pixels, &self.settings, cancel))
+    fn locate(
+        &self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CaptureRect>, Error> {
+        self.with_engine(|engine| {
+            stop_if(cancel)?;
+            engine.locator.locate(pixels, within)
+        })
+    }
+
+    fn recognise(
+        &self,
+        pixels: &RgbaImage,
+        boxes: &[CaptureRect],
+        cancel: &CancellationToken,
+    ) -> Result<(usize, Vec<Option<TextLine>>), Error> {
+        let (read, texts) = self.with_engine(|engine| {
+            stop_if(cancel)?;
+            let cache = &mut engine.cache;
+            engine.recogniser.read(pixels, boxes, cache, cancel)
+        })?;
+        let is_certain = |text: &Decoded| {
+            text.confidence >= self.settings.min_confidence && !text.text.is_empty()
+        };
+        let lines = boxes.iter().zip(texts).map(|(&bounds, text)| {
+            is_certain(&text).then_some(TextLine {
+                bounds,
+                text: text.text,
+                confidence: text.confidence,
+            })
+        });
+        Ok((read, lines.collect()))
     }
 
     fn warm_up(&self) -> Result<(), Error> {
@@ -186,51 +223,6 @@ impl Engine {
             locator,
             recogniser,
             cache: Cache::new(settings.remembered_lines),
-        })
-    }
-
-    fn read(
-        &mut self,
-        pixels: &RgbaImage,
-        settings: &ReadSettings,
-        cancel: &CancellationToken,
-    ) -> Result<Reading, Error> {
-        let started = Instant::now();
-        let frame = Fingerprint::of(pixels);
-        if let Some(lines) = self.cache.frame(frame) {
-            let remembered = lines.len();
-            return Ok(Reading {
-                lines,
-                locating: started.elapsed(),
-                recognising: Duration::ZERO,
-                remembered,
-            });
-        }
-        let mut boxes = self.locator.locate(pixels)?;
-        boxes.sort_by_key(|found| (found.min.y, found.min.x));
-        let locating = started.elapsed();
-        stop_if(cancel)?;
-
-        let started = Instant::now();
-        let (texts, remembered) = self
-            .recogniser
-            .read(pixels, &boxes, &mut self.cache, cancel)?;
-        let lines: Arc<[TextLine]> = boxes
-            .into_iter()
-            .zip(texts)
-            .filter(|(_, line)| line.confidence >= settings.min_confidence && !line.text.is_empty())
-            .map(|(bounds, line)| TextLine {
-                bounds,
-                text: line.text,
-                confidence: line.confidence,
-            })
-            .collect();
-        self.cache.remember_frame(frame, Arc::clone(&lines));
-        Ok(Reading {
-            lines,
-            locating,
-            recognising: started.elapsed(),
-            remembered,
         })
     }
 }

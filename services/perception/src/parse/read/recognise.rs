@@ -73,17 +73,17 @@ impl Recogniser {
         Ok(Self { workers, alphabet })
     }
 
-    /// Reads the boxes of `pixels`, all of which lie inside. Also says how many were remembered.
+    /// Reads the boxes of `pixels`, all of which lie inside. Also says how many had to be read.
     pub(super) fn read(
         &mut self,
         pixels: &RgbaImage,
         boxes: &[CaptureRect],
         cache: &mut Cache,
         cancel: &CancellationToken,
-    ) -> Result<(Vec<Decoded>, usize), Error> {
+    ) -> Result<(usize, Vec<Decoded>), Error> {
         let keys: Vec<_> = boxes
             .iter()
-            .map(|&bounds| Fingerprint::of_box(pixels, bounds))
+            .map(|&bounds| Fingerprint::of_line(pixels, bounds))
             .collect();
         let mut lines: Vec<Option<Decoded>> = keys.iter().map(|&key| cache.line(key)).collect();
         let mut unread: Vec<usize> = (0..boxes.len())
@@ -91,15 +91,12 @@ impl Recogniser {
             .collect();
         // The widest first, so that no worker is left with a long one at the end.
         unread.sort_by_key(|&index| std::cmp::Reverse(scaled_width(boxes[index])));
-        let remembered = boxes.len() - unread.len();
         for (index, line) in self.read_all(pixels, boxes, &unread, cancel)? {
             cache.remember_line(keys[index], line.clone());
             lines[index] = Some(line);
         }
-        Ok((
-            lines.into_iter().map(Option::unwrap_or_default).collect(),
-            remembered,
-        ))
+        let lines = lines.into_iter().map(Option::unwrap_or_default).collect();
+        Ok((unread.len(), lines))
     }
 
     fn read_all(

@@ -1,0 +1,160 @@
+//! Where two pictures differ at all, to the last bit.
+//!
+//! [`crate::difference`] says how much has changed for the eye; this says what must be looked at again. A difference
+//! of one shade counts, so whatever lies outside the boxes is known to be the same.
+
+use image::RgbaImage;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+use crate::difference::TILE;
+
+/// Bytes of a pixel.
+const PIXEL: usize = 4;
+
+/// Boxes that hold every pixel that differs, from top to bottom and left to right; `None` if the pictures have
+/// different sizes. Each box is tight around the differences within a run of neighbouring tiles of one row of tiles:
+/// a thin frame around a window gives its four sides and not the window.
+#[must_use]
+pub fn boxes(before: &RgbaImage, after: &RgbaImage) -> Option<Vec<CaptureRect>> {
+    if before.dimensions() != after.dimensions() {
+        return None;
+    }
+    let stride = after.width() as usize * PIXEL;
+    if stride == 0 {
+        return Some(Vec::new());
+    }
+    let band = stride * TILE;
+    let bands = before
+        .as_raw()
+        .chunks(band)
+        .zip(after.as_raw().chunks(band));
+    let boxes = bands.enumerate().flat_map(|(index, (before, after))| {
+        let top = index * TILE;
+        runs(before, after, stride)
+            .into_iter()
+            .map(move |[left, upper, right, lower]| {
+                CaptureRect::new(
+                    CapturePoint::new(left as i32, (top + upper) as i32),
+                    CapturePoint::new(right as i32, (top + lower) as i32),
+                )
+            })
+    });
+    Some(boxes.collect())
+}
+
+/// The boxes `[left, top, right, bottom]` of the differences of one row of tiles, in pixels of that row.
+fn runs(before: &[u8], after: &[u8], stride: usize) -> Vec<[usize; 4]> {
+    // Most of a screen stays as it was: this comparison runs at the speed of memory and ends most bands.
+    if before == after {
+        return Vec::new();
+    }
+    let mut tiles: Vec<Option<[usize; 4]>> = vec![None; stride.div_ceil(TILE * PIXEL)];
+    for (y, (before, after)) in before.chunks(stride).zip(after.chunks(stride)).enumerate() {
+        if before != after {
+            grow_tiles(&mut tiles, y, before, after);
+        }
+    }
+    let neighbours = tiles.chunk_by(|left, right| left.is_some() == right.is_some());
+    neighbours
+        .filter_map(|run| run.iter().copied().flatten().reduce(union))
+        .collect()
+}
+
+/// Lets the tiles' boxes hold the differences of row `y` as well.
+fn grow_tiles(tiles: &mut [Option<[usize; 4]>], y: usize, before: &[u8], after: &[u8]) {
+    let side = TILE * PIXEL;
+    let pairs = before.chunks(side).zip(after.chunks(side));
+    for (index, (tile, (before, after))) in tiles.iter_mut().zip(pairs).enumerate() {
+        if before == after {
+            continue;
+        }
+        let differs = |at: &usize| before[*at] != after[*at];
+        let first = (0..after.len()).find(differs).unwrap_or(0) / PIXEL;
+        let last = (0..after.len()).rev().find(differs).unwrap_or(0) / PIXEL;
+        let span = [index * TILE + first, y, index * TILE + last + 1, y + 1];
+        *tile = Some(tile.map_or(span, |grown| union(grown, span)));
+    }
+}
+
+fn union(a: [usize; 4], b: [usize; 4]) -> [usize; 4] {
+    [
+        a[0].min(b[0]),
+        a[1].min(b[1]),
+        a[2].max(b[2]),
+        a[3].max(b[3]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use image::Rgba;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn blank(width: u32, height: u32) -> RgbaImage {
+        RgbaImage::from_pixel(width, height, Rgba([200, 200, 200, 255]))
+    }
+
+    /// Draws boxes `(left, top, width, height)` on a blank picture, one shade off.
+    fn check(drawn: &[(u32, u32, u32, u32)], expected: &[(i32, i32, i32, i32)]) {
+        let before = blank(110, 70);
+        let mut after = before.clone();
+        for &(left, top, width, height) in drawn {
+            for y in top..top + height {
+                for x in left..left + width {
+                    after.put_pixel(x, y, Rgba([200, 200, 201, 255]));
+                }
+            }
+        }
+        let boxes = boxes(&before, &after).unwrap();
+        let got: Vec<_> = boxes
+            .iter()
+            .map(|found| (found.min.x, found.min.y, found.max.x, found.max.y))
+            .collect();
+        assert_eq!(got, expected, "{drawn:?}");
+    }
+
+    #[test]
+    fn boxes_are_tight_around_runs_of_tiles() {
+        check(&[], &[]);
+        check(&[(5, 7, 1, 1)], &[(5, 7, 6, 8)]);
+        check(&[(109, 69, 1, 1)], &[(109, 69, 110, 70)]);
+        // Over a tile's edge it is one run, over a row's edge it is two.
+        check(&[(15, 3, 10, 4)], &[(15, 3, 25, 7)]);
+        check(&[(3, 15, 4, 10)], &[(3, 15, 7, 20), (3, 20, 7, 25)]);
+        // A tile without a difference parts what is left of it from what is right of it.
+        check(
+            &[(2, 2, 3, 3), (50, 2, 3, 3)],
+            &[(2, 2, 5, 5), (50, 2, 53, 5)],
+        );
+    }
+
+    #[test]
+    fn pictures_of_different_sizes_cannot_be_compared() {
+        assert_eq!(boxes(&blank(10, 10), &blank(10, 11)), None);
+        assert_eq!(boxes(&blank(0, 0), &blank(0, 0)), Some(Vec::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_difference_is_in_exactly_one_box(
+            size in (1u32..70, 1u32..70),
+            dots in proptest::collection::vec((0u32..70, 0u32..70, 1u8..=255), 0..12),
+        ) {
+            let before = blank(size.0, size.1);
+            let mut after = before.clone();
+            for (x, y, shade) in dots {
+                let pixel = after.get_pixel_mut(x % size.0, y % size.1);
+                pixel[0] = pixel[0].wrapping_add(shade);
+            }
+            let boxes = boxes(&before, &after).unwrap();
+            for (x, y, pixel) in after.enumerate_pixels() {
+                let at = CapturePoint::new(x as i32, y as i32);
+                let holding = boxes.iter().filter(|found| found.contains(at)).count();
+                let differs = before.get_pixel(x, y) != pixel;
+                prop_assert!(holding == usize::from(differs) || (!differs && holding == 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The parser of this process: a detector and a reader, and the last few pictures with what was found on them.
+//!
+//! A picture that was seen is known; of one that is much like it only what differs is looked at ([`again`]). Which of
+//! the pictures is nearest is found by comparing, so that callers with different displays, windows and regions can
+//! share one parser without saying who they are.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use image::RgbaImage;
+use motorium_imaging::changes;
+use motorium_imaging::picture::size_of;
+use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::again::{self, Again, Placed};
+use super::detect::{Detection, Detector};
+use super::read::{Reader, TextLine};
+use super::{Effort, Parse, Parser};
+use crate::error::Error;
+
+/// How many pictures are remembered: those that an application switches between, or that several callers look at.
+/// Their pixels are mostly shared with the frames that the service keeps.
+const PICTURES: usize = 6;
+
+/// A picture that differs in less than this share from a remembered one is compared with no other.
+const NEAR: f64 = 0.02;
+
+/// A detector and a reader with a memory.
+#[derive(Debug)]
+pub struct EmbeddedParser {
+    detector: Arc<dyn Detector>,
+    reader: Arc<dyn Reader>,
+    /// The latest first.
+    known: Mutex<VecDeque<Known>>,
+}
+
+/// A picture, and what is on it.
+#[derive(Debug, Clone)]
+struct Known {
+    pixels: Arc<RgbaImage>,
+    detections: Arc<[Detection]>,
+    text: Arc<[Text]>,
+    lines: Arc<[TextLine]>,
+}
+
+/// A region of text, and what it says. What could not be read is remembered as well: it need not be tried again.
+#[derive(Debug, Clone)]
+struct Text {
+    bounds: CaptureRect,
+    line: Option<TextLine>,
+}
+
+impl Placed for Detection {
+    fn bounds(&self) -> CaptureRect {
+        self.bounds
+    }
+
+    fn is_touched_by(&self, changed: CaptureRect) -> bool {
+        // Deep inside a large box it is the box's content that changes.
+        const RIM: i32 = 24;
+        self.bounds.intersects(&changed) && !self.bounds.inflate(-RIM, -RIM).contains_box(&changed)
+    }
+}
+
+impl EmbeddedParser {
+    #[must_use]
+    pub fn new(detector: Arc<dyn Detector>, reader: Arc<dyn Reader>) -> Self {
+        Self {
+            detector,
+            reader,
+            known: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, VecDeque<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The remembered picture that is most like this one, and where this one differs from it.
+    fn nearest(&self, pixels: &Arc<RgbaImage>) -> Option<(Known, Vec<CaptureRect>)> {
+        let known: Vec<Known> = self.known().iter().cloned().collect();
+        // Comparing for equality ends at the first difference, so that a picture that is known costs next to nothing.
+        if let Some(same) = known.iter().find(|known| known.pixels == *pixels) {
+            return Some((same.clone(), Vec::new()));
+        }
+        let whole = f64::from(pixels.width()) * f64::from(pixels.height());
+        let mut nearest: Option<(f64, Known, Vec<CaptureRect>)> = None;
+        for known in known {
+            let Some(changed) = changes::boxes(&known.pixels, pixels) else {
+                continue;
+            };
+            let share = changed.iter().map(|part| part.to_f64().area()).sum::<f64>() / whole;
+            if nearest.as_ref().is_none_or(|(least, ..)| share < *least) {
+                nearest = Some((share, known, changed));
+            }
+            if share < NEAR {
+                break;
+            }
+        }
+        nearest.map(|(_, known, changed)| (known, changed))
+    }
+
+    /// Puts the picture before all others; the one that has not been asked for longest is forgotten.
+    fn remember(&self, latest: Known) {
+        let mut known = self.known();
+        known.retain(|known| !Arc::ptr_eq(&known.text, &latest.text));
+        known.push_front(latest);
+        known.truncate(PICTURES);
+    }
+
+    fn detect(
+        &self,
+        pixels: &RgbaImage,
+        before: Option<(&Known, &[CaptureRect])>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<[Detection]>, Error> {
+        let size = size_of(pixels);
+        let find = |part| self.detector.detect(pixels, part, cancel);
+        let Some((known, changed)) = before else {
+            return Ok(find(CaptureRect::from_size(size))?.into());
+        };
+        let again = again::look_again(&known.detections, changed, size, find)?;
+        let kept = again
+            .kept
+            .iter()
+            .map(|&index| known.detections[index].clone());
+        Ok(kept.chain(again.found.iter().cloned()).collect())
+    }
+
+    /// Where text stands.
+    fn locate(
+        &self,
+        pixels: &RgbaImage,
+        before: Option<(&Known, &[CaptureRect])>,
+        cancel: &CancellationToken,
+    ) -> Result<Again<CaptureRect>, Error> {
+        let size = size_of(pixels);
+        let find = |part| self.reader.locate(pixels, part, cancel);
+        let Some((known, changed)) = before else {
+            return Ok(Again {
+                kept: Vec::new(),
+                found: find(CaptureRect::from_size(size))?,
+                looked_at: area(size),
+            });
+        };
+        let bounds: Vec<CaptureRect> = known.text.iter().map(|text| text.bounds).collect();
+        again::look_again(&bounds, changed, size, find)
+    }
+}
+
+impl Parser for EmbeddedParser {
+    fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
+        let started = Instant::now();
+        let before = self.nearest(pixels);
+        let before = before
+            .as_ref()
+            .map(|(known, changed)| (known, changed.as_slice()));
+        let mut effort = Effort::default();
+        if let Some((known, [])) = before {
+            effort.locating = started.elapsed();
+            self.remember(known.clone());
+            return Ok(known.parse(effort));
+        }
+        let located = self.locate(pixels, before, cancel)?;
+        effort.locating = started.elapsed();
+        effort.looked_at = located.looked_at as f64 / area(size_of(pixels)).max(1) as f64;
+
+        let started = Instant::now();
+        let (read, lines) = self.reader.recognise(pixels, &located.found, cancel)?;
+        effort.recognising = started.elapsed();
+        effort.read = read;
+
+        let started = Instant::now();
+        let detections = self.detect(pixels, before, cancel)?;
+        effort.detecting = started.elapsed();
+
+        let kept = before.map_or(&[][..], |(known, _)| &known.text);
+        let kept = located.kept.iter().map(|&index| kept[index].clone());
+        let found = located.found.into_iter().zip(lines);
+        let found = found.map(|(bounds, line)| Text { bounds, line });
+        let latest = Known::new(Arc::clone(pixels), detections, kept.chain(found).collect());
+        let parse = latest.parse(effort);
+        self.remember(latest);
+        Ok(parse)
+    }
+
+    fn warm_up(&self) -> Result<(), Error> {
+        self.reader.warm_up()
+    }
+}
+
+impl Known {
+    fn new(pixels: Arc<RgbaImage>, detections: Arc<[Detection]>, mut text: Vec<Text>) -> Self {
+        text.sort_by_key(|text| (text.bounds.min.y, text.bounds.min.x));
+        let lines = text.iter().filter_map(|text| text.line.clone()).collect();
+        Self {
+            pixels,
+            detections,
+            text: text.into(),
+            lines,
+        }
+    }
+
+    fn parse(&self, effort: Effort) -> Parse {
+        Parse {
+            detections: Arc::clone(&self.detections),
+            lines: Arc::clone(&self.lines),
+            effort,
+        }
+    }
+}
+
+fn area(size: CaptureSize) -> u64 {
+    size.to_u64().area()
+}
