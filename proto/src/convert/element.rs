@@ -1,5 +1,7 @@
 use super::{all, require, required_enum, try_all};
-use crate::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use crate::domain::element::{
+    Element, ElementKind, ElementSource, ElementState, Relation, RelationKind, Scene,
+};
 use crate::domain::id::{ElementId, FrameId};
 use crate::error::FieldError;
 use crate::v1::common as wire;
@@ -162,6 +164,7 @@ impl TryFrom<wire::Scene> for Scene {
         Ok(Self {
             frame: FrameId::new(scene.frame),
             elements: try_all("elements", scene.elements)?,
+            relations: try_all("relations", scene.relations)?,
         })
     }
 }
@@ -171,7 +174,38 @@ impl From<Scene> for wire::Scene {
         Self {
             frame: scene.frame.as_str().to_owned(),
             elements: all(scene.elements),
-            relations: Vec::new(),
+            relations: all(scene.relations),
+        }
+    }
+}
+
+impl TryFrom<wire::ElementRelation> for Relation {
+    type Error = FieldError;
+
+    fn try_from(relation: wire::ElementRelation) -> Result<Self, FieldError> {
+        let kind = match relation.kind() {
+            wire::ElementRelationKind::LabelOf => RelationKind::LabelOf,
+            wire::ElementRelationKind::PartOf => RelationKind::PartOf,
+            wire::ElementRelationKind::Unspecified => return Err(FieldError::missing("kind")),
+        };
+        Ok(Self {
+            kind,
+            from: ElementId(relation.from),
+            to: ElementId(relation.to),
+        })
+    }
+}
+
+impl From<Relation> for wire::ElementRelation {
+    fn from(relation: Relation) -> Self {
+        let kind = match relation.kind {
+            RelationKind::LabelOf => wire::ElementRelationKind::LabelOf,
+            RelationKind::PartOf => wire::ElementRelationKind::PartOf,
+        };
+        Self {
+            kind: kind.into(),
+            from: relation.from.0,
+            to: relation.to.0,
         }
     }
 }

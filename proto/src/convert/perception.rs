@@ -3,8 +3,8 @@ use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::error::FieldError;
 use crate::service::{
     AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, FrameTile,
-    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseRequest, Parsed,
-    Quiet, Redaction, SceneDelta, StageTiming, StreamRequest,
+    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
+    ParseRequest, Parsed, Quiet, Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::perception as wire;
@@ -101,6 +101,9 @@ impl TryFrom<wire::Redaction> for Redaction {
         match redaction.what {
             Some(What::Region(region)) => Ok(Redaction::Region(require("region", Some(region))?)),
             Some(What::TextPattern(pattern)) => Ok(Redaction::TextPattern(pattern)),
+            Some(What::Window(window)) if window.is_empty() => Err(FieldError::missing("window")),
+            Some(What::Window(window)) => Ok(Redaction::Window(window)),
+            Some(What::SensitiveText(kind)) => sensitive_text(kind).map(Redaction::SensitiveText),
             None => Err(FieldError::missing("what")),
         }
     }
@@ -113,8 +116,56 @@ impl From<Redaction> for wire::Redaction {
         let what = match redaction {
             Redaction::Region(region) => What::Region(region.into()),
             Redaction::TextPattern(pattern) => What::TextPattern(pattern),
+            Redaction::Window(window) => What::Window(window),
+            Redaction::SensitiveText(SensitiveText::CardNumber) => {
+                What::SensitiveText(wire::SensitiveText::CardNumber.into())
+            }
+            Redaction::SensitiveText(SensitiveText::EmailAddress) => {
+                What::SensitiveText(wire::SensitiveText::EmailAddress.into())
+            }
         };
         Self { what: Some(what) }
+    }
+}
+
+fn sensitive_text(kind: i32) -> Result<SensitiveText, FieldError> {
+    match wire::SensitiveText::try_from(kind) {
+        Ok(wire::SensitiveText::CardNumber) => Ok(SensitiveText::CardNumber),
+        Ok(wire::SensitiveText::EmailAddress) => Ok(SensitiveText::EmailAddress),
+        Ok(wire::SensitiveText::Unspecified) => Err(FieldError::missing("sensitive_text")),
+        Err(_) => Err(FieldError::new(
+            "sensitive_text",
+            format!("{kind} is no kind of text that this version knows"),
+        )),
+    }
+}
+
+impl TryFrom<wire::ParseOptions> for ParseOptions {
+    type Error = FieldError;
+
+    fn try_from(options: wire::ParseOptions) -> Result<Self, FieldError> {
+        let magnification = match options.magnification {
+            0 | 1 => None,
+            times if times <= Self::MAX_MAGNIFICATION => Some(times),
+            times => {
+                let most = Self::MAX_MAGNIFICATION;
+                let problem = format!("{times} is more than {most}");
+                return Err(FieldError::new("magnification", problem));
+            }
+        };
+        Ok(Self {
+            magnification,
+            join_paragraphs: options.join_paragraphs,
+        })
+    }
+}
+
+impl From<ParseOptions> for wire::ParseOptions {
+    fn from(options: ParseOptions) -> Self {
+        Self {
+            magnification: options.magnification.unwrap_or_default(),
+            join_paragraphs: options.join_paragraphs,
+        }
     }
 }
 
@@ -189,6 +240,7 @@ impl TryFrom<wire::ObserveRequest> for ObserveRequest {
             max_elements: limit(request.max_elements),
             marked_image: optional("marked_image", request.marked_image)?,
             since_frame: filled(request.since_frame).map(FrameId::new),
+            parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
         })
     }
 }
@@ -200,6 +252,7 @@ impl From<ObserveRequest> for wire::ObserveRequest {
             max_elements: request.max_elements.unwrap_or_default(),
             marked_image: request.marked_image.map(Into::into),
             since_frame: frame_name(request.since_frame),
+            parsing: Some(request.parsing.into()),
         }
     }
 }
@@ -294,6 +347,7 @@ impl TryFrom<wire::ParseRequest> for ParseRequest {
             image: require("image", request.image)?,
             max_elements: limit(request.max_elements),
             marked_image: optional("marked_image", request.marked_image)?,
+            parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
         })
     }
 }
@@ -304,6 +358,7 @@ impl From<ParseRequest> for wire::ParseRequest {
             image: Some(request.image.into()),
             max_elements: request.max_elements.unwrap_or_default(),
             marked_image: request.marked_image.map(Into::into),
+            parsing: Some(request.parsing.into()),
         }
     }
 }
@@ -461,6 +516,7 @@ impl TryFrom<wire::StreamFramesRequest> for StreamRequest {
             display: filled(request.display).map(DisplayId::new),
             max_frames_per_second,
             image: optional("image", request.image)?.unwrap_or_default(),
+            redactions: try_all("redactions", request.redactions)?,
         })
     }
 }
@@ -471,6 +527,7 @@ impl From<StreamRequest> for wire::StreamFramesRequest {
             display: display_name(request.display),
             max_frames_per_second: request.max_frames_per_second,
             image: Some(request.image.into()),
+            redactions: all(request.redactions),
         }
     }
 }

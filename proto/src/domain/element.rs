@@ -110,6 +110,25 @@ impl fmt::Display for ElementKind {
 pub struct Scene {
     pub frame: FrameId,
     pub elements: Vec<Element>,
+    /// As far as they are known.
+    pub relations: Vec<Relation>,
+}
+
+/// How two elements belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationKind {
+    /// `from` is the label of `to`.
+    LabelOf,
+    /// `from` lies within the control, row, group or dialog `to`.
+    PartOf,
+}
+
+/// A relation between two elements of a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relation {
+    pub kind: RelationKind,
+    pub from: ElementId,
+    pub to: ElementId,
 }
 
 impl Scene {

@@ -15,9 +15,9 @@ pub use executor::{
 };
 pub use perception::{
     AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, FrameTile,
-    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseRequest, Parsed,
-    Perception, PerceptionClient, PerceptionServer, Quiet, Redaction, SceneDelta, StageTiming,
-    StreamRequest,
+    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
+    ParseRequest, Parsed, Perception, PerceptionClient, PerceptionServer, Quiet, Redaction,
+    SceneDelta, SensitiveText, StageTiming, StreamRequest,
 };
 pub use planner::{
     BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, Planned,

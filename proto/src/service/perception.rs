@@ -80,6 +80,30 @@ pub enum Redaction {
     Region(CaptureRect),
     /// A regular expression; text that matches it is painted over wherever it is read.
     TextPattern(String),
+    /// What is seen of a window, by its identifier, or of all windows of an application, by its name.
+    Window(String),
+    SensitiveText(SensitiveText),
+}
+
+/// Kinds of text that are often to be hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SensitiveText {
+    CardNumber,
+    EmailAddress,
+}
+
+/// How to look at a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ParseOptions {
+    /// How many times the picture is enlarged before it is looked at; `None`: as it is.
+    pub magnification: Option<u32>,
+    /// Join lines of one block of text into one element.
+    pub join_paragraphs: bool,
+}
+
+impl ParseOptions {
+    /// The greatest enlargement: beyond it text gets blurred rather than clear.
+    pub const MAX_MAGNIFICATION: u32 = 4;
 }
 
 /// Which frame to capture.
@@ -110,6 +134,7 @@ pub struct ObserveRequest {
     pub marked_image: Option<ImageOptions>,
     /// Also say what changed since the scene of this frame.
     pub since_frame: Option<FrameId>,
+    pub parsing: ParseOptions,
 }
 
 /// How long a stage took.
@@ -148,6 +173,7 @@ pub struct ParseRequest {
     /// `None`: all.
     pub max_elements: Option<u32>,
     pub marked_image: Option<ImageOptions>,
+    pub parsing: ParseOptions,
 }
 
 /// What is on a picture. The scene's frame id is empty.
@@ -245,6 +271,7 @@ pub struct StreamRequest {
     pub display: Option<DisplayId>,
     pub max_frames_per_second: u32,
     pub image: ImageOptions,
+    pub redactions: Vec<Redaction>,
 }
 
 /// One message of the live stream.

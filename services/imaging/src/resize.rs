@@ -42,8 +42,24 @@ pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, Resize
     } else {
         Cow::Owned(crop(frame, region)?)
     };
-    let source = ImageRef::new(cut.width(), cut.height(), cut.as_raw(), PixelType::U8x4)
-        .expect("a picture's buffer has the size of the picture");
+    Ok(scaled(&cut, width, height))
+}
+
+/// A picture, so many times as large in both directions.
+#[must_use]
+pub fn enlarge(picture: &RgbaImage, times: u32) -> RgbaImage {
+    let (width, height) = (picture.width() * times, picture.height() * times);
+    scaled(picture, width, height)
+}
+
+fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
+    let source = ImageRef::new(
+        picture.width(),
+        picture.height(),
+        picture.as_raw(),
+        PixelType::U8x4,
+    )
+    .expect("a picture's buffer has the size of the picture");
     let mut target = Target::new(width, height, PixelType::U8x4);
     // Frames are opaque: weighing by alpha would cost time and change nothing.
     let options = ResizeOptions::new()
@@ -52,8 +68,8 @@ pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, Resize
     Resizer::new()
         .resize(&source, &mut target, &options)
         .expect("both pictures have the same kind of pixel");
-    Ok(RgbaImage::from_raw(width, height, target.into_vec())
-        .expect("the buffer was made for this size"))
+    RgbaImage::from_raw(width, height, target.into_vec())
+        .expect("the buffer was made for this size")
 }
 
 /// A region of a frame, pixel for pixel.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use motorium_kit::config::{Listen, Section, Span};
 use motorium_proto::domain::id::DisplayId;
+use motorium_proto::service::{Redaction, SensitiveText};
 use serde::{Deserialize, Serialize};
 
 use crate::frames::Limits;
@@ -53,6 +54,9 @@ pub struct Settings {
     pub text_long_side: u32,
     /// Lines of text that are remembered by their pixels.
     pub remembered_lines: usize,
+    /// What never leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an application),
+    /// `text:PATTERN` (a regular expression).
+    pub hide: Vec<String>,
 }
 
 impl Default for Settings {
@@ -72,6 +76,7 @@ impl Default for Settings {
             threads: None,
             text_long_side: reading.locate_long_side,
             remembered_lines: reading.remembered_lines,
+            hide: Vec::new(),
         }
     }
 }
@@ -90,6 +95,7 @@ pub struct Config {
     frames: Limits,
     models: ModelFiles,
     reading: ReadSettings,
+    hidden: Vec<Redaction>,
 }
 
 impl Config {
@@ -113,6 +119,7 @@ impl Config {
                 frames: settings.frames,
                 bytes: settings.frame_memory << 20,
             },
+            hidden: hidden(&settings.hide)?,
             models: ModelFiles::in_folder(data),
             reading: ReadSettings {
                 threads: settings.threads.unwrap_or(defaults.threads).max(1),
@@ -133,7 +140,7 @@ impl Config {
         let reader = PaddleReader::new(self.models, self.reading);
         let parser = EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader));
         let parser = ParseQueue::new(Arc::new(parser));
-        let service = PerceptionService::new(screens, parser, self.frames);
+        let service = PerceptionService::new(screens, parser, self.frames, self.hidden);
         let parser = Arc::clone(service.parser());
         tokio::spawn(async move {
             if let Err(error) = parser.warm_up().await {
@@ -156,6 +163,32 @@ fn displays(
     of_session
         .map(|(_, display)| DisplayId::new(display))
         .into_iter()
+        .collect()
+}
+
+fn hidden(written: &[String]) -> Result<Vec<Redaction>, Error> {
+    written
+        .iter()
+        .map(|entry| match (entry.as_str(), entry.split_once(':')) {
+            ("card_numbers", _) => Ok(Redaction::SensitiveText(SensitiveText::CardNumber)),
+            ("email_addresses", _) => Ok(Redaction::SensitiveText(SensitiveText::EmailAddress)),
+            (_, Some(("window", name))) if !name.is_empty() => {
+                Ok(Redaction::Window(name.to_owned()))
+            }
+            (_, Some(("text", pattern))) => match regex::Regex::new(pattern) {
+                Ok(_) => Ok(Redaction::TextPattern(pattern.to_owned())),
+                Err(error) => Err(Error::BadValue {
+                    key: "hide",
+                    problem: format!("`{pattern}` is not a regular expression: {error}"),
+                }),
+            },
+            _ => Err(Error::BadValue {
+                key: "hide",
+                problem: format!(
+                    "`{entry}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN"
+                ),
+            }),
+        })
         .collect()
 }
 
@@ -242,5 +275,21 @@ mod tests {
             },
             "perception.scale",
         );
+        for (entry, part) in [
+            (
+                "passwords",
+                "perception.hide: `passwords` is none of card_numbers",
+            ),
+            ("window:", "`window:` is none of"),
+            ("text:(", "`(` is not a regular expression"),
+        ] {
+            check(
+                Settings {
+                    hide: vec![entry.to_owned()],
+                    ..Settings::default()
+                },
+                part,
+            );
+        }
     }
 }

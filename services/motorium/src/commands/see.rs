@@ -11,7 +11,7 @@ use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{
-    ImageOptions, ObserveRequest, ParseRequest, Perception, StageTiming,
+    ImageOptions, ObserveRequest, ParseOptions, ParseRequest, Perception, StageTiming,
 };
 
 use crate::cli::See;
@@ -93,6 +93,7 @@ async fn parse(
         image,
         max_elements,
         marked_image: Some(ImageOptions::default()),
+        parsing: ParseOptions::default(),
     };
     let seen = perception.parse(request).await.map_err(Error::Service)?;
     Ok(Seen {

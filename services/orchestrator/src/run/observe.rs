@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
-    CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
+    CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
 };
 use tokio::time::Instant;
 
@@ -54,6 +54,7 @@ impl Runner {
             max_elements: None,
             marked_image: picture,
             since_frame: None,
+            parsing: ParseOptions::default(),
         };
         self.ask("looking at the screen", move |ports| {
             let request = request.clone();

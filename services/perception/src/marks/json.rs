@@ -145,6 +145,7 @@ mod tests {
         };
         Scene {
             frame: FrameId::new("f1"),
+            relations: Vec::new(),
             elements: vec![
                 element(4, ElementKind::Label, "标题 \"x\"", ElementSource::Ocr),
                 element(2, ElementKind::Button, "Save", ElementSource::Both),

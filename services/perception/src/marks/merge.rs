@@ -222,7 +222,7 @@ pub(super) fn overlap(a: CaptureRect, b: CaptureRect) -> f64 {
 }
 
 /// How much of `part` lies in `whole`, 0 to 1.
-fn share_inside(part: CaptureRect, whole: CaptureRect) -> f64 {
+pub(super) fn share_inside(part: CaptureRect, whole: CaptureRect) -> f64 {
     shared(part, whole) as f64 / area(part).max(1) as f64
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`merge`] makes elements of boxes and lines of text, [`order`] puts them into reading order, [`identity`] numbers
 //! them so that a number stays with its element. Order comes first, numbers afterwards. [`json`] is the scene for
-//! programs. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs them too.
+//! programs. [`relations`] says what belongs together; [`paragraphs`] joins lines where that is wanted. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs them too.
 //!
 //! All of it is a function of its arguments: whoever parses frame after frame keeps the [`Memory`].
 //!
@@ -12,6 +12,8 @@ pub mod identity;
 pub mod json;
 pub mod merge;
 pub mod order;
+pub mod paragraphs;
+pub mod relations;
 
 pub use identity::Memory;
 pub use merge::Found;
@@ -21,8 +23,7 @@ use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::domain::id::{ElementId, FrameId};
 
-use crate::parse::detect::Detection;
-use crate::parse::read::TextLine;
+use crate::parse::Parse;
 
 /// The scene of a frame of `size` pixels, numbered with what is remembered of the scene before; and what to remember
 /// for the next one.
@@ -30,18 +31,27 @@ use crate::parse::read::TextLine;
 pub fn scene(
     frame: FrameId,
     size: CaptureSize,
-    detections: &[Detection],
-    lines: &[TextLine],
+    parse: &Parse,
+    join_paragraphs: bool,
     memory: &Memory,
 ) -> (Scene, Memory) {
-    let found = order::in_reading_order(merge::merge(detections, lines, size));
+    let mut found = merge::merge(&parse.detections, &parse.lines, size);
+    if join_paragraphs {
+        found = paragraphs::join(found);
+    }
+    let found = order::in_reading_order(found);
     let (numbers, memory) = memory.number(&found);
-    let elements = found
+    let elements: Vec<Element> = found
         .into_iter()
         .zip(numbers)
         .map(|(found, id)| element(found, id, size))
         .collect();
-    (Scene { frame, elements }, memory)
+    let scene = Scene {
+        frame,
+        relations: relations::relations(&elements, size),
+        elements,
+    };
+    (scene, memory)
 }
 
 fn element(found: Found, id: ElementId, size: CaptureSize) -> Element {
@@ -66,6 +76,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::parse::Effort;
+    use crate::parse::detect::Detection;
+    use crate::parse::read::TextLine;
+
+    fn parse(detections: &[Detection], lines: &[TextLine]) -> Parse {
+        Parse {
+            detections: detections.into(),
+            lines: lines.into(),
+            effort: Effort::default(),
+        }
+    }
 
     fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
         CaptureRect::new(
@@ -102,8 +123,8 @@ mod tests {
         let (scene, _) = scene(
             FrameId::new("f1"),
             CaptureSize::new(400, 200),
-            &detections,
-            &lines,
+            &parse(&detections, &lines),
+            false,
             &Memory::default(),
         );
         let seen: Vec<_> = scene
@@ -127,8 +148,8 @@ mod tests {
         let (scene, memory) = scene(
             FrameId::new("f1"),
             CaptureSize::new(400, 200),
-            &[],
-            &[],
+            &parse(&[], &[]),
+            false,
             &Memory::default(),
         );
         assert!(scene.elements.is_empty());
@@ -148,14 +169,14 @@ mod tests {
                 .map(|(x, y, w, h, kind)| Detection { bounds: rect(x, y, w, h), kind: ElementKind::ALL[kind], confidence: 0.5 })
                 .collect();
             let lines: Vec<TextLine> = texts.iter().map(|(x, y, text)| line(*x, *y, text)).collect();
-            let (expected, memory) = scene(FrameId::new("f"), size, &detections, &lines, &Memory::default());
+            let (expected, memory) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &Memory::default());
             let numbers: Vec<u32> = expected.elements.iter().map(|element| element.id.0).collect();
             prop_assert_eq!(numbers, (1..=expected.elements.len() as u32).collect::<Vec<_>>());
 
-            let shuffled = scene(FrameId::new("f"), size, &order::tests::shuffle(&detections, seed), &order::tests::shuffle(&lines, seed), &Memory::default());
+            let shuffled = scene(FrameId::new("f"), size, &parse(&order::tests::shuffle(&detections, seed), &order::tests::shuffle(&lines, seed)), false, &Memory::default());
             prop_assert_eq!(&shuffled.0, &expected);
             // The same screen again has the same numbers.
-            let (again, _) = scene(FrameId::new("f"), size, &detections, &lines, &memory);
+            let (again, _) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &memory);
             prop_assert_eq!(again, expected);
         }
     }

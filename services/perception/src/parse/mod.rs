@@ -2,11 +2,12 @@
 //!
 //! [`detect`] finds controls, [`read`] finds and reads text. Each is a trait with a seat for other implementations.
 //! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`queue`] lets one picture in at
-//! a time. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
+//! a time; [`magnify`] is for a second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
 
 mod again;
 pub mod detect;
 pub mod embedded;
+pub mod magnify;
 pub mod queue;
 pub mod read;
 

@@ -17,8 +17,10 @@ use motorium_proto::service::{AnswerStream, FrameTile, FrameUpdate, ImageOptions
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::pictures::{self, off_the_workers};
+use super::redact::Redactor;
 use crate::capture::{CaptureRequest, Changes, Screen, Shot, cursor};
 use crate::error::Error;
+use crate::parse::queue::ParseQueue;
 
 /// Fastest pace that is granted, in frames a second.
 const MAX_PACE: u32 = 30;
@@ -34,6 +36,8 @@ pub(super) async fn stream(
     screen: Arc<dyn Screen>,
     request: StreamRequest,
     prefix: FrameId,
+    redactor: Redactor,
+    parser: Arc<ParseQueue>,
 ) -> Result<AnswerStream<FrameUpdate>, Error> {
     let pace = request.max_frames_per_second.clamp(1, MAX_PACE);
     let mut ticks = interval(Duration::from_secs(1) / pace);
@@ -44,6 +48,8 @@ pub(super) async fn stream(
         changes,
         ticks,
         image: request.image,
+        redactor,
+        parser,
         prefix,
         sequence: 0,
         shown: None,
@@ -61,6 +67,8 @@ struct Watch {
     changes: Box<dyn Changes>,
     ticks: Interval,
     image: ImageOptions,
+    redactor: Redactor,
+    parser: Arc<ParseQueue>,
     prefix: FrameId,
     sequence: u64,
     /// What the reader has seen last; `None` before the first frame.
@@ -82,13 +90,14 @@ impl Watch {
             if !self.has_changed().await? {
                 continue;
             }
-            let shot = self
+            let mut shot = self
                 .screen
                 .capture(CaptureRequest {
                     list_windows: true,
                     ..Default::default()
                 })
                 .await?;
+            self.redactor.hide(&mut shot, &self.parser).await?;
             let shown = self.shown.take();
             let image = self.image;
             let (frame, shown, tiles) = off_the_workers(move || show(shot, shown, image)).await??;

@@ -10,6 +10,7 @@ mod memory;
 mod pictures;
 mod redact;
 mod screens;
+mod sensitive;
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ use motorium_proto::domain::id::{ElementId, FrameId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
     AnswerStream, AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison,
-    FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseRequest, Parsed, Perception,
-    Quiet, Result, SceneDelta, StageTiming, StreamRequest,
+    FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, Parsed,
+    Perception, Quiet, Redaction, Result, SceneDelta, StageTiming, StreamRequest,
 };
 use tokio::time::Instant;
 
@@ -33,8 +34,8 @@ use crate::capture::{self, Area, Screen, Shot};
 use crate::error::Error;
 use crate::frames::{FrameStore, Limits, StoredFrame};
 use crate::marks;
-use crate::parse::Parse;
 use crate::parse::queue::ParseQueue;
+use crate::parse::{Parse, magnify};
 use crate::settle;
 use memory::Memories;
 use redact::Redactor;
@@ -47,17 +48,25 @@ pub struct PerceptionService {
     parser: Arc<ParseQueue>,
     frames: FrameStore,
     memories: Memories,
+    /// What is hidden from everybody, whatever a request says.
+    hidden: Vec<Redaction>,
 }
 
 impl PerceptionService {
-    /// Puts the parts together. Nothing is opened or loaded yet.
+    /// Puts the parts together. Nothing is opened or loaded yet. What is `hidden` never leaves the process.
     #[must_use]
-    pub fn new(screens: Screens, parser: ParseQueue, limits: Limits) -> Self {
+    pub fn new(
+        screens: Screens,
+        parser: ParseQueue,
+        limits: Limits,
+        hidden: Vec<Redaction>,
+    ) -> Self {
         Self {
             screens,
             parser: Arc::new(parser),
             frames: FrameStore::new(limits),
             memories: Memories::default(),
+            hidden,
         }
     }
 
@@ -81,15 +90,11 @@ impl PerceptionService {
 
     /// Captures, hides what must not be seen, and stores the frame. With text to hide, it has to be read first.
     async fn take(&self, request: &CaptureRequest) -> std::result::Result<Arc<StoredFrame>, Error> {
-        let redactor = Redactor::new(&request.redactions)?;
+        let redactor = Redactor::new(&self.hidden, &request.redactions)?;
         let screen = self.screens.get(request.display.as_ref())?;
         let mut shot = self.shoot(&*screen, &request.area).await?;
-        redactor.hide_regions(&mut shot);
-        let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
-        if redactor.hides_text() {
-            let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
-            redactor.hide_text(&mut pixels, &mut parse);
-        }
+        redactor.hide(&mut shot, &self.parser).await?;
+        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
         Ok(self.keep(shot, pixels, request.omit_cursor))
     }
 
@@ -137,14 +142,14 @@ impl PerceptionService {
         request: &ObserveRequest,
     ) -> std::result::Result<Observation, Error> {
         let mut clock = Clock::start();
-        let redactor = Redactor::new(&request.capture.redactions)?;
+        let redactor = Redactor::new(&self.hidden, &request.capture.redactions)?;
         let screen = self.screens.get(request.capture.display.as_ref())?;
         let mut shot = self.shoot(&*screen, &request.capture.area).await?;
-        redactor.hide_regions(&mut shot);
+        redactor.hide_places(&mut shot);
         let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
         clock.lap("capture");
 
-        let mut parse = self.parser.parse(Arc::clone(&pixels)).await?;
+        let mut parse = self.parse(Arc::clone(&pixels), request.parsing).await?;
         redactor.hide_text(&mut pixels, &mut parse);
         clock.parsed(&parse);
 
@@ -156,31 +161,29 @@ impl PerceptionService {
                 marks::scene(
                     frame.id.clone(),
                     frame.size,
-                    &parse.detections,
-                    &parse.lines,
+                    &parse,
+                    request.parsing.join_paragraphs,
                     memory,
                 )
             });
         let scene = Arc::new(scene);
         stored.set_scene(Arc::clone(&scene));
         let delta = self.delta(request.since_frame.as_ref(), &scene);
-        let shown = selected(&scene.elements, request.max_elements);
+        let shown = selected(&scene, request.max_elements);
         clock.lap("merge");
 
         let wanted = pictures::Wanted {
             plain: request.capture.image,
             marked: request.marked_image,
         };
-        let made = pictures::make(Arc::clone(&stored), wanted, shown.clone()).await?;
+        let elements = shown.elements.clone();
+        let made = pictures::make(Arc::clone(&stored), wanted, elements).await?;
         clock.lap("encode");
         Ok(Observation {
             frame: stored.frame.clone(),
             image: made.plain,
-            prompt_lines: shown.iter().map(prompt::line).collect(),
-            scene: Scene {
-                frame: scene.frame.clone(),
-                elements: shown,
-            },
+            prompt_lines: shown.elements.iter().map(prompt::line).collect(),
+            scene: shown,
             marked_image: made.marked,
             delta,
             timings: clock.laps,
@@ -215,6 +218,21 @@ impl PerceptionService {
         })
     }
 
+    /// What is on a picture, looked at as the options say.
+    async fn parse(
+        &self,
+        pixels: Arc<image::RgbaImage>,
+        options: ParseOptions,
+    ) -> std::result::Result<Parse, Error> {
+        let Some(times) = options.magnification else {
+            return self.parser.parse(pixels).await;
+        };
+        let enlarge = move || magnify::enlarged(&pixels, times);
+        let enlarged = pictures::off_the_workers(enlarge).await??;
+        let parse = self.parser.parse(enlarged).await?;
+        Ok(magnify::reduced(parse, times))
+    }
+
     async fn parse_picture(&self, request: ParseRequest) -> std::result::Result<Parsed, Error> {
         let mut clock = Clock::start();
         let ImageContent::Bytes(bytes) = request.image.content else {
@@ -230,7 +248,7 @@ impl PerceptionService {
         })?);
         clock.lap("decode");
 
-        let parse = self.parser.parse(Arc::clone(&pixels)).await?;
+        let parse = self.parse(Arc::clone(&pixels), request.parsing).await?;
         clock.parsed(&parse);
 
         let size = size_of(&pixels);
@@ -238,25 +256,25 @@ impl PerceptionService {
         let (scene, _) = marks::scene(
             no_frame,
             size,
-            &parse.detections,
-            &parse.lines,
+            &parse,
+            request.parsing.join_paragraphs,
             &marks::Memory::default(),
         );
-        let shown = selected(&scene.elements, request.max_elements);
+        let shown = selected(&scene, request.max_elements);
         clock.lap("merge");
 
         let marked_image = match request.marked_image {
-            Some(options) => Some(pictures::marked(pixels, options, shown.clone()).await?),
+            Some(options) => {
+                let elements = shown.elements.clone();
+                Some(pictures::marked(pixels, options, elements).await?)
+            }
             None => None,
         };
         clock.lap("encode");
         Ok(Parsed {
             size,
-            prompt_lines: shown.iter().map(prompt::line).collect(),
-            scene: Scene {
-                frame: scene.frame,
-                elements: shown,
-            },
+            prompt_lines: shown.elements.iter().map(prompt::line).collect(),
+            scene: shown,
             marked_image,
             timings: clock.laps,
         })
@@ -334,7 +352,9 @@ impl Perception for PerceptionService {
     async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
         let screen = self.screens.get(request.display.as_ref())?;
         let prefix = self.frames.next_id();
-        Ok(live::stream(screen, request, prefix).await?)
+        let redactor = Redactor::new(&self.hidden, &request.redactions)?;
+        let parser = Arc::clone(&self.parser);
+        Ok(live::stream(screen, request, prefix, redactor, parser).await?)
     }
 
     async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured> {
@@ -377,11 +397,20 @@ fn window_in(window: Window, corner: euclid::Vector2D<i32, CapturePx>) -> Window
     }
 }
 
-fn selected(elements: &[Element], max: Option<u32>) -> Vec<Element> {
-    select(elements, max.map(|max| max as usize))
+/// The elements that are shown, and what is known of them among each other.
+fn selected(scene: &Scene, max: Option<u32>) -> Scene {
+    let elements: Vec<Element> = select(&scene.elements, max.map(|max| max as usize))
         .into_iter()
         .cloned()
-        .collect()
+        .collect();
+    let is_shown = |id: ElementId| elements.iter().any(|element| element.id == id);
+    let relations = scene.relations.iter().copied();
+    let relations = relations.filter(|known| is_shown(known.from) && is_shown(known.to));
+    Scene {
+        frame: scene.frame.clone(),
+        relations: relations.collect(),
+        elements,
+    }
 }
 
 /// Whether an element has stayed as it was, apart from a shift by the rounding of its box.

@@ -18,13 +18,13 @@ use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AwaitQuiet, CaptureArea, CaptureRequest, CompareRequest, ImageFormat, ImageOptions,
-    ObserveRequest, ParseRequest, Perception, PerceptionClient, PerceptionServer, Redaction,
-    StreamRequest,
+    ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient, PerceptionServer,
+    Redaction, StreamRequest,
 };
 use tokio::time::timeout;
 
 use crate::reading::data_folder;
-use crate::support::{Client, Desktop, PATIENCE, at, pattern};
+use crate::support::{Client, Desktop, NewWindow, PATIENCE, at, pattern};
 
 async fn service(displays: &[&str]) -> PerceptionService {
     let settings = Settings {
@@ -528,11 +528,54 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     let at_card = *pixels(&stored).get_pixel(card.centre.x as u32, card.centre.y as u32);
     assert_eq!(at_card.0, [0, 0, 0, 255]);
 
+    // A second look at a small part, and lines of a block as one.
+    let closer = ObserveRequest {
+        capture: CaptureRequest {
+            area: CaptureArea::Region(at(card.centre.x - 150, card.centre.y - 40, 300, 80)),
+            ..CaptureRequest::default()
+        },
+        parsing: ParseOptions {
+            magnification: Some(3),
+            join_paragraphs: false,
+        },
+        ..ObserveRequest::default()
+    };
+    let closer = service.observe(closer).await.unwrap();
+    assert_eq!(closer.frame.size, CaptureSize::new(300, 80));
+    let found = closer
+        .scene
+        .elements
+        .iter()
+        .find(|element| element.content.contains("4111"))
+        .unwrap();
+    let there = found.centre + closer.frame.origin.to_vector();
+    assert!(
+        (there - card.centre)
+            .abs()
+            .lower_than(euclid::vec2(6, 6))
+            .all(),
+        "{found:?}"
+    );
+    let too_large = ObserveRequest {
+        parsing: ParseOptions {
+            magnification: Some(2),
+            join_paragraphs: false,
+        },
+        ..ObserveRequest::default()
+    };
+    let error = service.observe(too_large).await.unwrap_err();
+    check_error(
+        &error,
+        "INVALID_FIELD",
+        "choose a region of at most 960 pixels",
+    );
+
     // A picture that is brought reads like the screen that it shows.
     let brought = ParseRequest {
         image: again.image.unwrap(),
         max_elements: None,
         marked_image: png(),
+        parsing: ParseOptions::default(),
     };
     let parsed = service.parse(brought).await.unwrap();
     assert!(
@@ -559,6 +602,7 @@ async fn pictures_that_are_none_are_refused() {
         image,
         max_elements: None,
         marked_image: None,
+        parsing: ParseOptions::default(),
     };
     let garbage = image(ImageContent::Bytes(bytes::Bytes::from_static(
         b"no picture",
@@ -591,6 +635,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
         display: None,
         max_frames_per_second: 20,
         image: ImageOptions::default(),
+        redactions: Vec::new(),
     };
     let mut stream = service.stream_frames(request).await.unwrap();
     let mut next = async || {
@@ -637,6 +682,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
             format: ImageFormat::Jpeg { quality: 70 },
             fit,
         },
+        redactions: Vec::new(),
     };
     let small = service
         .stream_frames(request)
@@ -650,6 +696,69 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
 }
 
+/// What the configuration hides is black in frames, in stored frames and in the live stream, and has no title.
+#[tokio::test]
+async fn a_hidden_window_is_never_seen() {
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    let vault = NewWindow {
+        bounds: (100, 100, 200, 100),
+        title: "my vault",
+        class: "Vault",
+        ..NewWindow::default()
+    };
+    client.open(&vault);
+    let over = NewWindow {
+        bounds: (250, 150, 200, 100),
+        title: "in front",
+        class: "Notes",
+        ..NewWindow::default()
+    };
+    client.open(&over);
+    let settings = Settings {
+        displays: vec![desktop.display.clone()],
+        hide: vec!["window:vault".to_owned()],
+        ..Settings::default()
+    };
+    let config = Config::resolve(settings, &data_folder(), []).unwrap();
+    let (service, _server) = over_the_wire(config.start().await.unwrap()).await;
+    let check = |image: &Image| {
+        let seen = pixels(image);
+        let [hidden, front] = [(110, 110), (260, 160)].map(|(x, y)| *seen.get_pixel(x, y));
+        assert_eq!(hidden, image::Rgba([0, 0, 0, 255]));
+        assert_eq!(front, image::Rgba([255; 4]));
+    };
+    let captured = service
+        .capture(capture(CaptureArea::Display))
+        .await
+        .unwrap();
+    check(captured.image.as_ref().unwrap());
+    let titles: Vec<_> = captured
+        .frame
+        .windows
+        .iter()
+        .map(|window| &window.title)
+        .collect();
+    assert_eq!(titles, ["in front", ""]);
+    let stored = service
+        .get_frame(captured.frame.id, ImageOptions::default())
+        .await;
+    check(stored.unwrap().image.as_ref().unwrap());
+    let request = StreamRequest {
+        display: None,
+        max_frames_per_second: 10,
+        image: ImageOptions::default(),
+        redactions: Vec::new(),
+    };
+    let mut stream = service.stream_frames(request).await.unwrap();
+    let first = timeout(PATIENCE, stream.next())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    check(&first.tiles[0].image);
+}
+
 #[tokio::test]
 async fn a_stream_ends_with_the_display() {
     let mut desktop = Desktop::start();
@@ -658,6 +767,7 @@ async fn a_stream_ends_with_the_display() {
         display: None,
         max_frames_per_second: 10,
         image: ImageOptions::default(),
+        redactions: Vec::new(),
     };
     let mut stream = service.stream_frames(request).await.unwrap();
     stream.next().await.unwrap().unwrap();

@@ -59,6 +59,7 @@ pub(crate) fn screen(description: &str) -> Seen {
         scene: Scene {
             frame: id,
             elements,
+            relations: Vec::new(),
         },
     }
 }

@@ -362,6 +362,7 @@ fn scene(frame: &FrameId) -> Scene {
     Scene {
         frame: frame.clone(),
         elements: (1..=ELEMENTS).map(element).collect(),
+        relations: Vec::new(),
     }
 }
 

@@ -1,0 +1,239 @@
+//! What belongs together: text that labels a control, and things that lie in a dialog, a row or a list entry.
+//!
+//! Pure. Without a detector there is only text, and nothing belongs to anything.
+
+use motorium_proto::domain::element::{Element, ElementKind, Relation, RelationKind};
+use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use motorium_proto::domain::id::ElementId;
+
+use motorium_imaging::space::denormalise;
+
+use super::merge::share_inside;
+
+/// A label stands at most so many of its own heights away from what it labels.
+const NEAR: i32 = 8;
+
+/// Share of a thing that must lie in another to be a part of it.
+const INSIDE: f64 = 0.9;
+
+/// An element with its box in pixels.
+struct Placed<'a> {
+    element: &'a Element,
+    bounds: CaptureRect,
+}
+
+/// The relations among the elements of a frame of `size` pixels.
+#[must_use]
+pub fn relations(elements: &[Element], size: CaptureSize) -> Vec<Relation> {
+    let placed: Vec<Placed<'_>> = elements
+        .iter()
+        .map(|element| Placed {
+            element,
+            bounds: denormalise(&element.bounds, size),
+        })
+        .collect();
+    let mut relations = labels(&placed);
+    relations.extend(parts(&placed));
+    relations
+}
+
+/// The nearest pairs first; each control has one label, and each text labels one control.
+fn labels(placed: &[Placed<'_>]) -> Vec<Relation> {
+    let mut pairs: Vec<(i32, ElementId, ElementId)> = Vec::new();
+    for control in placed.iter().filter(|placed| wants_label(placed.element)) {
+        for text in placed
+            .iter()
+            .filter(|placed| placed.element.kind == ElementKind::Label)
+        {
+            if let Some(distance) = distance(text.bounds, control.bounds, control.element.kind) {
+                pairs.push((distance, text.element.id, control.element.id));
+            }
+        }
+    }
+    pairs.sort_by_key(|&(distance, text, control)| (distance, control.0, text.0));
+    let mut relations: Vec<Relation> = Vec::new();
+    for (_, from, to) in pairs {
+        if !relations
+            .iter()
+            .any(|known| known.from == from || known.to == to)
+        {
+            relations.push(Relation {
+                kind: RelationKind::LabelOf,
+                from,
+                to,
+            });
+        }
+    }
+    relations
+}
+
+/// A button says itself what it does; a field holds something else than its name.
+fn wants_label(element: &Element) -> bool {
+    match element.kind {
+        ElementKind::TextField
+        | ElementKind::DropDown
+        | ElementKind::Slider
+        | ElementKind::SpinBox => true,
+        ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch => {
+            element.content.is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// How far a text is from a control that it may label; `None` where labels do not stand.
+fn distance(text: CaptureRect, control: CaptureRect, kind: ElementKind) -> Option<i32> {
+    let height = text.height().max(1);
+    let same_row = text.center().y > control.min.y && text.center().y < control.max.y;
+    let (before, behind) = (control.min.x - text.max.x, text.min.x - control.max.x);
+    let above = control.min.y - text.max.y;
+    let starts_alike = (text.min.x - control.min.x).abs() <= 2 * height;
+    // Boxes of text are a little large and may touch what they stand beside.
+    let near = |gap: i32, most: i32| (-height / 3..=most * height).contains(&gap);
+    let is_box = matches!(
+        kind,
+        ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
+    );
+    if is_box && same_row && near(behind, NEAR / 2) {
+        return Some(behind.max(0));
+    }
+    if same_row && near(before, NEAR) {
+        return Some(before.max(0));
+    }
+    // A label above its field counts as farther away than one beside it.
+    (!is_box && starts_alike && near(above, 1)).then(|| above.max(0) + height)
+}
+
+/// For each thing the smallest dialog, row, entry or group that it lies in.
+fn parts(placed: &[Placed<'_>]) -> impl Iterator<Item = Relation> {
+    placed.iter().filter_map(|part| {
+        let holds = |whole: &&Placed<'_>| {
+            is_container(whole.element.kind)
+                && whole.element.id != part.element.id
+                && whole.bounds.area() > part.bounds.area()
+                && share_inside(part.bounds, whole.bounds) > INSIDE
+        };
+        let whole = placed
+            .iter()
+            .filter(holds)
+            .min_by_key(|whole| whole.bounds.area())?;
+        Some(Relation {
+            kind: RelationKind::PartOf,
+            from: part.element.id,
+            to: whole.element.id,
+        })
+    })
+}
+
+fn is_container(kind: ElementKind) -> bool {
+    matches!(
+        kind,
+        ElementKind::Dialog | ElementKind::TableRow | ElementKind::ListItem
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_imaging::space::{centre, normalise};
+    use motorium_proto::domain::element::{ElementSource, ElementState};
+    use motorium_proto::domain::geometry::CapturePoint;
+
+    use super::*;
+
+    use ElementKind::{Button, Checkbox, Dialog, Label, TableRow, TextField};
+    use RelationKind::{LabelOf, PartOf};
+
+    const SIZE: CaptureSize = CaptureSize::new(1000, 600);
+
+    /// Elements `(kind, x, y, width, height)`, numbered from 1, and the relations `(kind, from, to)` among them.
+    fn check(
+        elements: &[(ElementKind, i32, i32, i32, i32)],
+        expected: &[(RelationKind, u32, u32)],
+    ) {
+        let elements: Vec<Element> = elements
+            .iter()
+            .zip(1..)
+            .map(|(&(kind, x, y, width, height), number)| {
+                let bounds = CaptureRect::new(
+                    CapturePoint::new(x, y),
+                    CapturePoint::new(x + width, y + height),
+                );
+                let bounds = normalise(bounds, SIZE);
+                Element {
+                    id: ElementId(number),
+                    kind,
+                    content: String::new(),
+                    centre: centre(&bounds, SIZE),
+                    bounds,
+                    interactable: kind != Label,
+                    confidence: 0.9,
+                    source: ElementSource::Both,
+                    state: ElementState::default(),
+                }
+            })
+            .collect();
+        let found: Vec<_> = relations(&elements, SIZE)
+            .into_iter()
+            .map(|found| (found.kind, found.from.0, found.to.0))
+            .collect();
+        assert_eq!(found, expected, "{elements:#?}");
+    }
+
+    #[test]
+    fn a_field_is_labelled_by_what_stands_before_or_above_it() {
+        check(
+            &[(Label, 20, 105, 60, 20), (TextField, 100, 100, 200, 30)],
+            &[(LabelOf, 1, 2)],
+        );
+        check(
+            &[(Label, 100, 76, 60, 20), (TextField, 100, 100, 200, 30)],
+            &[(LabelOf, 1, 2)],
+        );
+        // Behind it stands a hint.
+        check(
+            &[(TextField, 100, 100, 200, 30), (Label, 310, 105, 60, 20)],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_box_is_labelled_by_what_stands_behind_it() {
+        check(
+            &[
+                (Checkbox, 100, 100, 16, 16),
+                (Label, 122, 98, 80, 20),
+                (Checkbox, 240, 100, 16, 16),
+                (Label, 262, 98, 80, 20),
+            ],
+            &[(LabelOf, 2, 1), (LabelOf, 4, 3)],
+        );
+    }
+
+    #[test]
+    fn fields_below_each_other_have_their_own_labels() {
+        check(
+            &[
+                (Label, 100, 76, 60, 20),
+                (TextField, 100, 100, 200, 30),
+                (Label, 100, 146, 60, 20),
+                (TextField, 100, 170, 200, 30),
+                (Button, 100, 220, 80, 30),
+            ],
+            &[(LabelOf, 1, 2), (LabelOf, 3, 4)],
+        );
+    }
+
+    #[test]
+    fn things_are_parts_of_the_smallest_that_holds_them() {
+        check(
+            &[
+                (Dialog, 100, 100, 600, 400),
+                (TableRow, 120, 200, 500, 30),
+                (Label, 130, 205, 80, 20),
+                (Button, 600, 450, 80, 30),
+                (Label, 10, 10, 80, 20),
+            ],
+            &[(PartOf, 2, 1), (PartOf, 3, 2), (PartOf, 4, 1)],
+        );
+    }
+}

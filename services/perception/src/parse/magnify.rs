@@ -1,0 +1,96 @@
+//! A second look at something small: the picture is enlarged, looked at, and what was found is brought back to scale.
+
+use std::sync::Arc;
+
+use image::RgbaImage;
+use motorium_imaging::resize::enlarge;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::error::FieldError;
+
+use super::Parse;
+use super::detect::Detection;
+use super::read::TextLine;
+use crate::error::Error;
+
+/// Longest side of an enlarged picture. A longer one would be scaled down again before text is looked for.
+pub const MAX_LONG_SIDE: u32 = 1920;
+
+/// The picture, so many times as large.
+///
+/// # Errors
+/// If it would be too large; the error names the field of the request.
+pub fn enlarged(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error> {
+    let longest = pixels.width().max(pixels.height());
+    if longest.saturating_mul(times) > MAX_LONG_SIDE {
+        let most = MAX_LONG_SIDE / times.max(1);
+        let problem = format!(
+            "{times} times is too much for {} × {} pixels; choose a region of at most {most} pixels a side",
+            pixels.width(),
+            pixels.height()
+        );
+        return Err(FieldError::new("parsing.magnification", problem).into());
+    }
+    Ok(Arc::new(enlarge(pixels, times)))
+}
+
+/// What was found on the enlarged picture, where it is on the picture itself.
+#[must_use]
+pub fn reduced(parse: Parse, times: u32) -> Parse {
+    let detections = parse.detections.iter().map(|detection| Detection {
+        bounds: smaller(detection.bounds, times),
+        ..detection.clone()
+    });
+    let lines = parse.lines.iter().map(|line| TextLine {
+        bounds: smaller(line.bounds, times),
+        ..line.clone()
+    });
+    Parse {
+        detections: detections.collect(),
+        lines: lines.collect(),
+        effort: parse.effort,
+    }
+}
+
+/// The least box that holds all of it.
+fn smaller(bounds: CaptureRect, times: u32) -> CaptureRect {
+    let times = times.max(1) as i32;
+    let up = |value: i32| -(-value).div_euclid(times);
+    CaptureRect::new(
+        CapturePoint::new(
+            bounds.min.x.div_euclid(times),
+            bounds.min.y.div_euclid(times),
+        ),
+        CapturePoint::new(up(bounds.max.x), up(bounds.max.y)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_hold_all_of_what_was_found() {
+        let check = |[x1, y1, x2, y2]: [i32; 4], times, expected: [i32; 4]| {
+            let bounds = CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2));
+            let small = smaller(bounds, times);
+            let got = [small.min.x, small.min.y, small.max.x, small.max.y];
+            assert_eq!(got, expected, "{bounds:?} / {times}");
+        };
+        check([0, 0, 20, 10], 2, [0, 0, 10, 5]);
+        check([3, 5, 8, 9], 2, [1, 2, 4, 5]);
+        check([3, 5, 8, 9], 1, [3, 5, 8, 9]);
+        check([4, 4, 5, 5], 4, [1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn what_gets_too_large_is_refused() {
+        let error = enlarged(&RgbaImage::new(700, 10), 3)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("at most 640 pixels a side"), "{error}");
+        assert_eq!(
+            enlarged(&RgbaImage::new(640, 10), 3).unwrap().dimensions(),
+            (1920, 30)
+        );
+    }
+}
