@@ -252,6 +252,7 @@ pub(crate) async fn perception(
     let environment = motorium_executor::config::process_environment();
     let config =
         PerceptionConfig::resolve(settings, common.data()?, environment).map_err(start_error)?;
+    let config = config.calling_with(&common.client(""));
     Ok(Arc::new(config.start().await.map_err(start_error)?))
 }
 

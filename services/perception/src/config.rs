@@ -7,16 +7,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{Listen, Section, Span};
 use motorium_proto::domain::id::DisplayId;
-use motorium_proto::service::{Redaction, SensitiveText};
+use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
 use serde::{Deserialize, Serialize};
 
 use crate::frames::Limits;
+use crate::parse::Parser;
 use crate::parse::detect::NoDetector;
 use crate::parse::embedded::EmbeddedParser;
+use crate::parse::omniparser::OmniParser;
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
+use crate::parse::remote::RemoteParser;
 use crate::service::{Driver, PerceptionService, Screens};
 
 /// The port that the service listens on if nobody says otherwise.
@@ -54,6 +58,9 @@ pub struct Settings {
     pub text_long_side: u32,
     /// Lines of text that are remembered by their pixels.
     pub remembered_lines: usize,
+    /// Who looks at pictures: `embedded`, `perception:http://HOST:PORT` (another Perception) or
+    /// `omniparser:http://HOST:PORT` (an OmniParser server).
+    pub parser: String,
     /// What never leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an application),
     /// `text:PATTERN` (a regular expression).
     pub hide: Vec<String>,
@@ -76,6 +83,7 @@ impl Default for Settings {
             threads: None,
             text_long_side: reading.locate_long_side,
             remembered_lines: reading.remembered_lines,
+            parser: "embedded".to_owned(),
             hide: Vec::new(),
         }
     }
@@ -95,7 +103,18 @@ pub struct Config {
     frames: Limits,
     models: ModelFiles,
     reading: ReadSettings,
+    parser: ParserChoice,
     hidden: Vec<Redaction>,
+}
+
+/// Who looks at pictures.
+#[derive(Debug, Clone)]
+enum ParserChoice {
+    Embedded,
+    /// Another Perception.
+    Perception(client::Config),
+    /// The base address of an OmniParser server.
+    OmniParser(String),
 }
 
 impl Config {
@@ -119,6 +138,7 @@ impl Config {
                 frames: settings.frames,
                 bytes: settings.frame_memory << 20,
             },
+            parser: parser(&settings.parser)?,
             hidden: hidden(&settings.hide)?,
             models: ModelFiles::in_folder(data),
             reading: ReadSettings {
@@ -130,16 +150,26 @@ impl Config {
         })
     }
 
+    /// Calls another Perception with this token and these certificates.
+    #[must_use]
+    pub fn calling_with(mut self, base: &client::Config) -> Self {
+        if let ParserChoice::Perception(config) = &mut self.parser {
+            *config = client::Config {
+                uri: std::mem::take(&mut config.uri),
+                ..base.clone()
+            };
+        }
+        self
+    }
+
     /// Starts the service. The models are loaded meanwhile; what is wrong with them is told by the calls that need
     /// them, and in the log.
     ///
     /// # Errors
-    /// None yet; other services' parts can fail here.
+    /// If the parser's address cannot be used.
     pub async fn start(self) -> Result<PerceptionService, Error> {
         let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
-        let reader = PaddleReader::new(self.models, self.reading);
-        let parser = EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader));
-        let parser = ParseQueue::new(Arc::new(parser));
+        let parser = ParseQueue::new(self.parser.build(self.models, self.reading)?);
         let service = PerceptionService::new(screens, parser, self.frames, self.hidden);
         let parser = Arc::clone(service.parser());
         tokio::spawn(async move {
@@ -164,6 +194,41 @@ fn displays(
         .map(|(_, display)| DisplayId::new(display))
         .into_iter()
         .collect()
+}
+
+impl ParserChoice {
+    fn build(self, models: ModelFiles, reading: ReadSettings) -> Result<Arc<dyn Parser>, Error> {
+        Ok(match self {
+            Self::Embedded => {
+                let reader = PaddleReader::new(models, reading);
+                Arc::new(EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader)))
+            }
+            Self::Perception(config) => {
+                let channel = Channel::connect_lazy(&config).map_err(bad_parser)?;
+                let perception = Arc::new(PerceptionClient::new(channel));
+                Arc::new(RemoteParser::new(config.uri, perception))
+            }
+            Self::OmniParser(url) => Arc::new(OmniParser::new(&url).map_err(bad_parser)?),
+        })
+    }
+}
+
+fn bad_parser(problem: impl std::fmt::Display) -> Error {
+    Error::BadValue {
+        key: "parser",
+        problem: problem.to_string(),
+    }
+}
+
+fn parser(written: &str) -> Result<ParserChoice, Error> {
+    match written.split_once(':') {
+        None if written == "embedded" => Ok(ParserChoice::Embedded),
+        Some(("perception", url)) => Ok(ParserChoice::Perception(client::Config::new(url))),
+        Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(url.to_owned())),
+        _ => Err(bad_parser(format!(
+            "there is no `{written}`; there are embedded, perception:http://HOST:PORT, omniparser:http://HOST:PORT"
+        ))),
+    }
 }
 
 fn hidden(written: &[String]) -> Result<Vec<Redaction>, Error> {
@@ -260,6 +325,13 @@ mod tests {
                 ..Settings::default()
             },
             "perception.driver: there is no `wayland`",
+        );
+        check(
+            Settings {
+                parser: "tesseract".to_owned(),
+                ..Settings::default()
+            },
+            "perception.parser: there is no `tesseract`; there are embedded",
         );
         check(
             Settings {

@@ -25,6 +25,7 @@ pub mod reason {
     pub const MODEL_FILE_MISSING: &str = "MODEL_FILE_MISSING";
     pub const MODEL_FILE_UNUSABLE: &str = "MODEL_FILE_UNUSABLE";
     pub const PARSE_FAILED: &str = "PARSE_FAILED";
+    pub const PARSER_UNAVAILABLE: &str = "PARSER_UNAVAILABLE";
     pub const FRAME_EXPIRED: &str = "FRAME_EXPIRED";
     pub const IMAGE_UNREADABLE: &str = "IMAGE_UNREADABLE";
     pub const IMAGE_TOO_LARGE: &str = "IMAGE_TOO_LARGE";
@@ -45,6 +46,7 @@ pub mod reason {
         MODEL_FILE_MISSING,
         MODEL_FILE_UNUSABLE,
         PARSE_FAILED,
+        PARSER_UNAVAILABLE,
         FRAME_EXPIRED,
         IMAGE_UNREADABLE,
         IMAGE_TOO_LARGE,
@@ -116,6 +118,11 @@ pub enum Error {
     /// The models ran and failed.
     #[error("the picture could not be parsed: {detail}")]
     ParseFailed { detail: String },
+    /// Another server parses for this one, and does not do it.
+    #[error(
+        "the parser at {url} does not answer: {detail}; start it, or correct `perception.parser`"
+    )]
+    ParserUnavailable { url: String, detail: String },
     /// The frame has made room for newer ones, or was never here.
     #[error("frame {frame} is not kept any more: capture again and use the new frame's id")]
     FrameExpired { frame: FrameId },
@@ -188,6 +195,9 @@ impl Error {
                     .with("path", path.display())
             }
             Self::ParseFailed { .. } => report(Code::Internal, reason::PARSE_FAILED),
+            Self::ParserUnavailable { url, .. } => {
+                report(Code::Unavailable, reason::PARSER_UNAVAILABLE).with("url", url)
+            }
             Self::FrameExpired { frame } => {
                 report(Code::NotFound, reason::FRAME_EXPIRED).with("frame", frame)
             }
@@ -332,6 +342,15 @@ mod tests {
                 Code::FailedPrecondition,
                 "MODEL_FILE_UNUSABLE",
                 "tools/setup data",
+            ),
+            (
+                Error::ParserUnavailable {
+                    url: "http://127.0.0.1:9".to_owned(),
+                    detail: detail(),
+                },
+                Code::Unavailable,
+                "PARSER_UNAVAILABLE",
+                "`perception.parser`",
             ),
             (
                 Error::ParseFailed { detail: detail() },

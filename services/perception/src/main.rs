@@ -24,6 +24,7 @@ async fn run() -> Result<(), Error> {
     let shutdown = Shutdown::on_signals()?;
     let config =
         Config::resolve(settings, common.data()?, std::env::vars()).map_err(Error::service)?;
+    let config = config.calling_with(&common.client(""));
     let perception = config.start().await.map_err(Error::service)?;
     server::Builder::new(common.server(listen)?)
         .service(

@@ -1,15 +1,18 @@
 //! Parsing: from pixels to the things on them.
 //!
 //! [`detect`] finds controls, [`read`] finds and reads text. Each is a trait with a seat for other implementations.
-//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`queue`] lets one picture in at
+//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`remote`] and [`omniparser`] let
+//! another server look instead; [`queue`] lets one picture in at
 //! a time; [`magnify`] is for a second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
 
 mod again;
 pub mod detect;
 pub mod embedded;
 pub mod magnify;
+pub mod omniparser;
 pub mod queue;
 pub mod read;
+pub mod remote;
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,4 +64,9 @@ pub trait Parser: Send + Sync + fmt::Debug {
     /// # Errors
     /// As [`Self::parse`].
     fn warm_up(&self) -> Result<(), Error>;
+
+    /// How many pictures may be looked at at the same time.
+    fn at_once(&self) -> usize {
+        1
+    }
 }

@@ -1,6 +1,6 @@
-//! Parses pictures one after the other, off the runtime's workers.
+//! Parses pictures off the runtime's workers, and no more at once than the parser wants.
 //!
-//! A parse uses every core for up to seconds, so two at once would only slow each other down. Whoever is dropped while
+//! The one in this process uses every core, so two pictures at once would only slow each other down. Whoever is dropped while
 //! waiting leaves the queue; a parse whose caller has gone is given up after the line at hand.
 
 use std::sync::Arc;
@@ -23,9 +23,10 @@ pub struct ParseQueue {
 impl ParseQueue {
     #[must_use]
     pub fn new(parser: Arc<dyn Parser>) -> Self {
+        let turns = parser.at_once().max(1);
         Self {
             parser,
-            turn: Arc::new(Semaphore::new(1)),
+            turn: Arc::new(Semaphore::new(turns)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod again;
 mod conformance;
+mod elsewhere;
 mod faults;
 mod quiet;
 mod reading;

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use crate::reading::data_folder;
 use crate::support::{Client, Desktop, NewWindow, PATIENCE, at, pattern};
 
-async fn service(displays: &[&str]) -> PerceptionService {
+pub(crate) async fn service(displays: &[&str]) -> PerceptionService {
     let settings = Settings {
         displays: displays.iter().map(|&display| display.to_owned()).collect(),
         patience: Span(Duration::from_secs(2)),
@@ -40,7 +40,9 @@ async fn service(displays: &[&str]) -> PerceptionService {
 }
 
 /// The service behind a real server on a free port, and a client of it.
-async fn over_the_wire(service: PerceptionService) -> (PerceptionClient<Channel>, server::Running) {
+pub(crate) async fn over_the_wire(
+    service: PerceptionService,
+) -> (PerceptionClient<Channel>, server::Running) {
     let server = server::Builder::new(server::Config::loopback())
         .service(
             PerceptionServer::tonic(Arc::new(service)),

@@ -1,0 +1,183 @@
+//! Lets an OmniParser server look at the pictures, for those who run one already.
+//!
+//! It speaks `POST /parse/` with `{"base64_image"}` and takes boxes and contents out of `parsed_content_list`; the
+//! marked picture that comes along is not used. What it calls an icon is a control of no known kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::RgbaImage;
+use motorium_imaging::picture::size_of;
+use motorium_imaging::space::denormalise;
+use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
+use reqwest::{Client, Url};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::detect::Detection;
+use super::read::TextLine;
+use super::remote::{bytes_of, finished, lossless, within};
+use super::{Parse, Parser};
+use crate::error::Error;
+
+/// A busy machine without a GPU has been seen to take minutes for one picture.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// It does not say how sure it is.
+const CONFIDENCE: f32 = 0.9;
+
+/// An OmniParser server.
+#[derive(Debug)]
+pub struct OmniParser {
+    endpoint: Url,
+    http: Client,
+}
+
+/// What it answers. More fields may come along.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    parsed_content_list: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    /// `text` or `icon`.
+    r#type: String,
+    /// x1, y1, x2, y2 as fractions of the picture.
+    bbox: [f64; 4],
+    content: Option<String>,
+}
+
+impl OmniParser {
+    /// The server at a base address such as `http://127.0.0.1:8000`.
+    ///
+    /// # Errors
+    /// What is wrong with the address.
+    pub fn new(base: &str) -> Result<Self, String> {
+        let base = Url::parse(base).map_err(|error| error.to_string())?;
+        if base.scheme() != "http" {
+            return Err(format!(
+                "its scheme is {}, and only http is spoken",
+                base.scheme()
+            ));
+        }
+        let endpoint = base.join("/parse/").map_err(|error| error.to_string())?;
+        let http = Client::builder().timeout(PATIENCE).build();
+        Ok(Self {
+            endpoint,
+            http: http.map_err(|error| error.to_string())?,
+        })
+    }
+
+    async fn ask(&self, picture: String) -> Result<Answer, reqwest::Error> {
+        let question = json!({ "base64_image": picture });
+        let answer = self.http.post(self.endpoint.clone()).json(&question).send();
+        answer.await?.error_for_status()?.json().await
+    }
+}
+
+impl Parser for OmniParser {
+    fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
+        let started = Instant::now();
+        let picture = STANDARD.encode(bytes_of(lossless(pixels)?));
+        let answer = within(cancel, self.ask(picture))?;
+        let answer = answer.map_err(|error| Error::ParserUnavailable {
+            url: self.endpoint.to_string(),
+            detail: in_full(&error),
+        })?;
+        let mut parse = apart(answer.parsed_content_list, size_of(pixels));
+        parse.effort.detecting = started.elapsed();
+        Ok(parse)
+    }
+
+    /// It is asked when there is something to ask.
+    fn warm_up(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// An error with what caused it: the outermost alone says only that sending failed.
+fn in_full(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let words = causes.map(ToString::to_string);
+    std::iter::once(error.to_string())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// Its list as boxes and lines. Boxes that are none are left out.
+fn apart(entries: Vec<Entry>, size: CaptureSize) -> Parse {
+    let (mut detections, mut lines) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let [x1, y1, x2, y2] = entry.bbox.map(|side| side.clamp(0.0, 1.0));
+        if !(x1 < x2 && y1 < y2) {
+            continue;
+        }
+        let bounds =
+            NormalisedRect::new(NormalisedPoint::new(x1, y1), NormalisedPoint::new(x2, y2));
+        let bounds = denormalise(&bounds, size);
+        if entry.r#type != "text" {
+            detections.push(Detection {
+                bounds,
+                kind: ElementKind::Control,
+                confidence: CONFIDENCE,
+            });
+        }
+        let text = entry.content.unwrap_or_default().trim().to_owned();
+        if !text.is_empty() {
+            lines.push(TextLine {
+                bounds,
+                text,
+                confidence: CONFIDENCE,
+            });
+        }
+    }
+    finished(detections, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_and_contents_are_taken_over() {
+        let answer = json!({
+            "som_image_base64": "",
+            "latency": 0.6,
+            "parsed_content_list": [
+                {"type": "text", "bbox": [0.5, 0.5, 0.75, 0.6], "interactivity": false, "content": "Name", "source": "box_ocr_content_ocr"},
+                {"type": "icon", "bbox": [0.0, 0.0, 0.1, 0.1], "interactivity": true, "content": "Save ", "source": "box_yolo_content_ocr"},
+                {"type": "icon", "bbox": [0.9, 0.0, 1.2, 0.1], "interactivity": true, "content": null, "source": "box_yolo_content_yolo"},
+                {"type": "icon", "bbox": [0.9, 0.5, 0.8, 0.4], "interactivity": true, "content": "upside down", "source": ""},
+            ]
+        });
+        let answer: Answer = serde_json::from_value(answer).unwrap();
+        let parse = apart(answer.parsed_content_list, CaptureSize::new(1000, 500));
+        let texts: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["Save", "Name"]);
+        let lefts: Vec<_> = parse
+            .detections
+            .iter()
+            .map(|found| found.bounds.min.x)
+            .collect();
+        assert_eq!(lefts, [0, 900]);
+        assert_eq!(parse.detections[1].bounds.max.x, 1000);
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_asked() {
+        for (address, part) in [
+            ("nowhere", "relative URL"),
+            ("https://example.org", "only http is spoken"),
+        ] {
+            let error = OmniParser::new(address).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
