@@ -21,7 +21,7 @@ use crate::parse::omniparser::OmniParser;
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use crate::parse::remote::RemoteParser;
-use crate::service::{Driver, PerceptionService, Screens};
+use crate::service::{Driver, PerceptionService, Screens, check_pattern};
 
 /// The port that the service listens on if nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 7701;
@@ -129,6 +129,17 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, Error> {
         let defaults = ReadSettings::default();
+        let (parser, hidden) = (parser(&settings.parser)?, hidden(&settings.hide)?);
+        let is_embedded = matches!(parser, ParserChoice::Embedded);
+        let is_window = |hidden: &Redaction| matches!(hidden, Redaction::Window(_));
+        if !is_embedded && !hidden.iter().all(is_window) {
+            return Err(Error::BadValue {
+                key: "hide",
+                problem:
+                    "text can be hidden only with `parser = \"embedded\"`: it has to be read first"
+                        .to_owned(),
+            });
+        }
         Ok(Self {
             displays: displays(settings.displays, environment),
             driver: driver(&settings.driver)?,
@@ -138,8 +149,8 @@ impl Config {
                 frames: settings.frames,
                 bytes: settings.frame_memory << 20,
             },
-            parser: parser(&settings.parser)?,
-            hidden: hidden(&settings.hide)?,
+            parser,
+            hidden,
             models: ModelFiles::in_folder(data),
             reading: ReadSettings {
                 threads: settings.threads.unwrap_or(defaults.threads).max(1),
@@ -240,8 +251,8 @@ fn hidden(written: &[String]) -> Result<Vec<Redaction>, Error> {
             (_, Some(("window", name))) if !name.is_empty() => {
                 Ok(Redaction::Window(name.to_owned()))
             }
-            (_, Some(("text", pattern))) => match regex::Regex::new(pattern) {
-                Ok(_) => Ok(Redaction::TextPattern(pattern.to_owned())),
+            (_, Some(("text", pattern))) => match check_pattern(pattern) {
+                Ok(()) => Ok(Redaction::TextPattern(pattern.to_owned())),
                 Err(error) => Err(Error::BadValue {
                     key: "hide",
                     problem: format!("`{pattern}` is not a regular expression: {error}"),
@@ -346,6 +357,14 @@ mod tests {
                 ..Settings::default()
             },
             "perception.scale",
+        );
+        check(
+            Settings {
+                parser: "omniparser:http://127.0.0.1:8000".to_owned(),
+                hide: vec!["card_numbers".to_owned()],
+                ..Settings::default()
+            },
+            "text can be hidden only with",
         );
         for (entry, part) in [
             (

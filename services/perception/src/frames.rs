@@ -10,6 +10,7 @@ use image::RgbaImage;
 use motorium_imaging::difference::GreyFrame;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::FrameId;
 use uuid::Uuid;
 
@@ -33,6 +34,8 @@ pub struct StoredFrame {
     pub pixels: Arc<RgbaImage>,
     /// To be drawn into pictures of this frame; `None` if it was to be left out.
     pub cursor: Option<CursorImage>,
+    /// What was painted over, in the display's pixels.
+    pub hidden: Vec<CaptureRect>,
     grey: OnceLock<GreyFrame>,
     scene: OnceLock<Arc<Scene>>,
 }
@@ -40,11 +43,17 @@ pub struct StoredFrame {
 impl StoredFrame {
     /// A frame, not yet stored.
     #[must_use]
-    pub fn new(frame: Frame, pixels: Arc<RgbaImage>, cursor: Option<CursorImage>) -> Self {
+    pub fn new(
+        frame: Frame,
+        pixels: Arc<RgbaImage>,
+        cursor: Option<CursorImage>,
+        hidden: Vec<CaptureRect>,
+    ) -> Self {
         Self {
             frame,
             pixels,
             cursor,
+            hidden,
             grey: OnceLock::new(),
             scene: OnceLock::new(),
         }
@@ -188,7 +197,7 @@ mod tests {
             windows: Vec::new(),
         };
         let pixels = RgbaImage::from_pixel(10, 10, Rgba([shade, shade, shade, 255]));
-        store.keep(StoredFrame::new(frame, Arc::new(pixels), None))
+        store.keep(StoredFrame::new(frame, Arc::new(pixels), None, Vec::new()))
     }
 
     /// Stores `count` different frames and tells how many of them are left.

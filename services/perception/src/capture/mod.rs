@@ -84,6 +84,10 @@ pub struct Shot {
     pub cursor: Option<CursorImage>,
     /// Topmost first; empty unless asked for.
     pub windows: Vec<Window>,
+    /// Windows by their ids that need not cover what is below them: they are translucent, or on another workspace.
+    pub see_through: Vec<String>,
+    /// What was painted over, in the display's pixels.
+    pub hidden: Vec<CaptureRect>,
     pub captured_at: SystemTime,
 }
 

@@ -133,7 +133,10 @@ impl Screen for PortableScreen {
             bounds,
             display,
             cursor: None,
+            // The platform does not tell: none of them counts as cover.
+            see_through: windows.iter().map(|window| window.id.clone()).collect(),
             windows,
+            hidden: Vec::new(),
             captured_at: SystemTime::now(),
         })
     }

@@ -20,7 +20,7 @@ const REACH: i32 = 6;
 const CONTEXT: i32 = 32;
 
 /// Parts lie on this grid, in pixels: that of the coarsest features of the networks that look at them, so that a part
-/// gives the same features as the whole picture.
+/// gives the same features as the whole picture, unless that is scaled down for them.
 const GRID: i32 = 32;
 
 /// What looking at one more part costs, in pixels that could be looked at instead.
@@ -157,13 +157,16 @@ fn growth<T: Placed>(
     cut.chain(in_the_way).collect()
 }
 
-/// Whether a find reaches an edge of its part that is no edge of the picture.
+/// Whether a find reaches an edge of its part that is no edge of the picture. On a picture that is scaled for the finder
+/// it may begin a little outside.
 fn is_cut(found: CaptureRect, part: CaptureRect, whole: CaptureRect) -> bool {
-    let at = |found: i32, part: i32, whole: i32| (found - part).abs() <= 2 && part != whole;
-    at(found.min.x, part.min.x, whole.min.x)
-        || at(found.min.y, part.min.y, whole.min.y)
-        || at(found.max.x, part.max.x, whole.max.x)
-        || at(found.max.y, part.max.y, whole.max.y)
+    const EDGE: i32 = 2;
+    let low = |found: i32, part: i32, whole: i32| part != whole && found <= part + EDGE;
+    let high = |found: i32, part: i32, whole: i32| part != whole && found >= part - EDGE;
+    low(found.min.x, part.min.x, whole.min.x)
+        || low(found.min.y, part.min.y, whole.min.y)
+        || high(found.max.x, part.max.x, whole.max.x)
+        || high(found.max.y, part.max.y, whole.max.y)
 }
 
 fn is_in_the_way(found: CaptureRect, other: CaptureRect) -> bool {

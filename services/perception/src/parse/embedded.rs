@@ -24,6 +24,9 @@ use crate::error::Error;
 /// Their pixels are mostly shared with the frames that the service keeps.
 const PICTURES: usize = 6;
 
+/// Memory for their pixels, in bytes. The latest is remembered even if it is larger.
+const PICTURE_BYTES: usize = 128 << 20;
+
 /// A picture that differs in less than this share from a remembered one is compared with no other.
 const NEAR: f64 = 0.02;
 
@@ -108,6 +111,13 @@ impl EmbeddedParser {
         known.retain(|known| !Arc::ptr_eq(&known.text, &latest.text));
         known.push_front(latest);
         known.truncate(PICTURES);
+        let mut bytes = 0;
+        let fitting = known.iter().take_while(|known| {
+            bytes += known.pixels.as_raw().len();
+            bytes <= PICTURE_BYTES
+        });
+        let fitting = fitting.count().max(1);
+        known.truncate(fitting);
     }
 
     fn detect(

@@ -69,4 +69,9 @@ pub trait Parser: Send + Sync + fmt::Debug {
     fn at_once(&self) -> usize {
         1
     }
+
+    /// Whether pictures stay in this process.
+    fn is_here(&self) -> bool {
+        true
+    }
 }

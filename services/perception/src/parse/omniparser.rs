@@ -13,6 +13,7 @@ use motorium_imaging::picture::size_of;
 use motorium_imaging::space::denormalise;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
+use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -66,8 +67,15 @@ impl OmniParser {
                 base.scheme()
             ));
         }
-        let endpoint = base.join("/parse/").map_err(|error| error.to_string())?;
-        let http = Client::builder().timeout(PATIENCE).build();
+        let mut endpoint = base;
+        let folder = endpoint.path().trim_end_matches('/').to_owned();
+        endpoint.set_path(&format!("{folder}/parse/"));
+        // The picture goes to this server and to no other.
+        let http = Client::builder()
+            .timeout(PATIENCE)
+            .redirect(Policy::none())
+            .no_proxy()
+            .build();
         Ok(Self {
             endpoint,
             http: http.map_err(|error| error.to_string())?,
@@ -98,6 +106,10 @@ impl Parser for OmniParser {
     /// It is asked when there is something to ask.
     fn warm_up(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn is_here(&self) -> bool {
+        false
     }
 }
 
@@ -168,6 +180,14 @@ mod tests {
             .collect();
         assert_eq!(lefts, [0, 900]);
         assert_eq!(parse.detections[1].bounds.max.x, 1000);
+    }
+
+    #[test]
+    fn a_path_of_the_address_is_kept() {
+        for base in ["http://gpu:8000/omni", "http://gpu:8000/omni/"] {
+            let parser = OmniParser::new(base).unwrap();
+            assert_eq!(parser.endpoint.as_str(), "http://gpu:8000/omni/parse/");
+        }
     }
 
     #[test]

@@ -46,6 +46,12 @@ impl ParseQueue {
         .await
     }
 
+    /// Whether pictures stay in this process.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.parser.is_here()
+    }
+
     /// Loads the models, so that the first parse does not have to.
     ///
     /// # Errors

@@ -51,10 +51,15 @@ impl RemoteParser {
 
     fn failed(&self, report: ErrorReport) -> Error {
         match report.code {
-            Code::Cancelled => Error::Cancelled,
-            _ => Error::ParserUnavailable {
-                url: self.url.clone(),
-                detail: report.message,
+            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => {
+                Error::ParserUnavailable {
+                    url: self.url.clone(),
+                    detail: report.message,
+                }
+            }
+            // It is there, and does not want this picture or us: asking again would not help.
+            _ => Error::ParseFailed {
+                detail: format!("{} says: {}", self.url, report.message),
             },
         }
     }
@@ -84,6 +89,10 @@ impl Parser for RemoteParser {
 
     fn at_once(&self) -> usize {
         AT_ONCE
+    }
+
+    fn is_here(&self) -> bool {
+        false
     }
 }
 

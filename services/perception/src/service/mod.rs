@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use motorium_imaging::difference;
 use motorium_imaging::marks::{prompt, select};
 use motorium_imaging::picture::{self, size_of};
+use motorium_imaging::resize::crop;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::{Cursor, Display, Frame, ImageContent, Monitor, Window};
 use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
@@ -39,6 +40,7 @@ use crate::parse::{Parse, magnify};
 use crate::settle;
 use memory::Memories;
 use redact::Redactor;
+pub(crate) use redact::check_pattern;
 pub use screens::{Driver, Screens};
 
 /// Perception, as an object. Cheap to share by `Arc`.
@@ -76,24 +78,42 @@ impl PerceptionService {
         &self.parser
     }
 
+    /// Takes a picture with everything hidden that must not be seen. With text to hide the whole display is looked at:
+    /// a number that is cut in two at the edge of a part would not be known as one.
     async fn shoot(
         &self,
         screen: &dyn Screen,
         area: &CaptureArea,
+        redactor: &Redactor,
     ) -> std::result::Result<Shot, Error> {
+        let part = area_of(area);
         let wanted = capture::CaptureRequest {
-            area: area_of(area),
+            area: if redactor.hides_text() {
+                Area::Whole
+            } else {
+                part.clone()
+            },
             list_windows: true,
         };
-        screen.capture(wanted).await
+        let mut shot = screen.capture(wanted).await?;
+        redactor.hide_windows(&mut shot);
+        redactor.hide_text_of(&mut shot, &self.parser).await?;
+        if redactor.hides_text() {
+            let bounds = capture::area::resolve(&part, &shot.display, &shot.windows)?;
+            shot.pixels = crop(&shot.pixels, bounds).map_err(|error| Error::Internal {
+                detail: error.to_string(),
+            })?;
+            shot.bounds = bounds;
+        }
+        redactor.hide_regions(&mut shot);
+        Ok(shot)
     }
 
     /// Captures, hides what must not be seen, and stores the frame. With text to hide, it has to be read first.
     async fn take(&self, request: &CaptureRequest) -> std::result::Result<Arc<StoredFrame>, Error> {
         let redactor = Redactor::new(&self.hidden, &request.redactions)?;
         let screen = self.screens.get(request.display.as_ref())?;
-        let mut shot = self.shoot(&*screen, &request.area).await?;
-        redactor.hide(&mut shot, &self.parser).await?;
+        let mut shot = self.shoot(&*screen, &request.area, &redactor).await?;
         let pixels = Arc::new(std::mem::take(&mut shot.pixels));
         Ok(self.keep(shot, pixels, request.omit_cursor))
     }
@@ -134,7 +154,8 @@ impl PerceptionService {
                 .collect(),
         };
         let cursor = shot.cursor.filter(|_| drawn);
-        self.frames.keep(StoredFrame::new(frame, pixels, cursor))
+        self.frames
+            .keep(StoredFrame::new(frame, pixels, cursor, shot.hidden))
     }
 
     async fn observe_frame(
@@ -144,13 +165,14 @@ impl PerceptionService {
         let mut clock = Clock::start();
         let redactor = Redactor::new(&self.hidden, &request.capture.redactions)?;
         let screen = self.screens.get(request.capture.display.as_ref())?;
-        let mut shot = self.shoot(&*screen, &request.capture.area).await?;
-        redactor.hide_places(&mut shot);
-        let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        let mut shot = self
+            .shoot(&*screen, &request.capture.area, &redactor)
+            .await?;
+        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
         clock.lap("capture");
 
         let mut parse = self.parse(Arc::clone(&pixels), request.parsing).await?;
-        redactor.hide_text(&mut pixels, &mut parse);
+        redactor.forget_text(&mut parse);
         clock.parsed(&parse);
 
         let stored = self.keep(shot, pixels, request.capture.omit_cursor);

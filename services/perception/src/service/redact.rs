@@ -21,6 +21,13 @@ use crate::parse::queue::ParseQueue;
 /// What is painted instead.
 const PAINT: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
 
+/// Most things that one request may hide besides those of the configuration.
+const MAX_REDACTIONS: usize = 64;
+
+/// What a window manager may draw around a window, in pixels at a scale of 1: its title stands above it.
+const TITLE_BAR: f64 = 40.0;
+const BORDER: f64 = 8.0;
+
 /// Most memory that a compiled pattern may take; a request must not be able to use up the service's.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
@@ -40,6 +47,13 @@ impl Redactor {
     /// # Errors
     /// If a pattern is not a regular expression; the error names the field.
     pub(super) fn new(always: &[Redaction], requested: &[Redaction]) -> Result<Self, Error> {
+        if requested.len() > MAX_REDACTIONS {
+            let problem = format!(
+                "has {}, and at most {MAX_REDACTIONS} are taken",
+                requested.len()
+            );
+            return Err(FieldError::new("redactions", problem).into());
+        }
         let mut redactor = Self {
             regions: Vec::new(),
             windows: Vec::new(),
@@ -65,69 +79,88 @@ impl Redactor {
         Ok(())
     }
 
-    /// Hides everything in a shot. With text to hide, it has to be read first; then what is on the picture is given
-    /// back, because it is known.
-    pub(super) async fn hide(
+    /// Hides everything in a shot of a whole display or of a part. With text to hide, it has to be read first.
+    pub(super) async fn hide(&self, shot: &mut Shot, parser: &ParseQueue) -> Result<(), Error> {
+        self.hide_windows(shot);
+        self.hide_text_of(shot, parser).await?;
+        self.hide_regions(shot);
+        Ok(())
+    }
+
+    /// Reads a shot and hides the text that matches. What is cut off at the edge of a part would not match, so this is
+    /// for whole displays.
+    pub(super) async fn hide_text_of(
         &self,
         shot: &mut Shot,
         parser: &ParseQueue,
-    ) -> Result<Option<Parse>, Error> {
-        self.hide_places(shot);
+    ) -> Result<(), Error> {
         if !self.hides_text() {
-            return Ok(None);
+            return Ok(());
         }
-        let mut pixels = Arc::new(std::mem::take(&mut shot.pixels));
-        let mut parse = parser.parse(Arc::clone(&pixels)).await?;
-        self.hide_text(&mut pixels, &mut parse);
+        if !parser.is_here() {
+            let problem = "hides text, which has to be read first, and `perception.parser` sends pictures elsewhere; \
+                           hide regions or windows";
+            return Err(FieldError::new("redactions", problem).into());
+        }
+        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        let parse = parser.parse(Arc::clone(&pixels)).await?;
         shot.pixels = Arc::unwrap_or_clone(pixels);
-        Ok(Some(parse))
+        for line in parse
+            .lines
+            .iter()
+            .filter(|line| self.hides_line(&line.text))
+        {
+            cover(shot, line.bounds);
+        }
+        Ok(())
     }
 
-    /// Paints over regions and windows, and takes the titles away that must not be read. Regions are given in the
-    /// frame's own pixels.
-    pub(super) fn hide_places(&self, shot: &mut Shot) {
+    /// Paints over regions, which are given in the frame's own pixels.
+    pub(super) fn hide_regions(&self, shot: &mut Shot) {
         for &region in &self.regions {
-            paint(&mut shot.pixels, region);
+            cover(shot, region);
         }
+    }
+
+    /// Paints over what may be seen of windows, and takes the titles away that must not be read.
+    pub(super) fn hide_windows(&self, shot: &mut Shot) {
         let corner = shot.bounds.min.to_vector();
+        let scale = shot.display.scale;
         let mut above: Vec<CaptureRect> = Vec::new();
+        let mut hidden = Vec::new();
         for window in &mut shot.windows {
-            if self.hides_window(window) {
-                for seen in without(window.bounds, &above) {
-                    paint(&mut shot.pixels, seen.translate(-corner));
-                }
-                window.title.clear();
-            } else if self.hides_line(&window.title) {
+            let is_hidden = self.hides_window(window);
+            if is_hidden || self.hides_line(&window.title) {
                 window.title.clear();
             }
-            if !window.minimised {
+            if window.minimised {
+                continue;
+            }
+            if is_hidden {
+                hidden.extend(without(with_decoration(window.bounds, scale), &above));
+            }
+            if !shot.see_through.contains(&window.id) {
                 above.push(window.bounds);
             }
         }
+        for seen in hidden {
+            cover(shot, seen.translate(-corner));
+        }
     }
 
-    /// Paints over the lines that match, whole, because it is not known where in a line a word stands; and forgets
-    /// what was read there.
-    pub(super) fn hide_text(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
-        if !self.hides_text() {
-            return;
+    /// Leaves the lines out that must not be told.
+    pub(super) fn forget_text(&self, parse: &mut Parse) {
+        if self.hides_text() {
+            let told = parse
+                .lines
+                .iter()
+                .filter(|line| !self.hides_line(&line.text));
+            parse.lines = told.cloned().collect();
         }
-        let (hidden, left): (Vec<_>, Vec<_>) = parse
-            .lines
-            .iter()
-            .cloned()
-            .partition(|line| self.hides_line(&line.text));
-        if hidden.is_empty() {
-            return;
-        }
-        let pixels = Arc::make_mut(pixels);
-        for line in hidden {
-            paint(pixels, line.bounds);
-        }
-        parse.lines = Arc::from(left);
     }
 
-    fn hides_text(&self) -> bool {
+    /// Whether text has to be read to know what to hide.
+    pub(super) fn hides_text(&self) -> bool {
         !self.patterns.is_empty() || !self.kinds.is_empty()
     }
 
@@ -139,11 +172,9 @@ impl Redactor {
     fn hides_window(&self, window: &Window) -> bool {
         let application = window.application.to_lowercase();
         let id = window.id.to_lowercase();
-        !window.minimised
-            && self
-                .windows
-                .iter()
-                .any(|hidden| *hidden == application || *hidden == id)
+        self.windows
+            .iter()
+            .any(|hidden| *hidden == application || *hidden == id)
     }
 }
 
@@ -154,6 +185,34 @@ fn compile(field: &str, pattern: &str) -> Result<Regex, Error> {
     compiled.map_err(|error| {
         FieldError::new(field, format!("is not a regular expression: {error}")).into()
     })
+}
+
+/// Whether a pattern can be used.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
+    let compiled = RegexBuilder::new(pattern)
+        .size_limit(MAX_PATTERN_BYTES)
+        .build();
+    compiled.map(drop).map_err(|error| error.to_string())
+}
+
+/// A window with whatever its manager may have drawn around it.
+fn with_decoration(bounds: CaptureRect, scale: f64) -> CaptureRect {
+    let pixels = |length: f64| (length * scale).ceil() as i32;
+    let outer = bounds.inflate(pixels(BORDER), pixels(BORDER));
+    CaptureRect::new(
+        euclid::point2(outer.min.x, bounds.min.y - pixels(TITLE_BAR)),
+        outer.max,
+    )
+}
+
+/// Paints over a box of a shot, in its own pixels, and keeps in mind where.
+fn cover(shot: &mut Shot, region: CaptureRect) {
+    paint(&mut shot.pixels, region);
+    shot.hidden
+        .push(region.translate(shot.bounds.min.to_vector()));
 }
 
 /// What is left of a box when others are laid over it.
@@ -240,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_match_disappear_from_pixels_and_text() {
+    fn lines_that_match_are_not_told() {
         let line = |text: &str, bounds| TextLine {
             bounds,
             text: text.to_owned(),
@@ -256,21 +315,13 @@ mod tests {
             lines: Arc::new(lines),
             effort: Effort::default(),
         };
-        let mut pixels = Arc::new(white());
         let redactor = redactor(&[
             Redaction::TextPattern(r"\d{4} \d{4}".to_owned()),
             Redaction::SensitiveText(SensitiveText::EmailAddress),
         ]);
-        redactor.hide_text(&mut pixels, &mut parse);
-        assert_eq!(painted(&pixels), 40);
-        assert_eq!(
-            parse
-                .lines
-                .iter()
-                .map(|line| line.text.as_str())
-                .collect::<Vec<_>>(),
-            ["Name"]
-        );
+        redactor.forget_text(&mut parse);
+        let told: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(told, ["Name"]);
     }
 
     fn window(id: &str, application: &str, title: &str, bounds: CaptureRect) -> Window {
@@ -299,6 +350,8 @@ mod tests {
             },
             cursor: None,
             windows,
+            see_through: Vec::new(),
+            hidden: Vec::new(),
             captured_at: SystemTime::UNIX_EPOCH,
         }
     }
@@ -307,7 +360,7 @@ mod tests {
     fn what_is_seen_of_a_window_is_hidden() {
         let check = |hidden: &str, windows: &[Window], expected: usize, titles: &[&str]| {
             let mut shot = shot(windows.to_vec());
-            redactor(&[Redaction::Window(hidden.to_owned())]).hide_places(&mut shot);
+            redactor(&[Redaction::Window(hidden.to_owned())]).hide_windows(&mut shot);
             assert_eq!(painted(&shot.pixels), expected, "{hidden}");
             let got: Vec<_> = shot
                 .windows
@@ -316,28 +369,35 @@ mod tests {
                 .collect();
             assert_eq!(got, titles);
         };
-        let vault = window("0x12", "KeePassXC", "Vault", at(98, 98, 104, 104));
+        // Its client area begins below the frame, so that of the title bar nothing shows but the border's width.
+        let vault = window("0x12", "KeePassXC", "Vault", at(90, 140, 96, 150));
         let editor = window("0x34", "Mousepad", "Notes", at(102, 98, 120, 120));
-        // Alone, by name or by identifier; the part outside of the frame is not there.
+        // Columns 82 to 104 and rows 100 to 158 are hidden, of which 4 columns and all 10 rows lie in the frame.
         check(
             "keepassxc",
             &[vault.clone(), editor.clone()],
-            16,
+            40,
             &["", "Notes"],
         );
-        check("0x12", &[vault.clone(), editor.clone()], 16, &["", "Notes"]);
-        // The editor lies over its right half, and stays to be seen.
+        check("0x12", &[vault.clone(), editor.clone()], 40, &["", "Notes"]);
+        // The editor lies over half of it, and stays to be seen.
         check(
             "KeePassXC",
             &[editor.clone(), vault.clone()],
-            8,
+            20,
             &["Notes", ""],
         );
         let minimised = Window {
             minimised: true,
-            ..vault
+            ..vault.clone()
         };
-        check("KeePassXC", &[minimised, editor], 0, &["Vault", "Notes"]);
+        check("KeePassXC", &[minimised, editor.clone()], 0, &["", "Notes"]);
+        // A translucent window covers nothing.
+        let mut through = shot(vec![editor, vault]);
+        through.see_through = vec!["0x34".to_owned()];
+        redactor(&[Redaction::Window("KeePassXC".to_owned())]).hide_windows(&mut through);
+        assert_eq!(painted(&through.pixels), 40);
+        assert_eq!(through.hidden, [at(82, 100, 104, 158)]);
     }
 
     #[test]
@@ -349,7 +409,7 @@ mod tests {
             at(100, 100, 105, 105),
         )];
         let mut shot = shot(windows);
-        redactor(&[Redaction::SensitiveText(SensitiveText::EmailAddress)]).hide_places(&mut shot);
+        redactor(&[Redaction::SensitiveText(SensitiveText::EmailAddress)]).hide_windows(&mut shot);
         assert_eq!(shot.windows[0].title, "");
         assert_eq!(painted(&shot.pixels), 0);
     }

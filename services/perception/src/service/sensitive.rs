@@ -12,8 +12,11 @@ static GROUPED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b[\dOolI]{4}(?:[ \-–·.][\dOolI]{4}){3}\b|\b\d{4}[ \-–·.]\d{6}[ \-–·.]\d{5}\b")
 });
 
-/// Digits in a row, perhaps with spaces that a reader saw among them.
-static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d(?:[ \-]?\d){12,18}"));
+/// Digits in a row, perhaps with spaces that a reader saw among them; other numbers may stand beside a card's.
+static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d(?:[ \-]?\d){12,}"));
+
+/// How many digits a card has.
+const LENGTHS: std::ops::RangeInclusive<usize> = 13..=19;
 
 /// A reader may see spaces around the sign, and the sign wide.
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
@@ -36,7 +39,23 @@ fn has_card_number(text: &str) -> bool {
     GROUPED.is_match(text)
         || DIGITS
             .find_iter(text)
-            .any(|found| has_check_digit(found.as_str()))
+            .any(|found| has_card_among(found.as_str()))
+}
+
+/// Whether a card's number begins with one of the groups of digits and ends with one.
+fn has_card_among(text: &str) -> bool {
+    let mut digits = String::new();
+    let mut edges = vec![0];
+    for group in text.split([' ', '-']) {
+        digits.push_str(group);
+        edges.push(digits.len());
+    }
+    let spans = edges
+        .iter()
+        .flat_map(|&start| edges.iter().map(move |&end| (start, end)));
+    spans
+        .filter(|(start, end)| LENGTHS.contains(&end.saturating_sub(*start)))
+        .any(|(start, end)| has_check_digit(&digits[start..end]))
 }
 
 /// The check of ISO/IEC 7812 (Luhn): from the right, every second digit counts twice, and the sum ends in 0.
@@ -64,6 +83,11 @@ mod tests {
         check("5500000000000004", true);
         check("3782 822463 10005", true);
         check("550000000000 0004", true);
+        // Beside other numbers.
+        check("4111111111111111 12/27", true);
+        check("4111111111111111 123", true);
+        check("1 4111111111111111", true);
+        check("378282246310005 08/28", true);
         // A zero read as a letter hides it all the same.
         check("4OOO 1234 5678 9O1O", true);
         check("Order 5500000000000005", false);

@@ -38,7 +38,9 @@ impl Shadow {
                 // The display is smaller than it was: it has changed as a whole.
                 Err(_) => GreyFrame::of(&self.pixels),
             };
-            let regions = self.compare(since.grey(), &now, bounds);
+            // What was hidden in the frame is not hidden here, and has not changed for that.
+            let ignore = [self.ignore.as_slice(), &since.hidden].concat();
+            let regions = compare(since.grey(), &now, bounds, &ignore);
             (self, regions)
         })
         .await
@@ -87,10 +89,11 @@ impl Shadow {
         if before == shot.pixels {
             return (self, Vec::new());
         }
-        let regions = self.compare(
+        let regions = compare(
             &GreyFrame::of(&before),
             &GreyFrame::of(&shot.pixels),
             shot.bounds,
+            &self.ignore,
         );
         let corner = shot.bounds.min;
         imageops::replace(
@@ -101,33 +104,32 @@ impl Shadow {
         );
         (self, regions)
     }
+}
 
-    /// Compares two pictures of the box `bounds`; regions come in the display's pixels.
-    fn compare(
-        &self,
-        before: &GreyFrame,
-        now: &GreyFrame,
-        bounds: CaptureRect,
-    ) -> Vec<ChangedRegion> {
-        let corner = bounds.min.to_vector();
-        let ignore: Vec<_> = self
-            .ignore
-            .iter()
-            .map(|region| region.translate(-corner))
-            .collect();
-        let comparison = Comparison {
-            ignore: &ignore,
-            ..Comparison::default()
-        };
-        difference::compare(before, now, &comparison)
-            .regions
-            .into_iter()
-            .map(|region| ChangedRegion {
-                bounds: region.bounds.translate(corner),
-                changed_pixels: region.changed_pixels,
-            })
-            .collect()
-    }
+/// Compares two pictures of the box `bounds`; regions are in the display's pixels.
+fn compare(
+    before: &GreyFrame,
+    now: &GreyFrame,
+    bounds: CaptureRect,
+    ignore: &[CaptureRect],
+) -> Vec<ChangedRegion> {
+    let corner = bounds.min.to_vector();
+    let ignore: Vec<_> = ignore
+        .iter()
+        .map(|region| region.translate(-corner))
+        .collect();
+    let comparison = Comparison {
+        ignore: &ignore,
+        ..Comparison::default()
+    };
+    difference::compare(before, now, &comparison)
+        .regions
+        .into_iter()
+        .map(|region| ChangedRegion {
+            bounds: region.bounds.translate(corner),
+            changed_pixels: region.changed_pixels,
+        })
+        .collect()
 }
 
 fn area(bounds: CaptureRect) -> u64 {

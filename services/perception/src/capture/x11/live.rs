@@ -90,7 +90,8 @@ impl Live {
     }
 
     pub(super) fn windows(&self) -> Result<Vec<Window>, Fault> {
-        windows::list(&self.connection)
+        let seen = windows::list(&self.connection)?;
+        Ok(seen.into_iter().map(|seen| seen.window).collect())
     }
 
     pub(super) fn cursor(&self) -> Result<CapturePoint, Fault> {
@@ -123,11 +124,14 @@ impl Live {
             None => self.describe()?,
         };
         let needs_windows = wanted.list_windows || matches!(wanted.area, Area::Window(_));
-        let windows = if needs_windows {
-            self.windows()?
+        let seen = if needs_windows {
+            windows::list(&self.connection)?
         } else {
             Vec::new()
         };
+        let through = seen.iter().filter(|seen| !seen.covers);
+        let see_through = through.map(|seen| seen.window.id.clone()).collect();
+        let windows: Vec<Window> = seen.into_iter().map(|seen| seen.window).collect();
         let bounds = area::resolve(&wanted.area, &display, &windows)?;
         let (pixels, cursor) = self.grab(bounds)?;
         Ok(Shot {
@@ -136,6 +140,8 @@ impl Live {
             display,
             cursor: Some(cursor),
             windows,
+            see_through,
+            hidden: Vec::new(),
             captured_at: SystemTime::now(),
         })
     }

@@ -34,8 +34,15 @@ pub(super) fn format_id(id: Id) -> String {
     format!("{id:#x}")
 }
 
+/// A window, and whether it surely covers what is below it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) window: Window,
+    pub(super) covers: bool,
+}
+
 /// All windows, topmost first.
-pub(super) fn list(connection: &Connection) -> Result<Vec<Window>, Fault> {
+pub(super) fn list(connection: &Connection) -> Result<Vec<Seen>, Fault> {
     let x = &connection.x;
     let atoms = &connection.atoms;
     let stacking = property(
@@ -90,17 +97,17 @@ pub(super) fn list(connection: &Connection) -> Result<Vec<Window>, Fault> {
 
     let mut windows = Vec::new();
     for (id, facts) in gather(connection, frames.keys().copied())? {
-        windows.push((place_of(id), facts.into_window(id, active, atoms)));
+        windows.push((place_of(id), facts.into_seen(id, active, atoms)));
     }
     for (id, facts) in gather(connection, loose.into_iter())? {
         if facts.is_popup(connection.size, managed) {
             let place = place_of(id);
             let (id, facts) = content_of(connection, id, facts)?;
-            windows.push((place, facts.into_window(id, active, atoms)));
+            windows.push((place, facts.into_seen(id, active, atoms)));
         }
     }
     windows.sort_by_key(|&(place, _)| std::cmp::Reverse(place));
-    Ok(windows.into_iter().map(|(_, window)| window).collect())
+    Ok(windows.into_iter().map(|(_, seen)| seen).collect())
 }
 
 /// A window manager wraps its own bars like it wraps clients, but lists them nowhere. A wrapper without a class stands
@@ -299,6 +306,15 @@ impl Facts {
         let substantial = self.geometry.width > 2 && self.geometry.height > 2;
         let on_screen = self.bounds().intersects(&CaptureRect::from_size(screen));
         visible && substantial && on_screen && (self.attributes.override_redirect || !managed)
+    }
+
+    fn into_seen(self, id: Id, active: Option<Id>, atoms: &super::connection::Atoms) -> Seen {
+        // A depth of 32 bits has room for an alpha channel; what is not viewable is on another workspace.
+        let covers = self.attributes.map_state == MapState::VIEWABLE && self.geometry.depth < 32;
+        Seen {
+            window: self.into_window(id, active, atoms),
+            covers,
+        }
     }
 
     fn into_window(self, id: Id, active: Option<Id>, atoms: &super::connection::Atoms) -> Window {

@@ -46,8 +46,9 @@ impl Selection {
 
 /// Between two looks at whether a paste is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// How long a window is given to begin to fetch what is pasted into it.
-const PASTE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a window is given to begin to fetch what is pasted into it. On a machine with no time to spare a browser
+/// was seen not to have begun after 5 s.
+const PASTE_PATIENCE: Duration = Duration::from_secs(10);
 /// The same where nobody is told if it does not: the chord may have meant nothing, and what a foreign owner is asked
 /// for cannot be seen.
 const UNSEEN_PATIENCE: Duration = Duration::from_secs(1);
