@@ -21,7 +21,7 @@ use crate::parse::omniparser::OmniParser;
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use crate::parse::remote::RemoteParser;
-use crate::service::{Driver, PerceptionService, Screens, check_pattern};
+use crate::service::{Driver, PerceptionService, Redactor, Screens};
 
 /// The port that the service listens on if nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 7701;
@@ -104,7 +104,7 @@ pub struct Config {
     models: ModelFiles,
     reading: ReadSettings,
     parser: ParserChoice,
-    hidden: Vec<Redaction>,
+    hidden: Redactor,
 }
 
 /// Who looks at pictures.
@@ -130,9 +130,7 @@ impl Config {
     ) -> Result<Self, Error> {
         let defaults = ReadSettings::default();
         let (parser, hidden) = (parser(&settings.parser)?, hidden(&settings.hide)?);
-        let is_embedded = matches!(parser, ParserChoice::Embedded);
-        let is_window = |hidden: &Redaction| matches!(hidden, Redaction::Window(_));
-        if !is_embedded && !hidden.iter().all(is_window) {
+        if !matches!(parser, ParserChoice::Embedded) && hidden.hides_text() {
             return Err(Error::BadValue {
                 key: "hide",
                 problem:
@@ -242,30 +240,31 @@ fn parser(written: &str) -> Result<ParserChoice, Error> {
     }
 }
 
-fn hidden(written: &[String]) -> Result<Vec<Redaction>, Error> {
-    written
-        .iter()
-        .map(|entry| match (entry.as_str(), entry.split_once(':')) {
-            ("card_numbers", _) => Ok(Redaction::SensitiveText(SensitiveText::CardNumber)),
-            ("email_addresses", _) => Ok(Redaction::SensitiveText(SensitiveText::EmailAddress)),
-            (_, Some(("window", name))) if !name.is_empty() => {
-                Ok(Redaction::Window(name.to_owned()))
-            }
-            (_, Some(("text", pattern))) => match check_pattern(pattern) {
-                Ok(()) => Ok(Redaction::TextPattern(pattern.to_owned())),
-                Err(error) => Err(Error::BadValue {
-                    key: "hide",
-                    problem: format!("`{pattern}` is not a regular expression: {error}"),
-                }),
-            },
-            _ => Err(Error::BadValue {
-                key: "hide",
-                problem: format!(
+fn hidden(written: &[String]) -> Result<Redactor, Error> {
+    let bad = |problem| Error::BadValue {
+        key: "hide",
+        problem,
+    };
+    let mut hidden = Redactor::default();
+    for entry in written {
+        let named = entry.split_once(':');
+        let redaction = match (entry.as_str(), named) {
+            ("card_numbers", _) => Redaction::SensitiveText(SensitiveText::CardNumber),
+            ("email_addresses", _) => Redaction::SensitiveText(SensitiveText::EmailAddress),
+            (_, Some(("window", name))) if !name.is_empty() => Redaction::Window(name.to_owned()),
+            (_, Some(("text", pattern))) => Redaction::TextPattern(pattern.to_owned()),
+            _ => {
+                return Err(bad(format!(
                     "`{entry}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN"
-                ),
-            }),
-        })
-        .collect()
+                )));
+            }
+        };
+        let name = named.map_or(entry.as_str(), |(_, name)| name);
+        hidden
+            .add(&redaction)
+            .map_err(|problem| bad(format!("`{name}` {problem}")))?;
+    }
+    Ok(hidden)
 }
 
 fn driver(name: &str) -> Result<Driver, Error> {

@@ -65,11 +65,31 @@ pub(super) struct Again<T> {
     pub looked_at: u64,
 }
 
+/// What is on a picture of `size`: found anew, or brought up from what was known of another one and where it differs.
+///
+/// # Errors
+/// Those of `find`.
+pub(super) fn look<T: Placed, E>(
+    before: Option<(&[T], &[CaptureRect])>,
+    size: CaptureSize,
+    mut find: impl FnMut(CaptureRect) -> Result<Vec<T>, E>,
+) -> Result<Again<T>, E> {
+    if let Some((known, changed)) = before {
+        return look_again(known, changed, size, find);
+    }
+    let whole = CaptureRect::from_size(size);
+    Ok(Again {
+        kept: Vec::new(),
+        found: find(whole)?,
+        looked_at: area(whole) as u64,
+    })
+}
+
 /// Brings what is `known` of a picture up to a new one of `size` that differs from it in `changed`.
 ///
 /// # Errors
 /// Those of `find`.
-pub(super) fn look_again<T: Placed, E>(
+fn look_again<T: Placed, E>(
     known: &[T],
     changed: &[CaptureRect],
     size: CaptureSize,

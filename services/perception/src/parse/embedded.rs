@@ -126,16 +126,13 @@ impl EmbeddedParser {
         before: Option<(&Known, &[CaptureRect])>,
         cancel: &CancellationToken,
     ) -> Result<Arc<[Detection]>, Error> {
-        let size = size_of(pixels);
-        let find = |part| self.detector.detect(pixels, part, cancel);
-        let Some((known, changed)) = before else {
-            return Ok(find(CaptureRect::from_size(size))?.into());
-        };
-        let again = again::look_again(&known.detections, changed, size, find)?;
-        let kept = again
-            .kept
-            .iter()
-            .map(|&index| known.detections[index].clone());
+        let known = before.map_or(&[][..], |(known, _)| &known.detections);
+        let again = again::look(
+            before.map(|(_, changed)| (known, changed)),
+            size_of(pixels),
+            |part| self.detector.detect(pixels, part, cancel),
+        )?;
+        let kept = again.kept.iter().map(|&index| known[index].clone());
         Ok(kept.chain(again.found.iter().cloned()).collect())
     }
 
@@ -146,17 +143,20 @@ impl EmbeddedParser {
         before: Option<(&Known, &[CaptureRect])>,
         cancel: &CancellationToken,
     ) -> Result<Again<CaptureRect>, Error> {
-        let size = size_of(pixels);
-        let find = |part| self.reader.locate(pixels, part, cancel);
-        let Some((known, changed)) = before else {
-            return Ok(Again {
-                kept: Vec::new(),
-                found: find(CaptureRect::from_size(size))?,
-                looked_at: area(size),
-            });
+        let bounds = |known: &Known| {
+            known
+                .text
+                .iter()
+                .map(|text| text.bounds)
+                .collect::<Vec<_>>()
         };
-        let bounds: Vec<CaptureRect> = known.text.iter().map(|text| text.bounds).collect();
-        again::look_again(&bounds, changed, size, find)
+        let known = before.map(|(known, changed)| (bounds(known), changed));
+        let known = known
+            .as_ref()
+            .map(|(bounds, changed)| (&bounds[..], *changed));
+        again::look(known, size_of(pixels), |part| {
+            self.reader.locate(pixels, part, cancel)
+        })
     }
 }
 

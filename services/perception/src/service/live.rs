@@ -97,7 +97,8 @@ impl Watch {
                     ..Default::default()
                 })
                 .await?;
-            self.redactor.hide(&mut shot, &self.parser).await?;
+            self.redactor.hide_contents(&mut shot, &self.parser).await?;
+            self.redactor.hide_regions(&mut shot);
             let shown = self.shown.take();
             let image = self.image;
             let (frame, shown, tiles) = off_the_workers(move || show(shot, shown, image)).await??;

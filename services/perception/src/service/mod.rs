@@ -27,7 +27,7 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{
     AnswerStream, AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison,
     FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, Parsed,
-    Perception, Quiet, Redaction, Result, SceneDelta, StageTiming, StreamRequest,
+    Perception, Quiet, Result, SceneDelta, StageTiming, StreamRequest,
 };
 use tokio::time::Instant;
 
@@ -39,8 +39,7 @@ use crate::parse::queue::ParseQueue;
 use crate::parse::{Parse, magnify};
 use crate::settle;
 use memory::Memories;
-use redact::Redactor;
-pub(crate) use redact::check_pattern;
+pub(crate) use redact::Redactor;
 pub use screens::{Driver, Screens};
 
 /// Perception, as an object. Cheap to share by `Arc`.
@@ -51,17 +50,16 @@ pub struct PerceptionService {
     frames: FrameStore,
     memories: Memories,
     /// What is hidden from everybody, whatever a request says.
-    hidden: Vec<Redaction>,
+    hidden: Redactor,
 }
 
 impl PerceptionService {
     /// Puts the parts together. Nothing is opened or loaded yet. What is `hidden` never leaves the process.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         screens: Screens,
         parser: ParseQueue,
         limits: Limits,
-        hidden: Vec<Redaction>,
+        hidden: Redactor,
     ) -> Self {
         Self {
             screens,
@@ -96,8 +94,7 @@ impl PerceptionService {
             list_windows: true,
         };
         let mut shot = screen.capture(wanted).await?;
-        redactor.hide_windows(&mut shot);
-        redactor.hide_text_of(&mut shot, &self.parser).await?;
+        redactor.hide_contents(&mut shot, &self.parser).await?;
         if redactor.hides_text() {
             let bounds = capture::area::resolve(&part, &shot.display, &shot.windows)?;
             shot.pixels = crop(&shot.pixels, bounds).map_err(|error| Error::Internal {
@@ -111,7 +108,7 @@ impl PerceptionService {
 
     /// Captures, hides what must not be seen, and stores the frame. With text to hide, it has to be read first.
     async fn take(&self, request: &CaptureRequest) -> std::result::Result<Arc<StoredFrame>, Error> {
-        let redactor = Redactor::new(&self.hidden, &request.redactions)?;
+        let redactor = self.hidden.and(&request.redactions)?;
         let screen = self.screens.get(request.display.as_ref())?;
         let mut shot = self.shoot(&*screen, &request.area, &redactor).await?;
         let pixels = Arc::new(std::mem::take(&mut shot.pixels));
@@ -163,7 +160,7 @@ impl PerceptionService {
         request: &ObserveRequest,
     ) -> std::result::Result<Observation, Error> {
         let mut clock = Clock::start();
-        let redactor = Redactor::new(&self.hidden, &request.capture.redactions)?;
+        let redactor = self.hidden.and(&request.capture.redactions)?;
         let screen = self.screens.get(request.capture.display.as_ref())?;
         let mut shot = self
             .shoot(&*screen, &request.capture.area, &redactor)
@@ -374,7 +371,7 @@ impl Perception for PerceptionService {
     async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
         let screen = self.screens.get(request.display.as_ref())?;
         let prefix = self.frames.next_id();
-        let redactor = Redactor::new(&self.hidden, &request.redactions)?;
+        let redactor = self.hidden.and(&request.redactions)?;
         let parser = Arc::clone(&self.parser);
         Ok(live::stream(screen, request, prefix, redactor, parser).await?)
     }

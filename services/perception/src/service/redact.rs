@@ -32,8 +32,8 @@ const BORDER: f64 = 8.0;
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// What to hide.
-#[derive(Debug)]
-pub(super) struct Redactor {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Redactor {
     regions: Vec<CaptureRect>,
     /// Identifiers, or names of applications in small letters.
     windows: Vec<String>,
@@ -42,11 +42,11 @@ pub(super) struct Redactor {
 }
 
 impl Redactor {
-    /// What the configuration hides `always`, and what a request hides besides.
+    /// What this hides, and what a request hides besides.
     ///
     /// # Errors
     /// If a pattern is not a regular expression; the error names the field.
-    pub(super) fn new(always: &[Redaction], requested: &[Redaction]) -> Result<Self, Error> {
+    pub(super) fn and(&self, requested: &[Redaction]) -> Result<Self, Error> {
         if requested.len() > MAX_REDACTIONS {
             let problem = format!(
                 "has {}, and at most {MAX_REDACTIONS} are taken",
@@ -54,46 +54,42 @@ impl Redactor {
             );
             return Err(FieldError::new("redactions", problem).into());
         }
-        let mut redactor = Self {
-            regions: Vec::new(),
-            windows: Vec::new(),
-            patterns: Vec::new(),
-            kinds: Vec::new(),
-        };
-        for redaction in always {
-            redactor.add(redaction, "perception.hide")?;
-        }
+        let mut redactor = self.clone();
         for (index, redaction) in requested.iter().enumerate() {
-            redactor.add(redaction, &format!("redactions[{index}].text_pattern"))?;
+            redactor.add(redaction).map_err(|problem| {
+                FieldError::new(format!("redactions[{index}].text_pattern"), problem)
+            })?;
         }
         Ok(redactor)
     }
 
-    fn add(&mut self, redaction: &Redaction, field: &str) -> Result<(), Error> {
+    /// Hides one thing more.
+    ///
+    /// # Errors
+    /// What is wrong with a pattern.
+    pub(crate) fn add(&mut self, redaction: &Redaction) -> Result<(), String> {
         match redaction {
             Redaction::Region(region) => self.regions.push(*region),
             Redaction::Window(window) => self.windows.push(window.to_lowercase()),
             Redaction::SensitiveText(kind) => self.kinds.push(*kind),
-            Redaction::TextPattern(pattern) => self.patterns.push(compile(field, pattern)?),
+            Redaction::TextPattern(pattern) => self.patterns.push(compile(pattern)?),
         }
         Ok(())
     }
 
-    /// Hides everything in a shot of a whole display or of a part. With text to hide, it has to be read first.
-    pub(super) async fn hide(&self, shot: &mut Shot, parser: &ParseQueue) -> Result<(), Error> {
-        self.hide_windows(shot);
-        self.hide_text_of(shot, parser).await?;
-        self.hide_regions(shot);
-        Ok(())
-    }
-
-    /// Reads a shot and hides the text that matches. What is cut off at the edge of a part would not match, so this is
-    /// for whole displays.
-    pub(super) async fn hide_text_of(
+    /// Hides windows and text: all that is known only from what is on a shot.
+    pub(super) async fn hide_contents(
         &self,
         shot: &mut Shot,
         parser: &ParseQueue,
     ) -> Result<(), Error> {
+        self.hide_windows(shot);
+        self.hide_text(shot, parser).await
+    }
+
+    /// Reads a shot and hides the text that matches. What is cut off at the edge of a part would not match, so this is
+    /// for whole displays.
+    async fn hide_text(&self, shot: &mut Shot, parser: &ParseQueue) -> Result<(), Error> {
         if !self.hides_text() {
             return Ok(());
         }
@@ -123,7 +119,7 @@ impl Redactor {
     }
 
     /// Paints over what may be seen of windows, and takes the titles away that must not be read.
-    pub(super) fn hide_windows(&self, shot: &mut Shot) {
+    fn hide_windows(&self, shot: &mut Shot) {
         let corner = shot.bounds.min.to_vector();
         let scale = shot.display.scale;
         let mut above: Vec<CaptureRect> = Vec::new();
@@ -160,7 +156,7 @@ impl Redactor {
     }
 
     /// Whether text has to be read to know what to hide.
-    pub(super) fn hides_text(&self) -> bool {
+    pub(crate) fn hides_text(&self) -> bool {
         !self.patterns.is_empty() || !self.kinds.is_empty()
     }
 
@@ -178,24 +174,11 @@ impl Redactor {
     }
 }
 
-fn compile(field: &str, pattern: &str) -> Result<Regex, Error> {
-    let compiled = RegexBuilder::new(pattern)
+fn compile(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern)
         .size_limit(MAX_PATTERN_BYTES)
-        .build();
-    compiled.map_err(|error| {
-        FieldError::new(field, format!("is not a regular expression: {error}")).into()
-    })
-}
-
-/// Whether a pattern can be used.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
-    let compiled = RegexBuilder::new(pattern)
-        .size_limit(MAX_PATTERN_BYTES)
-        .build();
-    compiled.map(drop).map_err(|error| error.to_string())
+        .build()
+        .map_err(|error| format!("is not a regular expression: {error}"))
 }
 
 /// A window with whatever its manager may have drawn around it.
@@ -281,7 +264,7 @@ mod tests {
     }
 
     fn redactor(redactions: &[Redaction]) -> Redactor {
-        Redactor::new(&[], redactions).unwrap()
+        Redactor::default().and(redactions).unwrap()
     }
 
     #[test]
@@ -420,7 +403,7 @@ mod tests {
             Redaction::Region(at(0, 0, 1, 1)),
             Redaction::TextPattern("(".to_owned()),
         ];
-        let error = Redactor::new(&[], &requested).unwrap_err();
+        let error = Redactor::default().and(&requested).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use motorium_imaging::picture;
 use motorium_perception::service::PerceptionService;
 use motorium_perception::{Config, Settings};
-use motorium_proto::domain::element::{ElementKind, ElementSource};
+use motorium_proto::domain::element::{ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
     ImageFormat, ObserveRequest, ParseOptions, ParseRequest, Parsed, Perception, Redaction,
@@ -58,16 +58,15 @@ async fn another_perception_sees_the_same() {
     let far = looking_at(format!("perception:{url}"), vec![desktop.display.clone()]).await;
     let near = service(&[&desktop.display]).await;
 
-    let budget = |text: &str| text.contains("budget");
+    let budget = |scene: &Scene| {
+        let mut elements = scene.elements.iter();
+        let found = elements.find(|element| element.content.contains("budget"));
+        found.cloned()
+    };
     let deadline = tokio::time::Instant::now() + crate::support::PATIENCE;
     let (seen, found) = loop {
         let seen = far.observe(ObserveRequest::default()).await.unwrap();
-        let found = seen
-            .scene
-            .elements
-            .iter()
-            .find(|element| budget(&element.content));
-        if let Some(found) = found.cloned() {
+        if let Some(found) = budget(&seen.scene) {
             break (seen, found);
         }
         assert!(
@@ -77,12 +76,7 @@ async fn another_perception_sees_the_same() {
         );
     };
     let there = near.observe(ObserveRequest::default()).await.unwrap();
-    let same = there
-        .scene
-        .elements
-        .iter()
-        .find(|element| budget(&element.content));
-    let same = same.unwrap();
+    let same = budget(&there.scene).unwrap();
     assert_eq!((found.kind, &found.content), (same.kind, &same.content));
     assert!(
         (found.centre - same.centre)
@@ -92,12 +86,7 @@ async fn another_perception_sees_the_same() {
     );
     // Numbers stay here.
     let again = far.observe(ObserveRequest::default()).await.unwrap();
-    let again = again
-        .scene
-        .elements
-        .iter()
-        .find(|element| budget(&element.content));
-    assert_eq!(again.unwrap().id, found.id);
+    assert_eq!(budget(&again.scene).unwrap().id, found.id);
     let mut hiding = ObserveRequest::default();
     hiding.capture.redactions = vec![Redaction::TextPattern("budget".to_owned())];
     // To hide text it would have to be sent away.

@@ -79,6 +79,16 @@ fn capture(area: CaptureArea) -> CaptureRequest {
     }
 }
 
+/// Whole pictures of the default display, so many a second.
+fn watching(max_frames_per_second: u32) -> StreamRequest {
+    StreamRequest {
+        display: None,
+        max_frames_per_second,
+        image: ImageOptions::default(),
+        redactions: Vec::new(),
+    }
+}
+
 fn check_error(error: &ErrorReport, reason: &str, part: &str) {
     assert_eq!(error.reason, reason, "{error}");
     assert!(error.message.contains(part), "{error}");
@@ -633,13 +643,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     );
     client.move_pointer(700, 500);
     let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
-    let request = StreamRequest {
-        display: None,
-        max_frames_per_second: 20,
-        image: ImageOptions::default(),
-        redactions: Vec::new(),
-    };
-    let mut stream = service.stream_frames(request).await.unwrap();
+    let mut stream = service.stream_frames(watching(20)).await.unwrap();
     let mut next = async || {
         timeout(PATIENCE, stream.next())
             .await
@@ -746,13 +750,7 @@ async fn a_hidden_window_is_never_seen() {
         .get_frame(captured.frame.id, ImageOptions::default())
         .await;
     check(stored.unwrap().image.as_ref().unwrap());
-    let request = StreamRequest {
-        display: None,
-        max_frames_per_second: 10,
-        image: ImageOptions::default(),
-        redactions: Vec::new(),
-    };
-    let mut stream = service.stream_frames(request).await.unwrap();
+    let mut stream = service.stream_frames(watching(10)).await.unwrap();
     let first = timeout(PATIENCE, stream.next())
         .await
         .unwrap()
@@ -765,13 +763,7 @@ async fn a_hidden_window_is_never_seen() {
 async fn a_stream_ends_with_the_display() {
     let mut desktop = Desktop::start();
     let service = service(&[&desktop.display]).await;
-    let request = StreamRequest {
-        display: None,
-        max_frames_per_second: 10,
-        image: ImageOptions::default(),
-        redactions: Vec::new(),
-    };
-    let mut stream = service.stream_frames(request).await.unwrap();
+    let mut stream = service.stream_frames(watching(10)).await.unwrap();
     stream.next().await.unwrap().unwrap();
     desktop.kill();
     let error = timeout(PATIENCE, stream.next())
