@@ -2,7 +2,8 @@
 """Measures Perception beside other readers of text: screens of which every word is known, all engines in one run.
 
     tools/setup test && cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
-    .tools/venv/bin/python tests/bench/ocr_peers.py [--program PATH] [--rounds 3] [--screens form chat] [--save FOLDER]
+    .tools/venv/bin/python tests/bench/ocr_peers.py [--program PATH] [--rounds 3] [--screens form chat] [--engines ours]
+                                                       [--save FOLDER]
 
     ours             motorium-perception as a server, called with Parse and the bytes of a PNG over the loopback address
     rapidocr         rapidocr-onnxruntime as it comes
@@ -223,18 +224,21 @@ def python_of_peers() -> Path:
     return python
 
 
-def engines(program: Path) -> dict[str, Start]:
-    python = python_of_peers()
+ENGINES = ["ours", "rapidocr", "rapidocr, tuned", "tesseract"]
+
+
+def engines(program: Path, wanted: list[str]) -> dict[str, Start]:
+    if "tesseract" in wanted and not shutil.which("tesseract"):
+        print("tesseract is not installed (Debian: tesseract-ocr, tesseract-ocr-chi-sim), so its row is left out\n")
+        wanted = [name for name in wanted if name != "tesseract"]
+    python = python_of_peers() if any(name.startswith("rapidocr") for name in wanted) else None
     starts: dict[str, Start] = {
         "ours": lambda: ours(program),
         "rapidocr": lambda: rapidocr(python),
         "rapidocr, tuned": lambda: rapidocr(python, use_cls=False, rec_batch_num=1),
+        "tesseract": tesseract,
     }
-    if shutil.which("tesseract"):
-        starts["tesseract"] = tesseract
-    else:
-        print("tesseract is not installed (Debian: tesseract-ocr, tesseract-ocr-chi-sim), so its row is left out\n")
-    return starts
+    return {name: starts[name] for name in wanted}
 
 
 # --- Measuring ---
@@ -404,6 +408,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--program", type=Path, help="a built motorium-perception, instead of the newest in target/")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--screens", nargs="+", choices=[one.name for one in SCREENS], metavar="NAME", help="only these")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES, metavar="NAME", help="only these")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="keeps the pictures, and what each engine missed")
     return parser.parse_args()
@@ -417,7 +422,7 @@ def main() -> int:
         folder = asked.save or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         # A build that ends meanwhile does not change what is measured.
-        starts = engines(Path(shutil.copy2(program, scratch)))
+        starts = engines(Path(shutil.copy2(program, scratch)), asked.engines)
         note(f"drawing {len(screens)} screens …")
         warm_up = draw(WARM_UP, asked.seed, Path(scratch))
         pictures = [draw(screen, asked.seed, folder) for screen in screens]

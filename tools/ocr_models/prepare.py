@@ -1,7 +1,7 @@
 """Makes the prepared models out of the originals: `python -m ocr_models.prepare FOLDER RESULT NAME...`.
 
 FOLDER has detect.onnx and recognise.onnx; RESULT is a folder that is filled with those of the named models that pass their
-checks. Ends with code 1 if one of them does not; the others are there all the same.
+checks. Ends with code 3 if one of them does not; the others are there all the same.
 """
 
 import logging
@@ -59,7 +59,7 @@ def main() -> int:
             model, finding = MODELS[name](folder, samples)
         except checks.Failed as error:
             print(f"setup: {name} is not used: {error}", file=sys.stderr)
-            failed = 1
+            failed = 3
             continue
         onnx.save(model, result / name)
         print(f"setup: {name} {finding}", flush=True)

@@ -225,11 +225,14 @@ async fn changes() {
     for (change, what) in CHANGES.into_iter().enumerate() {
         let (mut again, mut anew) = (Vec::new(), Vec::new());
         let (mut looked_at, mut read, mut signs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut locating, mut recognising) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let pixels = session.change(change).await;
             let started = Instant::now();
             let parse = remembering.parse(&pixels, &never).unwrap();
             again.push(started.elapsed());
+            locating.push(parse.effort.locating);
+            recognising.push(parse.effort.recognising);
             looked_at.push(parse.effort.looked_at);
             read.push(parse.effort.read);
             // Looking anew takes a second: twice is enough for a median of what hardly varies.
@@ -245,13 +248,14 @@ async fn changes() {
         looked_at.sort_by(f64::total_cmp);
         read.sort_unstable();
         signs.sort_by(f64::total_cmp);
-        let (again, anew) = (median(&mut again), median(&mut anew));
+        let milliseconds = |times: &mut [Duration]| median(times).as_secs_f64() * 1000.0;
+        let [again, anew, locating, recognising] =
+            [&mut again, &mut anew, &mut locating, &mut recognising]
+                .map(|times| milliseconds(times));
         let _ = writeln!(
             std::io::stdout(),
-            "{what:<32} {:>8.1} ms  of {:>7.1} ms anew ({:>5.1}×), looked at {:>5.1} %, {:>2} lines read, signs alike {:.2} %",
-            again.as_secs_f64() * 1000.0,
-            anew.as_secs_f64() * 1000.0,
-            anew.as_secs_f64() / again.as_secs_f64(),
+            "{what:<32} {again:>6.1} ms ({locating:>5.1} finding, {recognising:>5.1} reading) of {anew:>7.1} ms anew ({:>5.1}×), looked at {:>5.1} %, {:>2} lines read, signs alike {:.2} %",
+            anew / again,
             looked_at[ROUNDS / 2] * 100.0,
             read[ROUNDS / 2],
             signs[0] * 100.0,

@@ -3,7 +3,7 @@
 //! [`Settings`] is the section `[perception]`; [`Config`] is checked and complete, and nothing behind it sees a raw
 //! text.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +58,12 @@ pub struct Settings {
     pub text_long_side: u32,
     /// Lines of text that are remembered by their pixels.
     pub remembered_lines: usize,
+    /// A model that finds text, in the layout of PP-OCR's ONNX files. Without it, the one that set-up fetched.
+    pub text_finder: Option<PathBuf>,
+    /// A model that reads a line, likewise: for other languages than English and Chinese.
+    pub text_reader: Option<PathBuf>,
+    /// The signs that `text_reader` reads, one a line. Without it, those that the model carries.
+    pub alphabet: Option<PathBuf>,
     /// Who looks at pictures: `embedded`, `perception:http://HOST:PORT` (another Perception) or
     /// `omniparser:http://HOST:PORT` (an OmniParser server).
     pub parser: String,
@@ -83,6 +89,9 @@ impl Default for Settings {
             threads: None,
             text_long_side: reading.locate_long_side,
             remembered_lines: reading.remembered_lines,
+            text_finder: None,
+            text_reader: None,
+            alphabet: None,
             parser: "embedded".to_owned(),
             hide: Vec::new(),
         }
@@ -149,7 +158,12 @@ impl Config {
             },
             parser,
             hidden,
-            models: ModelFiles::in_folder(data),
+            models: models(
+                data,
+                settings.text_finder,
+                settings.text_reader,
+                settings.alphabet,
+            )?,
             reading: ReadSettings {
                 threads: settings.threads.unwrap_or(defaults.threads).max(1),
                 locate_long_side: settings.text_long_side,
@@ -188,6 +202,37 @@ impl Config {
         });
         Ok(service)
     }
+}
+
+fn models(
+    data: &Path,
+    finder: Option<PathBuf>,
+    reader: Option<PathBuf>,
+    alphabet: Option<PathBuf>,
+) -> Result<ModelFiles, Error> {
+    if alphabet.is_some() && reader.is_none() {
+        return Err(Error::BadValue {
+            key: "alphabet",
+            problem: "belongs to a `text_reader`, and there is none".to_owned(),
+        });
+    }
+    for (key, file) in [
+        ("text_finder", &finder),
+        ("text_reader", &reader),
+        ("alphabet", &alphabet),
+    ] {
+        if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+            let problem = format!("there is no file {}", file.display());
+            return Err(Error::BadValue { key, problem });
+        }
+    }
+    let ours = ModelFiles::in_folder(data);
+    Ok(ModelFiles {
+        locate: finder.unwrap_or(ours.locate),
+        recognise: reader.unwrap_or(ours.recognise),
+        alphabet,
+        ..ours
+    })
 }
 
 fn displays(
@@ -364,6 +409,20 @@ mod tests {
                 ..Settings::default()
             },
             "text can be hidden only with",
+        );
+        check(
+            Settings {
+                text_reader: Some("/data/greek.onnx".into()),
+                ..Settings::default()
+            },
+            "perception.text_reader: there is no file /data/greek.onnx",
+        );
+        check(
+            Settings {
+                alphabet: Some("/data/greek.txt".into()),
+                ..Settings::default()
+            },
+            "perception.alphabet: belongs to a `text_reader`",
         );
         for (entry, part) in [
             (

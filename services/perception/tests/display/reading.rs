@@ -264,6 +264,52 @@ fn a_missing_file_is_named_with_what_to_do() {
     assert!(error.to_string().contains("no `character` list"), "{error}");
 }
 
+/// Text that the models for English and Chinese do not read, as `(language, line)`.
+const MORE_LANGUAGES: [(&str, &str); 4] = [
+    ("de", "Größe der Schaltflächen ändern"),
+    ("fr", "Réglages à côté de l'œuvre"),
+    ("es", "Configuración añadida"),
+    ("ja", "日本語の設定を変更する"),
+];
+
+#[tokio::test]
+async fn other_languages_are_a_matter_of_the_model() {
+    let mut desktop = Desktop::start().await;
+    let lines = MORE_LANGUAGES.map(|(language, line)| format!("<p lang={language}>{line}"));
+    let page = desktop.path("languages.html");
+    let html = format!(
+        "<!DOCTYPE html><meta charset=utf-8><body style='font: 20px sans-serif'>{}",
+        lines.concat()
+    );
+    std::fs::write(&page, html).unwrap();
+    desktop.browse(&page, [0, 0, 700, 500]);
+    let files = ModelFiles::in_folder(&data_folder());
+    let more = ModelFiles {
+        recognise: data_folder().join("models/ocr/more/recognise.onnx"),
+        ..files
+    };
+    let reader = PaddleReader::new(more.clone(), ReadSettings::default());
+    let parser = EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader));
+    let expected = MORE_LANGUAGES.map(|(_, line)| line);
+    read_until(&desktop, &parser, &expected).await;
+
+    // A list of signs that is not the model's.
+    let alphabet = desktop.path("alphabet.txt");
+    std::fs::write(&alphabet, "a\nb\nc\n").unwrap();
+    let wrong = ModelFiles {
+        alphabet: Some(alphabet.clone()),
+        ..more
+    };
+    let error = PaddleReader::new(wrong, ReadSettings::default())
+        .warm_up()
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains(alphabet.to_str().unwrap()) && text.contains("it lists 3 signs"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_cancelled_reading_ends_early() {
     let parser = parser();

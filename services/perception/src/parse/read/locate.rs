@@ -11,7 +11,8 @@ use ort::environment::Environment;
 use ort::session::Session;
 use ort::value::TensorRef;
 
-use super::{regions, runtime};
+use super::regions;
+use super::runtime::{self, Threads};
 use crate::error::Error;
 
 /// The model wants sides that are multiples of this.
@@ -34,7 +35,7 @@ impl Locator {
         threads: usize,
         long_side: u32,
     ) -> Result<Self, Error> {
-        let session = runtime::session(environment, model, threads)?;
+        let session = runtime::session(environment, model, Threads::Many(threads))?;
         Ok(Self {
             session,
             long_side: long_side.max(GRID),

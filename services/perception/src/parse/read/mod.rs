@@ -1,9 +1,11 @@
-//! Reading: the lines of text on a picture, English and Chinese.
+//! Reading: the lines of text on a picture, English and Chinese unless other models are configured.
 //!
-//! [`PaddleReader`] runs the two PP-OCRv4 models through ONNX Runtime: one finds regions of text ([`locate`],
-//! [`regions`]), the other reads one line at a time ([`recognise`], [`decode`]). Text on screens is upright, so no
-//! model looks for rotated lines. What has been read is remembered by its pixels ([`cache`]).
+//! [`PaddleReader`] runs two models of the PP-OCR family through ONNX Runtime, PP-OCRv4 if nobody says otherwise: one
+//! finds regions of text ([`locate`], [`regions`]), the other reads one line at a time ([`recognise`], [`alphabet`],
+//! [`decode`]). Text on screens is upright, so no model looks for rotated lines. What has been read is remembered by its
+//! pixels ([`cache`]).
 
+mod alphabet;
 mod cache;
 mod decode;
 mod locate;
@@ -79,6 +81,8 @@ pub struct ModelFiles {
     pub locate: PathBuf,
     /// Reads a line.
     pub recognise: PathBuf,
+    /// The signs that it reads, one a line, if it does not carry them itself.
+    pub alphabet: Option<PathBuf>,
 }
 
 impl ModelFiles {
@@ -91,6 +95,7 @@ impl ModelFiles {
             runtime: data.join("onnxruntime/libonnxruntime.so"),
             locate: variant::locator(&models),
             recognise: variant::recogniser(&models, variant::multiplies_bytes()),
+            alphabet: None,
         }
     }
 }
@@ -211,7 +216,12 @@ impl Engine {
             settings.threads,
             settings.locate_long_side,
         )?;
-        let recogniser = Recogniser::load(&environment, &files.recognise, settings.threads)?;
+        let recogniser = Recogniser::load(
+            &environment,
+            &files.recognise,
+            files.alphabet.as_deref(),
+            settings.threads,
+        )?;
         tracing::info!(
             locate = %files.locate.display(),
             recognise = %files.recognise.display(),

@@ -1,7 +1,8 @@
 //! Reads lines of text, each at its own width, several at a time.
 //!
 //! The time to read a line is proportional to its width and batches gain nothing on a CPU (measured), so every line
-//! runs alone at its exact width, on one of several single-threaded sessions.
+//! runs alone at its exact width, on one of several single-threaded sessions. A line that is the only one has all
+//! threads for itself.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +17,11 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use tokio_util::sync::CancellationToken;
 
+use super::alphabet;
 use super::cache::{Cache, Fingerprint, rows};
 use super::decode::{Alphabet, Decoded};
-use super::{runtime, stop_if};
+use super::runtime::{self, Threads};
+use super::stop_if;
 use crate::error::Error;
 
 /// Height of a line as the model was trained.
@@ -27,13 +30,13 @@ const HEIGHT: u32 = 48;
 /// Widths are rounded up to a multiple of this, with nothing to the right of the line.
 const WIDTH_STEP: u32 = 16;
 
-/// Key of the model's metadata under which its characters are.
-const ALPHABET_KEY: &str = "character";
-
 /// Runs the second model.
 #[derive(Debug)]
 pub(super) struct Recogniser {
+    /// Of one thread each.
     workers: Vec<Worker>,
+    /// Of all threads, for a line that is the only one; not there if there is but one thread.
+    together: Option<Worker>,
     alphabet: Alphabet,
 }
 
@@ -48,29 +51,36 @@ impl Recogniser {
     pub(super) fn load(
         environment: &Environment,
         model: &Path,
+        alphabet: Option<&Path>,
         threads: usize,
     ) -> Result<Self, Error> {
-        let workers = (0..threads.max(1))
-            .map(|_| {
-                let session = runtime::session(environment, model, 1)?;
-                Ok(Worker {
-                    session,
-                    resizer: Resizer::new(),
-                    input: Vec::new(),
-                })
-            })
+        let worker = |kind| Worker::load(environment, model, kind);
+        let mut workers = (0..threads.max(1))
+            .map(|_| worker(Threads::One))
             .collect::<Result<Vec<_>, Error>>()?;
-        let alphabet = workers[0]
-            .session
-            .metadata()
-            .ok()
-            .and_then(|metadata| metadata.custom(ALPHABET_KEY));
-        let no_alphabet = || Error::ModelFileUnusable {
-            path: model.to_owned(),
-            detail: format!("its metadata has no `{ALPHABET_KEY}` list"),
-        };
-        let alphabet = Alphabet::parse(&alphabet.ok_or_else(no_alphabet)?);
-        Ok(Self { workers, alphabet })
+        let mut together = (threads > 1)
+            .then(|| worker(Threads::Eager(threads)))
+            .transpose()?;
+        let signs = alphabet::of(&workers[0].session, model, alphabet)?;
+        for worker in workers.iter_mut().chain(&mut together) {
+            let classes = worker.try_out()?;
+            if classes != signs.len() {
+                return Err(Error::ModelFileUnusable {
+                    path: alphabet.unwrap_or(model).to_owned(),
+                    detail: format!(
+                        "it lists {} signs, and {} reads {}",
+                        signs.len().saturating_sub(2),
+                        model.display(),
+                        classes.saturating_sub(2)
+                    ),
+                });
+            }
+        }
+        Ok(Self {
+            workers,
+            together,
+            alphabet: signs,
+        })
     }
 
     /// Reads the boxes of `pixels`, all of which lie inside. Also says how many had to be read.
@@ -108,6 +118,13 @@ impl Recogniser {
     ) -> Result<Vec<(usize, Decoded)>, Error> {
         let next = AtomicUsize::new(0);
         let alphabet = &self.alphabet;
+        if let (&[index], Some(together)) = (unread, &mut self.together) {
+            stop_if(cancel)?;
+            return Ok(vec![(
+                index,
+                together.read(pixels, boxes[index], alphabet)?,
+            )]);
+        }
         let take = |worker: &mut Worker| {
             let mut done = Vec::new();
             while let Some(&index) = unread.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -140,6 +157,26 @@ impl Recogniser {
 }
 
 impl Worker {
+    fn load(environment: &Environment, model: &Path, threads: Threads) -> Result<Self, Error> {
+        Ok(Self {
+            session: runtime::session(environment, model, threads)?,
+            resizer: Resizer::new(),
+            input: Vec::new(),
+        })
+    }
+
+    /// Reads a black line, so that the first one finds everything warm, and tells how many classes the model has.
+    fn try_out(&mut self) -> Result<usize, Error> {
+        let width = WIDTH_STEP as usize;
+        fill(
+            &mut self.input,
+            &vec![0; HEIGHT as usize * width * 4],
+            width,
+            width,
+        );
+        self.run(WIDTH_STEP, |_, classes| classes)
+    }
+
     fn read(
         &mut self,
         pixels: &RgbaImage,
@@ -150,6 +187,12 @@ impl Worker {
         let padded = width.next_multiple_of(WIDTH_STEP);
         let line = self.scale(pixels, bounds, width)?;
         fill(&mut self.input, &line, width as usize, padded as usize);
+        self.run(padded, |probabilities, _| alphabet.decode(probabilities))
+    }
+
+    /// Runs the model on what is in `input`, and gives the probabilities and how many of them there are per step to
+    /// `decode`.
+    fn run<T>(&mut self, padded: u32, decode: impl FnOnce(&[f32], usize) -> T) -> Result<T, Error> {
         let shape = (1, 3, HEIGHT as usize, padded as usize);
         let input = ArrayView4::from_shape(shape, &self.input).map_err(failed)?;
         let outputs = self
@@ -159,13 +202,8 @@ impl Worker {
             ])
             .map_err(failed)?;
         let (shape, probabilities) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
-        if shape.last().copied() != i64::try_from(alphabet.len()).ok() {
-            return Err(failed(format!(
-                "the model has {shape} classes for {} characters",
-                alphabet.len()
-            )));
-        }
-        Ok(alphabet.decode(probabilities))
+        let classes = shape.last().map_or(0, |&classes| classes as usize);
+        Ok(decode(probabilities, classes))
     }
 
     fn scale(
