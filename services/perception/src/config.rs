@@ -53,8 +53,8 @@ pub struct Settings {
     pub frame_memory: usize,
     /// Threads to parse with. Without it, one per core, at most four.
     pub threads: Option<usize>,
-    /// Pictures are scaled down to this long side, in pixels, before text is looked for. Less is faster and misses
-    /// small text.
+    /// Pictures are scaled down to this long side, in pixels, before text is looked for; where much of it is small then,
+    /// they are looked at in more detail. Less is faster and misses small text.
     pub text_long_side: u32,
     /// Lines of text that are remembered by their pixels.
     pub remembered_lines: usize,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::again::{self, Again, Placed};
 use super::detect::{Detection, Detector};
-use super::read::{Reader, TextLine};
+use super::read::{Detail, Reader, TextLine};
 use super::{Effort, Parse, Parser};
 use crate::error::Error;
 
@@ -45,6 +45,8 @@ struct Known {
     pixels: Arc<RgbaImage>,
     detections: Arc<[Detection]>,
     text: Arc<[Text]>,
+    /// What the text was found with.
+    detail: Detail,
     lines: Arc<[TextLine]>,
 }
 
@@ -136,13 +138,13 @@ impl EmbeddedParser {
         Ok(kept.chain(again.found.iter().cloned()).collect())
     }
 
-    /// Where text stands.
+    /// Where text stands, and the detail that it was found with.
     fn locate(
         &self,
         pixels: &RgbaImage,
         before: Option<(&Known, &[CaptureRect])>,
         cancel: &CancellationToken,
-    ) -> Result<Again<CaptureRect>, Error> {
+    ) -> Result<(Again<CaptureRect>, Detail), Error> {
         let bounds = |known: &Known| {
             known
                 .text
@@ -150,13 +152,24 @@ impl EmbeddedParser {
                 .map(|text| text.bounds)
                 .collect::<Vec<_>>()
         };
+        let mut detail = before.map(|(known, _)| known.detail);
         let known = before.map(|(known, changed)| (bounds(known), changed));
         let known = known
             .as_ref()
             .map(|(bounds, changed)| (&bounds[..], *changed));
-        again::look(known, size_of(pixels), |part| {
-            self.reader.locate(pixels, part, cancel)
-        })
+        let size = size_of(pixels);
+        let located = again::look(known, size, |part| match detail {
+            Some(detail) if part != CaptureRect::from_size(size) => {
+                self.reader.locate(pixels, part, detail, cancel)
+            }
+            _ => {
+                let (found, chosen) = self.reader.survey(pixels, cancel)?;
+                detail = Some(chosen);
+                Ok(found)
+            }
+        })?;
+        let detail = detail.expect("whatever is not known is surveyed");
+        Ok((located, detail))
     }
 }
 
@@ -173,7 +186,7 @@ impl Parser for EmbeddedParser {
             self.remember(known.clone());
             return Ok(known.parse(effort));
         }
-        let located = self.locate(pixels, before, cancel)?;
+        let (located, detail) = self.locate(pixels, before, cancel)?;
         effort.locating = started.elapsed();
         effort.looked_at = located.looked_at as f64 / area(size_of(pixels)).max(1) as f64;
 
@@ -190,7 +203,8 @@ impl Parser for EmbeddedParser {
         let kept = located.kept.iter().map(|&index| kept[index].clone());
         let found = located.found.into_iter().zip(lines);
         let found = found.map(|(bounds, line)| Text { bounds, line });
-        let latest = Known::new(Arc::clone(pixels), detections, kept.chain(found).collect());
+        let text = kept.chain(found).collect();
+        let latest = Known::new(Arc::clone(pixels), detections, text, detail);
         let parse = latest.parse(effort);
         self.remember(latest);
         Ok(parse)
@@ -202,13 +216,19 @@ impl Parser for EmbeddedParser {
 }
 
 impl Known {
-    fn new(pixels: Arc<RgbaImage>, detections: Arc<[Detection]>, mut text: Vec<Text>) -> Self {
+    fn new(
+        pixels: Arc<RgbaImage>,
+        detections: Arc<[Detection]>,
+        mut text: Vec<Text>,
+        detail: Detail,
+    ) -> Self {
         text.sort_by_key(|text| (text.bounds.min.y, text.bounds.min.x));
         let lines = text.iter().filter_map(|text| text.line.clone()).collect();
         Self {
             pixels,
             detections,
             text: text.into(),
+            detail,
             lines,
         }
     }

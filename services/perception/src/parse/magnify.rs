@@ -12,7 +12,7 @@ use super::detect::Detection;
 use super::read::TextLine;
 use crate::error::Error;
 
-/// Longest side of an enlarged picture. A longer one would be scaled down again before text is looked for.
+/// Longest side of an enlarged picture. A longer one might be scaled down again before text is looked for.
 pub const MAX_LONG_SIDE: u32 = 1920;
 
 /// The picture, so many times as large.

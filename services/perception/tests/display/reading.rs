@@ -1,5 +1,6 @@
 //! Text of real applications is read, in both languages.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -264,6 +265,49 @@ fn a_missing_file_is_named_with_what_to_do() {
     assert!(error.to_string().contains("no `character` list"), "{error}");
 }
 
+#[tokio::test]
+async fn small_type_on_a_large_screen_is_read_and_read_again() {
+    let mut desktop = Desktop::start_managed("3840x2160x24").await;
+    let rows = |count: usize| {
+        let row = |row| format!("<div>{row} invoice meeting 发票 order {row}{row}</div>");
+        (100..100 + count).map(row).collect::<String>()
+    };
+    let page = desktop.path("small.html");
+    let html = format!(
+        "<!DOCTYPE html><meta charset=utf-8><body style='font: 12px sans-serif; columns: 8'>{}<h1 \
+         style='font-size: 120px; column-span: all; margin: 9px'>Headline</h1><input id=i autofocus>",
+        rows(400)
+    );
+    std::fs::write(&page, html).unwrap();
+    desktop.browse(&page, [0, 0, 3800, 2000]);
+    let parser = parser();
+    let expected: Vec<_> = (100..500)
+        .step_by(7)
+        .map(|row| format!("{row} invoice meeting 发票 order {row}{row}"))
+        .collect();
+    let mut expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    expected.push("Headline");
+    let (pixels, whole) = read_until(&desktop, &parser, &expected).await;
+
+    // Where one line has gone, all others are as they were.
+    let gone = line_with(&whole.lines, expected[20]).unwrap().bounds;
+    let mut changed = pixels.clone();
+    for y in gone.min.y..gone.max.y {
+        for x in gone.min.x..gone.max.x {
+            changed.put_pixel(x as u32, y as u32, image::Rgba([255; 4]));
+        }
+    }
+    let again = parse(&parser, &changed);
+    assert!(again.effort.looked_at < 0.05, "{:?}", again.effort);
+    let texts = |parse: &Parse| -> BTreeSet<String> {
+        let texts = parse.lines.iter().map(|line| squeezed(&line.text));
+        texts.collect()
+    };
+    let mut others = texts(&whole);
+    assert!(others.remove(&squeezed(expected[20])));
+    assert_eq!(texts(&again), others);
+}
+
 /// Text that the models for English and Chinese do not read, as `(language, line)`.
 const MORE_LANGUAGES: [(&str, &str); 4] = [
     ("de", "Größe der Schaltflächen ändern"),
@@ -274,7 +318,7 @@ const MORE_LANGUAGES: [(&str, &str); 4] = [
 
 #[tokio::test]
 async fn other_languages_are_a_matter_of_the_model() {
-    let mut desktop = Desktop::start().await;
+    let mut desktop = Desktop::start();
     let lines = MORE_LANGUAGES.map(|(language, line)| format!("<p lang={language}>{line}"));
     let page = desktop.path("languages.html");
     let html = format!(

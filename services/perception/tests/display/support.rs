@@ -43,7 +43,12 @@ impl Desktop {
 
     /// A server of 1920×1080 with a window manager.
     pub(crate) async fn start_large() -> Self {
-        let mut desktop = Self::start_on("Xvfb", &["-screen", "0", "1920x1080x24"]);
+        Self::start_managed("1920x1080x24").await
+    }
+
+    /// A server with a screen of this size and depth, and a window manager.
+    pub(crate) async fn start_managed(screen: &str) -> Self {
+        let mut desktop = Self::start_on("Xvfb", &["-screen", "0", screen]);
         desktop.manage().await;
         desktop
     }

@@ -5,14 +5,16 @@ use std::path::Path;
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
+use motorium_imaging::picture::size_of;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use ndarray::ArrayView4;
 use ort::environment::Environment;
 use ort::session::Session;
 use ort::value::TensorRef;
+use tokio_util::sync::CancellationToken;
 
-use super::regions;
-use super::runtime::{self, Threads};
+use super::detail::{self, Detail};
+use super::{regions, runtime, stop_if};
 use crate::error::Error;
 
 /// The model wants sides that are multiples of this.
@@ -22,6 +24,7 @@ const GRID: u32 = 32;
 #[derive(Debug)]
 pub(super) struct Locator {
     session: Session,
+    /// That a picture is scaled to at first.
     long_side: u32,
     resizer: Resizer,
     /// Kept between calls: at full size it is 25 MB.
@@ -35,7 +38,7 @@ impl Locator {
         threads: usize,
         long_side: u32,
     ) -> Result<Self, Error> {
-        let session = runtime::session(environment, model, Threads::Many(threads))?;
+        let session = runtime::session(environment, model, threads)?;
         Ok(Self {
             session,
             long_side: long_side.max(GRID),
@@ -44,15 +47,73 @@ impl Locator {
         })
     }
 
-    /// The boxes of text in the part `within` of `pixels`, in the picture's pixels, in no particular order. A part is
-    /// scaled as the whole picture would be.
+    /// The boxes of text on `pixels`, in its pixels and in no particular order, and the detail that they were found
+    /// with.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] between two looks, or if the model cannot be run.
+    pub(super) fn survey(
+        &mut self,
+        pixels: &RgbaImage,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<CaptureRect>, Detail), Error> {
+        let whole = CaptureRect::from_size(size_of(pixels));
+        let longest = longest(pixels);
+        let mut detail = Detail::first(longest, self.long_side);
+        let mut found = self.look(pixels, whole, detail)?;
+        while let Some(more) = detail.next(&found, longest) {
+            detail = more;
+            found = self.look_closely(pixels, whole, detail, &found, cancel)?;
+        }
+        Ok((found, detail))
+    }
+
+    /// The same in the part `within`, with the detail that the whole was looked at with.
+    ///
+    /// # Errors
+    /// As [`Self::survey`].
     pub(super) fn locate(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
+        detail: Detail,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CaptureRect>, Error> {
+        let first = Detail::first(longest(pixels), self.long_side);
+        let found = self.look(pixels, within, first)?;
+        if detail == first {
+            return Ok(found);
+        }
+        self.look_closely(pixels, within, detail, &found, cancel)
+    }
+
+    fn look_closely(
+        &mut self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+        detail: Detail,
+        before: &[CaptureRect],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CaptureRect>, Error> {
+        let scale = f64::from(detail.0) / f64::from(longest(pixels));
+        let mut found = Vec::new();
+        for band in detail::bands(within, scale) {
+            stop_if(cancel)?;
+            let shown = self.look(pixels, band.shown, detail)?;
+            found.extend(shown.into_iter().filter(|&found| band.takes(found)));
+        }
+        Ok(detail::with_tall(found, before, scale))
+    }
+
+    /// One look at a part. It is scaled as the whole picture would be.
+    fn look(
+        &mut self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+        detail: Detail,
     ) -> Result<Vec<CaptureRect>, Error> {
         let original = pixels.dimensions();
-        let scaled = fit(original, self.long_side);
+        let scaled = fit(original, detail.0);
         let part = Part::of(within, original, scaled);
         let padded = (
             part.width.next_multiple_of(GRID),
@@ -122,6 +183,10 @@ impl Locator {
             .map_err(failed)?;
         Ok(to.into_vec())
     }
+}
+
+fn longest(pixels: &RgbaImage) -> u32 {
+    pixels.width().max(pixels.height()).max(1)
 }
 
 /// A part of the scaled picture, in its pixels; never empty.

@@ -8,6 +8,7 @@
 mod alphabet;
 mod cache;
 mod decode;
+mod detail;
 mod locate;
 mod recognise;
 mod regions;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use cache::Cache;
 use decode::Decoded;
+pub use detail::Detail;
 use locate::Locator;
 use recognise::Recogniser;
 
@@ -40,16 +42,28 @@ pub struct TextLine {
 
 /// Finds text and reads it. It computes and blocks: call it off the runtime's workers.
 pub trait Reader: Send + Sync + fmt::Debug {
-    /// The regions of text in the part `within` of `pixels`, a line or less each, in the picture's own pixels and in no
-    /// particular order. The part lies inside; nothing outside of it is looked at.
+    /// The regions of text on `pixels`, a line or less each, in the picture's own pixels and in no particular order; and
+    /// the detail that they were found with, which depends on how tall the text is.
     ///
     /// # Errors
     /// [`Error::Cancelled`] soon after `cancel` is set; [`Error::ModelFileMissing`] or [`Error::ModelFileUnusable`] if
     /// the models cannot be loaded.
+    fn survey(
+        &self,
+        pixels: &RgbaImage,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<CaptureRect>, Detail), Error>;
+
+    /// The regions of text in the part `within`, looked for as [`Self::survey`] did on a picture of the same size. The
+    /// part lies inside; nothing outside of it is looked at.
+    ///
+    /// # Errors
+    /// As [`Self::survey`].
     fn locate(
         &self,
         pixels: &RgbaImage,
         within: CaptureRect,
+        detail: Detail,
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error>;
 
@@ -57,7 +71,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// tells how many had to be read, because they had not been before.
     ///
     /// # Errors
-    /// As [`Self::locate`].
+    /// As [`Self::survey`].
     fn recognise(
         &self,
         pixels: &RgbaImage,
@@ -68,7 +82,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// Loads whatever the first call would load.
     ///
     /// # Errors
-    /// As [`Self::locate`].
+    /// As [`Self::survey`].
     fn warm_up(&self) -> Result<(), Error>;
 }
 
@@ -105,7 +119,8 @@ impl ModelFiles {
 pub struct ReadSettings {
     /// Threads to compute with.
     pub threads: usize,
-    /// Pictures are scaled down to this long side, in pixels, before regions of text are looked for.
+    /// Pictures are scaled down to this long side, in pixels, before regions of text are looked for. Where much text is
+    /// small then, it is looked for in more detail.
     pub locate_long_side: u32,
     /// Lines that are less certain than this are left out, 0 to 1.
     pub min_confidence: f32,
@@ -165,15 +180,27 @@ impl PaddleReader {
 }
 
 impl Reader for PaddleReader {
+    fn survey(
+        &self,
+        pixels: &RgbaImage,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<CaptureRect>, Detail), Error> {
+        self.with_engine(|engine| {
+            stop_if(cancel)?;
+            engine.locator.survey(pixels, cancel)
+        })
+    }
+
     fn locate(
         &self,
         pixels: &RgbaImage,
         within: CaptureRect,
+        detail: Detail,
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error> {
         self.with_engine(|engine| {
             stop_if(cancel)?;
-            engine.locator.locate(pixels, within)
+            engine.locator.locate(pixels, within, detail, cancel)
         })
     }
 

@@ -20,8 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::alphabet;
 use super::cache::{Cache, Fingerprint, rows};
 use super::decode::{Alphabet, Decoded};
-use super::runtime::{self, Threads};
-use super::stop_if;
+use super::{runtime, stop_if};
 use crate::error::Error;
 
 /// Height of a line as the model was trained.
@@ -54,13 +53,11 @@ impl Recogniser {
         alphabet: Option<&Path>,
         threads: usize,
     ) -> Result<Self, Error> {
-        let worker = |kind| Worker::load(environment, model, kind);
+        let worker = |threads| Worker::load(environment, model, threads);
         let mut workers = (0..threads.max(1))
-            .map(|_| worker(Threads::One))
+            .map(|_| worker(1))
             .collect::<Result<Vec<_>, Error>>()?;
-        let mut together = (threads > 1)
-            .then(|| worker(Threads::Eager(threads)))
-            .transpose()?;
+        let mut together = (threads > 1).then(|| worker(threads)).transpose()?;
         let signs = alphabet::of(&workers[0].session, model, alphabet)?;
         for worker in workers.iter_mut().chain(&mut together) {
             let classes = worker.try_out()?;
@@ -157,7 +154,7 @@ impl Recogniser {
 }
 
 impl Worker {
-    fn load(environment: &Environment, model: &Path, threads: Threads) -> Result<Self, Error> {
+    fn load(environment: &Environment, model: &Path, threads: usize) -> Result<Self, Error> {
         Ok(Self {
             session: runtime::session(environment, model, threads)?,
             resizer: Resizer::new(),

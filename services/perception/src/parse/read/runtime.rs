@@ -33,22 +33,11 @@ pub(super) fn environment(library: &Path) -> Result<Environment, Error> {
     Ok(environment)
 }
 
-/// What a session computes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Threads {
-    One,
-    /// So many, which sleep while they wait for each other: they take no core from anybody.
-    Many(usize),
-    /// So many, which spin while they wait, until the call has ended. That saves a quarter of the time where many short
-    /// operations follow one another (measured on single lines), and costs others their core meanwhile.
-    Eager(usize),
-}
-
-/// A session of the model at `path`.
+/// A session of the model at `path` that computes with so many threads.
 pub(super) fn session(
     environment: &Environment,
     path: &Path,
-    threads: Threads,
+    threads: usize,
 ) -> Result<Session, Error> {
     must_exist(path)?;
     let unusable = |detail: String| Error::ModelFileUnusable {
@@ -61,17 +50,13 @@ pub(super) fn session(
         .map_err(|error| unusable(error.to_string()))
 }
 
-fn options(environment: &Environment, threads: Threads) -> Result<SessionBuilder, ort::Error> {
-    let (count, is_eager) = match threads {
-        Threads::One => (1, false),
-        Threads::Many(count) => (count, false),
-        Threads::Eager(count) => (count, true),
-    };
+fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, ort::Error> {
     let builder = Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?
-        .with_intra_threads(count)?
-        // A pool that spins while it waits takes the core from those who read.
-        .with_intra_op_spinning(is_eager)?
+        .with_intra_threads(threads)?
+        // Threads that sleep between two operations cost a fifth of the time of a single line or a small part of a
+        // picture (measured). So they spin, but not a moment longer than the call: others want their core then.
+        .with_intra_op_spinning(true)?
         .with_config_entry("session.force_spinning_stop", "1")?
         // Every line has another width, so a memory plan made for one shape is of no use for the next.
         .with_memory_pattern(false)?;
