@@ -291,7 +291,7 @@ async fn small_type_on_a_large_screen_is_read_and_read_again() {
 
     // Where one line has gone, all others are as they were.
     let gone = line_with(&whole.lines, expected[20]).unwrap().bounds;
-    let mut changed = pixels.clone();
+    let mut changed = pixels;
     for y in gone.min.y..gone.max.y {
         for x in gone.min.x..gone.max.x {
             changed.put_pixel(x as u32, y as u32, image::Rgba([255; 4]));
