@@ -149,7 +149,9 @@ pub fn sha256(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
 }
 
-/// Reads a PNG, WebP or JPEG, whichever the bytes say they are. The orientation that a camera notes is not applied.
+/// Reads a PNG, WebP or JPEG, whichever the bytes say they are, as opaque pixels of 8 bits: of more bits the upper ones,
+/// of an animation the first picture, and what is transparent on white. The orientation that a camera notes is not
+/// applied.
 ///
 /// # Errors
 /// If the format is another, the picture is too large or empty, or the bytes are damaged.
@@ -163,7 +165,25 @@ pub fn decode(data: &[u8]) -> Result<RgbaImage, PictureError> {
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
     let picture = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
-    Ok(picture.into_rgba8())
+    let has_alpha = picture.color().has_alpha();
+    let mut pixels = picture.into_rgba8();
+    if has_alpha {
+        lay_on_white(&mut pixels);
+    }
+    Ok(pixels)
+}
+
+/// What shows through a screenshot is mostly the page that it is shown on.
+fn lay_on_white(pixels: &mut RgbaImage) {
+    for pixel in pixels.as_chunks_mut::<4>().0 {
+        let alpha = u16::from(pixel[3]);
+        for channel in &mut pixel[..3] {
+            // Rounded to the nearest; exact for what is opaque and for what is not there.
+            let laid = u16::from(*channel) * alpha + 255 * (255 - alpha);
+            *channel = ((laid + 127) / 255) as u8;
+        }
+        pixel[3] = u8::MAX;
+    }
 }
 
 /// The size that the head of a picture states, in pixels: width, then height.
@@ -399,6 +419,55 @@ mod tests {
         check_refused(&bytes(&jpeg)[..20], "JPEG picture cannot be read");
         let webp = encode(&sample(30, 30), Format::WebpLossless).unwrap();
         check_refused(&bytes(&webp)[..30], "WebP picture cannot be read");
+    }
+
+    /// Two pictures of 4×3 pixels, the first red, the second blue, as Pillow writes them.
+    const ANIMATED: [&[u8]; 2] = [
+        b"RIFF\x84\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\x03\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\0\0ANMF(\0\0\0\
+          \0\0\0\0\0\0\x03\0\0\x02\0\0d\0\0\x02VP8L\x0f\0\0\0/\x03\x80\0\0\x07\x10\xfd\x8f\xfe\x07\"\xa2\
+          \xff\x01\0ANMF(\0\0\0\0\0\0\0\0\0\x03\0\0\x02\0\0d\0\0\0VP8L\x0f\0\0\0/\x03\x80\0\0\x07\x10\xd1\
+          \xff\xfe\x07\"\xa2\xff\x01\0",
+        b"\x89PNG\x0d\x0a\x1a\x0a\0\0\0\x0dIHDR\0\0\0\x04\0\0\0\x03\x08\x02\0\0\0;\x969\x91\0\0\0\x08acTL\
+          \0\0\0\x02\0\0\0\0\xf3\x8d\x93p\0\0\0\x1afcTL\0\0\0\0\0\0\0\x04\0\0\0\x03\0\0\0\0\0\0\0\0\0\x01\
+          \0\x0a\0\0\xccs\x0c\xfb\0\0\0\x10IDATx\x9cc\xfc\xcf\x80\0L\x0c\xb88\0&v\x01\x05\xe4\xf3\xb8\xd5\
+          \0\0\0\x1afcTL\0\0\0\x01\0\0\0\x04\0\0\0\x03\0\0\0\0\0\0\0\0\0\x01\0\x0a\0\0W\0\xe6/\0\0\0\x18fd\
+          AT\0\0\0\x02x\x9ccd`\xf8\xcf\0\x03L\x0cH\0\x85\x03\0$x\x01\x05\xf6.\x8aS\0\0\0\0IEND\xaeB`\x82",
+    ];
+
+    #[test]
+    fn of_an_animation_the_first_picture_is_read() {
+        for animated in ANIMATED {
+            let pixels = decode(animated).unwrap();
+            let red = RgbaImage::from_pixel(4, 3, image::Rgba([255, 0, 0, 255]));
+            assert_eq!(pixels, red);
+        }
+    }
+
+    #[test]
+    fn pictures_of_all_kinds_become_opaque_pixels_of_8_bits() {
+        let check = |picture: DynamicImage, expected: [u8; 4]| {
+            let mut data = Cursor::new(Vec::new());
+            picture.write_to(&mut data, ImageFormat::Png).unwrap();
+            let pixels = decode(data.get_ref()).unwrap();
+            assert_eq!(pixels.get_pixel(1, 1).0, expected, "{:?}", picture.color());
+        };
+        let deep = image::Rgb([0x1234u16, 0x8000, 0xffff]);
+        check(
+            image::ImageBuffer::from_pixel(2, 2, deep).into(),
+            [0x12, 0x80, 0xff, 255],
+        );
+        check(
+            image::GrayImage::from_pixel(2, 2, image::Luma([77])).into(),
+            [77, 77, 77, 255],
+        );
+        let transparent = |rgba| RgbaImage::from_pixel(2, 2, image::Rgba(rgba)).into();
+        check(transparent([10, 20, 30, 255]), [10, 20, 30, 255]);
+        check(transparent([10, 20, 30, 0]), [255, 255, 255, 255]);
+        check(transparent([0, 0, 0, 128]), [127, 127, 127, 255]);
+        check(
+            image::GrayAlphaImage::from_pixel(2, 2, image::LumaA([0, 0])).into(),
+            [255, 255, 255, 255],
+        );
     }
 
     #[test]
