@@ -6,6 +6,7 @@
 //! - [`client`]: channels to other services, with the same limits and the caller's deadline
 //! - [`clock`], [`blocking`]: the time, passed in; heavy work, out of the way
 //! - [`deadline`]: how much time a call has left, on both sides and through every hop
+//! - [`caller`]: whom a call comes from
 //! - [`shutdown`]: one signal that everything in a process listens to
 //!
 //! It knows nothing of what a service does, holds no domain logic and speaks to no one by itself.
@@ -17,6 +18,7 @@
 //! ```
 
 pub mod blocking;
+pub mod caller;
 pub mod client;
 pub mod clock;
 pub mod config;

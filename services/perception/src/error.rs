@@ -26,6 +26,7 @@ pub mod reason {
     pub const MODEL_FILE_UNUSABLE: &str = "MODEL_FILE_UNUSABLE";
     pub const PARSE_FAILED: &str = "PARSE_FAILED";
     pub const PARSER_UNAVAILABLE: &str = "PARSER_UNAVAILABLE";
+    pub const PARSER_BUSY: &str = "PARSER_BUSY";
     pub const FRAME_EXPIRED: &str = "FRAME_EXPIRED";
     pub const IMAGE_UNREADABLE: &str = "IMAGE_UNREADABLE";
     pub const IMAGE_TOO_LARGE: &str = "IMAGE_TOO_LARGE";
@@ -47,6 +48,7 @@ pub mod reason {
         MODEL_FILE_UNUSABLE,
         PARSE_FAILED,
         PARSER_UNAVAILABLE,
+        PARSER_BUSY,
         FRAME_EXPIRED,
         IMAGE_UNREADABLE,
         IMAGE_TOO_LARGE,
@@ -56,6 +58,9 @@ pub mod reason {
 
 /// After how long a lost or silent display is worth another look.
 const DISPLAY_RETRY: Duration = Duration::from_secs(1);
+
+/// After how long a parser that many wait for is worth another try.
+const PARSER_RETRY: Duration = Duration::from_secs(2);
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -123,6 +128,9 @@ pub enum Error {
         "the parser at {url} does not answer: {detail}; start it, or correct `perception.parser`"
     )]
     ParserUnavailable { url: String, detail: String },
+    /// So many pictures wait that there is no memory for more.
+    #[error("too many pictures wait to be parsed: try again later, or send fewer at a time")]
+    ParserBusy,
     /// The frame has made room for newer ones, or was never here.
     #[error("frame {frame} is not kept any more: capture again and use the new frame's id")]
     FrameExpired { frame: FrameId },
@@ -197,6 +205,9 @@ impl Error {
             Self::ParseFailed { .. } => report(Code::Internal, reason::PARSE_FAILED),
             Self::ParserUnavailable { url, .. } => {
                 report(Code::Unavailable, reason::PARSER_UNAVAILABLE).with("url", url)
+            }
+            Self::ParserBusy => {
+                report(Code::ResourceExhausted, reason::PARSER_BUSY).retry_after(PARSER_RETRY)
             }
             Self::FrameExpired { frame } => {
                 report(Code::NotFound, reason::FRAME_EXPIRED).with("frame", frame)
@@ -351,6 +362,12 @@ mod tests {
                 Code::Unavailable,
                 "PARSER_UNAVAILABLE",
                 "`perception.parser`",
+            ),
+            (
+                Error::ParserBusy,
+                Code::ResourceExhausted,
+                "PARSER_BUSY",
+                "send fewer",
             ),
             (
                 Error::ParseFailed { detail: detail() },

@@ -14,6 +14,7 @@ use tonic::service::Routes;
 use tower::Service;
 use tracing::{Instrument as _, debug_span};
 
+use crate::caller::Caller;
 use crate::config::Secret;
 use crate::deadline::{Deadline, cut, header as timeout, passed};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
@@ -158,11 +159,12 @@ async fn answer(
     if let Some(deadline) = deadline {
         request.extensions_mut().insert(deadline);
     }
-    let handler = async {
+    let caller = Caller::of(request.extensions());
+    let handler = caller.scope(async {
         match routes.call(request).await {
             Ok(response) => response,
         }
-    };
+    });
     // Nothing outlives its deadline, or the server; neither the handler nor what it streams.
     let bounded = cut(handler, deadline, calls.last_moment(&path, deadline));
     // Whatever tonic answered by itself gets its reason.

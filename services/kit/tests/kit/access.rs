@@ -1,5 +1,6 @@
 //! Who gets in: tokens, TLS, client certificates.
 
+use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
 use motorium_kit::server::{Config, Running, Tls};
@@ -67,6 +68,29 @@ async fn tokens() {
         .check(HealthCheckRequest::default())
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn callers_are_told_apart_by_their_connections() {
+    let nobody = format!("{:?}", Caller::default());
+    let authority = Authority::new();
+    for config in [Config::loopback(), authority.server(None)] {
+        let is_encrypted = config.tls.is_some();
+        let server = serve(config).await;
+        let connect = || match is_encrypted {
+            true => Channel::connect_lazy(&authority.client(&server)).unwrap(),
+            false => channel(&server),
+        };
+        let (one, other) = (connect(), connect());
+        let mut callers = Vec::new();
+        for channel in [one.clone(), one, other] {
+            let caller = soon(call(channel, "Caller", b"")).await.unwrap();
+            callers.push(String::from_utf8(caller).unwrap());
+        }
+        assert_eq!(callers[0], callers[1]);
+        assert_ne!(callers[1], callers[2]);
+        assert!(!callers.contains(&nobody), "{callers:?}");
+    }
 }
 
 /// An authority that signs one certificate for the server and one for a client.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt as _};
 use http::{Request, Response};
+use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::deadline::Deadline;
 use motorium_kit::server::{Builder, Config, Running};
@@ -86,6 +87,7 @@ impl Probe {
                     Deadline::current().map_or(0, |deadline| deadline.remaining().as_micros());
                 Ok(left.to_string().into_bytes())
             }
+            "Caller" => Ok(format!("{:?}", Caller::current()).into_bytes()),
             "Hang" => std::future::pending().await,
             "Drain" => {
                 self.shutdown.draining().await;

@@ -2,8 +2,8 @@
 //!
 //! [`detect`] finds controls, [`read`] finds and reads text. Each is a trait with a seat for other implementations.
 //! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`remote`] and [`omniparser`] let
-//! another server look instead; [`queue`] lets one picture in at
-//! a time; [`magnify`] is for a second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
+//! another server look instead; [`queue`] lets one picture in at a time, and [`turns`] says whose; [`magnify`] is for a
+//! second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
 
 mod again;
 pub mod detect;
@@ -13,6 +13,7 @@ pub mod omniparser;
 pub mod queue;
 pub mod read;
 pub mod remote;
+mod turns;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,15 +1,18 @@
 //! Parses pictures off the runtime's workers, and no more at once than the parser wants.
 //!
-//! The one in this process uses every core, so two pictures at once would only slow each other down. Whoever is dropped while
-//! waiting leaves the queue; a parse whose caller has gone is given up after the line at hand.
+//! The one in this process uses every core, so two pictures at once would only slow each other down. Callers that wait
+//! take turns ([`turns`](super::turns)). Whoever is dropped while waiting leaves the queue; a parse whose caller has
+//! gone is given up after the line at hand.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use image::RgbaImage;
-use tokio::sync::Semaphore;
+use motorium_kit::caller::Caller;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::turns::{Full, Turns};
 use super::{Parse, Parser};
 use crate::error::Error;
 
@@ -17,33 +20,45 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct ParseQueue {
     parser: Arc<dyn Parser>,
-    turn: Arc<Semaphore>,
+    turns: Arc<Turns<Caller>>,
+}
+
+/// The parser, for whoever's turn it is.
+#[derive(Debug)]
+pub struct Admitted<'a> {
+    parser: &'a dyn Parser,
+    cancel: &'a CancellationToken,
+    /// Until it was its turn.
+    waiting: Duration,
+}
+
+impl Admitted<'_> {
+    /// Parses a picture.
+    ///
+    /// # Errors
+    /// Whatever keeps the models from being loaded or run.
+    pub fn parse(&self, pixels: &Arc<RgbaImage>) -> Result<Parse, Error> {
+        let mut parse = self.parser.parse(pixels, self.cancel)?;
+        parse.effort.waiting = self.waiting;
+        Ok(parse)
+    }
 }
 
 impl ParseQueue {
     #[must_use]
     pub fn new(parser: Arc<dyn Parser>) -> Self {
-        let turns = parser.at_once().max(1);
-        Self {
-            parser,
-            turn: Arc::new(Semaphore::new(turns)),
-        }
+        let turns = Turns::new(parser.at_once());
+        Self { parser, turns }
     }
 
     /// Parses a picture when it is its turn.
     ///
     /// # Errors
-    /// Whatever keeps the models from being loaded or run.
+    /// Whatever keeps the models from being loaded or run; [`Error::ParserBusy`] if too many wait already.
     pub async fn parse(&self, pixels: Arc<RgbaImage>) -> Result<Parse, Error> {
-        let parser = Arc::clone(&self.parser);
-        let queued = Instant::now();
-        self.in_turn(move |cancel| {
-            let waiting = queued.elapsed();
-            let mut parse = parser.parse(&pixels, cancel)?;
-            parse.effort.waiting = waiting;
-            Ok(parse)
-        })
-        .await
+        let held = pixels.as_raw().len();
+        self.in_turn(held, move |parser| parser.parse(&pixels))
+            .await
     }
 
     /// Whether pictures stay in this process.
@@ -57,25 +72,35 @@ impl ParseQueue {
     /// # Errors
     /// If they cannot be loaded; a parse would fail in the same way.
     pub async fn warm_up(&self) -> Result<(), Error> {
-        let parser = Arc::clone(&self.parser);
-        self.in_turn(move |_| parser.warm_up()).await
+        self.in_turn(0, |admitted| admitted.parser.warm_up()).await
     }
 
-    async fn in_turn<T: Send + 'static>(
+    /// Does something with the parser when it is the turn of this task's caller, off the runtime's workers. `held` is
+    /// the memory, in bytes, that `work` holds while it waits.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::ParserBusy`] if too many wait already.
+    pub async fn in_turn<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&CancellationToken) -> Result<T, Error> + Send + 'static,
+        held: usize,
+        work: impl FnOnce(&Admitted<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let turn = Arc::clone(&self.turn)
-            .acquire_owned()
-            .await
-            .expect("the queue is never closed");
+        let queued = Instant::now();
+        let turn = self.turns.take(Caller::current(), held).await;
+        let turn = turn.map_err(|Full| Error::ParserBusy)?;
+        let waiting = queued.elapsed();
+        let parser = Arc::clone(&self.parser);
         let cancel = CancellationToken::new();
         let seen_by_work = cancel.clone();
         let _cancelled_when_dropped = cancel.drop_guard();
         let done = tokio::task::spawn_blocking(move || {
             // Held until the work has really ended, also if nobody waits for it any more.
             let _turn = turn;
-            work(&seen_by_work)
+            work(&Admitted {
+                parser: &*parser,
+                cancel: &seen_by_work,
+                waiting,
+            })
         });
         done.await.map_err(|error| Error::ParseFailed {
             detail: error.to_string(),
@@ -169,5 +194,39 @@ mod tests {
         queue.parse(Arc::default()).await.unwrap();
         assert_eq!(witness.given_up.load(Ordering::SeqCst), 1);
         assert_eq!(witness.most.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[expect(
+        clippy::await_holding_lock,
+        reason = "the lock is what keeps the picture inside"
+    )]
+    async fn a_caller_with_many_pictures_does_not_keep_others_waiting() {
+        let (witness, queue) = queue();
+        let gate = witness.gate.lock().unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let caller = |port| Caller::at(([127, 0, 0, 1], port).into());
+        let mut parses = Vec::new();
+        for (index, port) in [1, 1, 1, 1, 2].into_iter().enumerate() {
+            let (their_queue, order) = (Arc::clone(&queue), Arc::clone(&order));
+            let parse = async move {
+                let noting = move |admitted: &Admitted<'_>| {
+                    order.lock().unwrap().push(port);
+                    admitted.parse(&Arc::default())
+                };
+                their_queue.in_turn(4, noting).await
+            };
+            parses.push(tokio::spawn(caller(port).scope(parse)));
+            // The first one is inside before the others come, and these come in order.
+            match index {
+                0 => until(|| witness.inside.load(Ordering::SeqCst) == 1).await,
+                _ => until(|| queue.turns.waiting() == index).await,
+            }
+        }
+        drop(gate);
+        for parse in parses {
+            parse.await.unwrap().unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [1, 1, 2, 1, 1]);
     }
 }

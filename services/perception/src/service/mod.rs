@@ -35,7 +35,7 @@ use crate::capture::{self, Area, Screen, Shot};
 use crate::error::Error;
 use crate::frames::{FrameStore, Limits, StoredFrame};
 use crate::marks;
-use crate::parse::queue::ParseQueue;
+use crate::parse::queue::{Admitted, ParseQueue};
 use crate::parse::{Parse, magnify};
 use crate::settle;
 use memory::Memories;
@@ -243,13 +243,9 @@ impl PerceptionService {
         pixels: Arc<image::RgbaImage>,
         options: ParseOptions,
     ) -> std::result::Result<Parse, Error> {
-        let Some(times) = options.magnification else {
-            return self.parser.parse(pixels).await;
-        };
-        let enlarge = move || magnify::enlarged(&pixels, times);
-        let enlarged = pictures::off_the_workers(enlarge).await??;
-        let parse = self.parser.parse(enlarged).await?;
-        Ok(magnify::reduced(parse, times))
+        let held = pixels.as_raw().len();
+        let look = move |parser: &Admitted<'_>| look(parser, &pixels, options);
+        self.parser.in_turn(held, look).await
     }
 
     async fn parse_picture(&self, request: ParseRequest) -> std::result::Result<Parsed, Error> {
@@ -261,13 +257,19 @@ impl PerceptionService {
             );
             return Err(error.into());
         };
-        let pixels = pictures::off_the_workers(move || picture::decode(&bytes)).await?;
-        let pixels = Arc::new(pixels.map_err(|error| Error::ImageUnreadable {
-            detail: error.to_string(),
-        })?);
-        clock.lap("decode");
-
-        let parse = self.parse(Arc::clone(&pixels), request.parsing).await?;
+        let held = bytes.len();
+        // Decoded only when it is its turn: until then it holds as little as it was sent as.
+        let decode_and_look = move |parser: &Admitted<'_>| {
+            let started = Instant::now();
+            let pixels = picture::decode(&bytes).map_err(|error| Error::ImageUnreadable {
+                detail: error.to_string(),
+            })?;
+            let (pixels, decoding) = (Arc::new(pixels), started.elapsed());
+            let parse = look(parser, &pixels, request.parsing)?;
+            Ok((pixels, decoding, parse))
+        };
+        let (pixels, decoding, parse) = self.parser.in_turn(held, decode_and_look).await?;
+        clock.note("decode", decoding);
         clock.parsed(&parse);
 
         let size = size_of(&pixels);
@@ -389,6 +391,18 @@ impl Perception for PerceptionService {
             image: made.plain,
         })
     }
+}
+
+fn look(
+    parser: &Admitted<'_>,
+    pixels: &Arc<image::RgbaImage>,
+    options: ParseOptions,
+) -> std::result::Result<Parse, Error> {
+    let Some(times) = options.magnification else {
+        return parser.parse(pixels);
+    };
+    let enlarged = magnify::enlarged(pixels, times)?;
+    Ok(magnify::reduced(parser.parse(&enlarged)?, times))
 }
 
 fn area_of(area: &CaptureArea) -> Area {
