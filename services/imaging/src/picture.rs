@@ -16,7 +16,7 @@ use image::{
 };
 use jpeg_encoder::{ColorType, SamplingFactor};
 use motorium_proto::domain::frame::{Image, ImageContent};
-use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use motorium_proto::service::ImageFormat as Format;
 use multiversion::multiversion;
 use sha2::{Digest, Sha256};
@@ -297,6 +297,35 @@ pub fn refill_from_bgrx(
     Ok(())
 }
 
+/// The same for a part of a picture: the rows of the box `bounds`, one after the other without anything in between.
+///
+/// # Errors
+/// If the box does not lie inside, or the buffer holds fewer bytes than its rows take.
+pub fn patch_from_bgrx(
+    pixels: &mut RgbaImage,
+    bounds: CaptureRect,
+    data: &[u8],
+) -> Result<(), PictureError> {
+    let (width, height) = (bounds.width().max(0) as u32, bounds.height().max(0) as u32);
+    let row_bytes = width as usize * 4;
+    let inside = CaptureRect::from_size(size_of(pixels)).contains_box(&bounds);
+    if !inside || data.len() < row_bytes * height as usize {
+        return Err(PictureError::BufferTooSmall {
+            width,
+            height,
+            stride: row_bytes,
+            got: data.len(),
+        });
+    }
+    let stride = pixels.width() as usize * 4;
+    let first = bounds.min.y as usize * stride + bounds.min.x as usize * 4;
+    let rows = (**pixels)[first..].chunks_mut(stride);
+    for (to, from) in rows.zip(data.chunks_exact(row_bytes.max(1)).take(height as usize)) {
+        swap_row(from, &mut to[..row_bytes]);
+    }
+    Ok(())
+}
+
 #[multiversion(targets = "simd")]
 fn swap_row(bgrx: &[u8], rgba: &mut [u8]) {
     let (from, _) = bgrx.as_chunks::<4>();
@@ -489,6 +518,24 @@ mod tests {
         assert!(from_bgrx(&[0; 32], 2, 4, 7).is_err());
         // The last row need not be padded.
         assert!(from_bgrx(&[0; 3 * 12 + 8], 2, 4, 12).is_ok());
+    }
+
+    #[test]
+    fn a_part_is_drawn_where_it_belongs_and_nowhere_else() {
+        let white = RgbaImage::from_pixel(5, 4, image::Rgba([255; 4]));
+        let part = |x: i32, y: i32, width: i32, height: i32| {
+            CaptureRect::from_origin_and_size((x, y).into(), (width, height).into())
+        };
+        let mut pixels = white.clone();
+        patch_from_bgrx(&mut pixels, part(3, 1, 2, 3), &[1, 2, 3, 0].repeat(6)).unwrap();
+        for (x, y, pixel) in pixels.enumerate_pixels() {
+            let drawn = x >= 3 && y >= 1;
+            let expected = if drawn { [3, 2, 1, 255] } else { [255; 4] };
+            assert_eq!(pixel.0, expected, "{x}, {y}");
+        }
+        assert!(patch_from_bgrx(&mut pixels, part(4, 1, 2, 3), &[0; 24]).is_err());
+        assert!(patch_from_bgrx(&mut pixels, part(0, 0, 2, 3), &[0; 23]).is_err());
+        assert!(patch_from_bgrx(&mut pixels, part(-1, 0, 2, 3), &[0; 24]).is_err());
     }
 
     proptest! {

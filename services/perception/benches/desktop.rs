@@ -59,7 +59,7 @@ async fn main() {
         .await
         .unwrap()
         .pixels;
-    reading(&Arc::new(pixels));
+    reading(&pixels);
     quiet(&desktop, &screen).await;
     service(&desktop).await;
     changes().await;

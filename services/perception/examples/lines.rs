@@ -63,5 +63,5 @@ async fn picture(source: &str) -> Result<Arc<image::RgbaImage>, AnyError> {
     }
     let screen = X11Screen::new(DisplayId::new(source), Duration::from_secs(2), None)?;
     let shot = screen.capture(CaptureRequest::default()).await?;
-    Ok(Arc::new(shot.pixels))
+    Ok(shot.pixels)
 }

@@ -15,6 +15,7 @@ mod ticks;
 pub mod x11;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -76,7 +77,8 @@ pub struct CaptureRequest {
 #[derive(Debug, Clone)]
 pub struct Shot {
     /// The pixels without the cursor, so that a pointer that moves does not look like a screen that changes.
-    pub pixels: RgbaImage,
+    /// The same as of the capture before where the driver knows that nothing was drawn.
+    pub pixels: Arc<RgbaImage>,
     /// Which box of the display the picture shows.
     pub bounds: CaptureRect,
     pub display: Display,

@@ -129,7 +129,7 @@ impl Screen for PortableScreen {
             detail: error.to_string(),
         })?;
         Ok(Shot {
-            pixels,
+            pixels: Arc::new(pixels),
             bounds,
             display,
             cursor: None,

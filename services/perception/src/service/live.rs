@@ -77,7 +77,7 @@ struct Watch {
 
 #[derive(Debug)]
 struct Shown {
-    pixels: RgbaImage,
+    pixels: Arc<RgbaImage>,
     grey: GreyFrame,
     pointer: Option<CapturePoint>,
 }
@@ -143,7 +143,7 @@ fn show(
     let drawn = shot
         .cursor
         .as_ref()
-        .is_some_and(|image| cursor::draw(&mut pixels, shot.bounds, image));
+        .is_some_and(|image| cursor::draw(Arc::make_mut(&mut pixels), shot.bounds, image));
     let pointer = shot.cursor.as_ref().map(|cursor| cursor.position);
     let shown = Shown {
         grey: GreyFrame::of(&pixels),

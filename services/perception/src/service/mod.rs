@@ -97,9 +97,10 @@ impl PerceptionService {
         redactor.hide_contents(&mut shot, &self.parser).await?;
         if redactor.hides_text() {
             let bounds = capture::area::resolve(&part, &shot.display, &shot.windows)?;
-            shot.pixels = crop(&shot.pixels, bounds).map_err(|error| Error::Internal {
+            let part = crop(&shot.pixels, bounds).map_err(|error| Error::Internal {
                 detail: error.to_string(),
             })?;
+            shot.pixels = Arc::new(part);
             shot.bounds = bounds;
         }
         redactor.hide_regions(&mut shot);
@@ -111,7 +112,7 @@ impl PerceptionService {
         let redactor = self.hidden.and(&request.redactions)?;
         let screen = self.screens.get(request.display.as_ref())?;
         let mut shot = self.shoot(&*screen, &request.area, &redactor).await?;
-        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        let pixels = std::mem::take(&mut shot.pixels);
         Ok(self.keep(shot, pixels, request.omit_cursor))
     }
 
@@ -165,7 +166,7 @@ impl PerceptionService {
         let mut shot = self
             .shoot(&*screen, &request.capture.area, &redactor)
             .await?;
-        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
+        let pixels = std::mem::take(&mut shot.pixels);
         clock.lap("capture");
 
         let mut parse = self.parse(Arc::clone(&pixels), request.parsing).await?;

@@ -98,9 +98,7 @@ impl Redactor {
                            hide regions or windows";
             return Err(FieldError::new("redactions", problem).into());
         }
-        let pixels = Arc::new(std::mem::take(&mut shot.pixels));
-        let parse = parser.parse(Arc::clone(&pixels)).await?;
-        shot.pixels = Arc::unwrap_or_clone(pixels);
+        let parse = parser.parse(Arc::clone(&shot.pixels)).await?;
         for line in parse
             .lines
             .iter()
@@ -193,7 +191,7 @@ fn with_decoration(bounds: CaptureRect, scale: f64) -> CaptureRect {
 
 /// Paints over a box of a shot, in its own pixels, and keeps in mind where.
 fn cover(shot: &mut Shot, region: CaptureRect) {
-    paint(&mut shot.pixels, region);
+    paint(Arc::make_mut(&mut shot.pixels), region);
     shot.hidden
         .push(region.translate(shot.bounds.min.to_vector()));
 }
@@ -322,7 +320,7 @@ mod tests {
 
     fn shot(windows: Vec<Window>) -> Shot {
         Shot {
-            pixels: white(),
+            pixels: Arc::new(white()),
             bounds: at(100, 100, 110, 110),
             display: Display {
                 id: DisplayId::new(":1"),

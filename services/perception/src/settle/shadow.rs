@@ -16,13 +16,13 @@ use crate::frames::StoredFrame;
 
 #[derive(Debug)]
 pub(super) struct Shadow {
-    pixels: RgbaImage,
+    pixels: Arc<RgbaImage>,
     /// Regions in which changes do not count.
     ignore: Vec<CaptureRect>,
 }
 
 impl Shadow {
-    pub(super) fn new(pixels: RgbaImage, ignore: Vec<CaptureRect>) -> Self {
+    pub(super) fn new(pixels: Arc<RgbaImage>, ignore: Vec<CaptureRect>) -> Self {
         Self { pixels, ignore }
     }
 
@@ -86,7 +86,7 @@ impl Shadow {
         let Ok(before) = crop(&self.pixels, shot.bounds) else {
             return (self, Vec::new());
         };
-        if before == shot.pixels {
+        if before == *shot.pixels {
             return (self, Vec::new());
         }
         let regions = compare(
@@ -97,8 +97,8 @@ impl Shadow {
         );
         let corner = shot.bounds.min;
         imageops::replace(
-            &mut self.pixels,
-            &shot.pixels,
+            Arc::make_mut(&mut self.pixels),
+            &*shot.pixels,
             corner.x.into(),
             corner.y.into(),
         );

@@ -115,7 +115,7 @@ async fn a_new_size_is_followed() {
         let expected = pattern(width, height, width);
         let window = client.show(&expected, 0, 0);
         let shot = in_time(screen.capture(whole())).await.unwrap();
-        assert!(shot.pixels == expected, "{mode}");
+        assert!(*shot.pixels == expected, "{mode}");
         let display = screen.describe().await.unwrap();
         assert_eq!(display.size.to_u32().to_tuple(), (width, height));
         assert_eq!(display.monitors[0].bounds.size(), display.size);
@@ -241,5 +241,5 @@ async fn popups_and_dialogs_are_windows_too() {
         })
         .await
         .unwrap();
-    assert!(shot.pixels == pattern(120, 150, 4));
+    assert!(*shot.pixels == pattern(120, 150, 4));
 }

@@ -4,6 +4,7 @@ mod again;
 mod conformance;
 mod elsewhere;
 mod faults;
+mod piecewise;
 mod quiet;
 mod reading;
 mod service;

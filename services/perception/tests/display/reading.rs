@@ -92,7 +92,7 @@ async fn read_until(
             .filter(|text| line_with(&parsed.lines, text).is_none())
             .collect();
         if missing.is_empty() {
-            return (pixels, parsed);
+            return (Arc::unwrap_or_clone(pixels), parsed);
         }
         let texts: Vec<_> = parsed.lines.iter().map(|line| &line.text).collect();
         assert!(

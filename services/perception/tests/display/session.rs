@@ -146,7 +146,7 @@ impl Session {
     /// What is on the screen now.
     pub(crate) async fn look(&self) -> Arc<RgbaImage> {
         let shot = self.screen.capture(CaptureRequest::default()).await;
-        Arc::new(shot.unwrap().pixels)
+        shot.unwrap().pixels
     }
 
     /// Makes a change, by its place in [`CHANGES`], and looks when the screen is quiet again. The pointer is no part

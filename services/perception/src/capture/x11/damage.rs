@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
+use x11rb::protocol::xproto::Rectangle;
 
 use super::connection::{Connection, Fault};
 use crate::capture::Change;
@@ -63,8 +64,9 @@ impl DamageWatch {
         });
     }
 
-    pub(super) fn something_was_drawn(&mut self) {
-        self.dirty = true;
+    /// The server says of this damage that it is no longer empty.
+    pub(super) fn something_was_drawn(&mut self, damage: Damage) {
+        self.dirty |= damage == self.damage;
     }
 
     pub(super) fn is_unwatched(&self) -> bool {
@@ -94,18 +96,7 @@ impl DamageWatch {
         self.dirty = false;
         self.reported_at = now;
         let whole = CaptureRect::from_size(connection.size);
-        let regions: Vec<_> = fetched
-            .rectangles
-            .iter()
-            .map(|drawn| {
-                let origin = CapturePoint::new(drawn.x.into(), drawn.y.into());
-                CaptureRect::from_origin_and_size(
-                    origin,
-                    CaptureSize::new(drawn.width.into(), drawn.height.into()),
-                )
-            })
-            .filter_map(|drawn| drawn.intersection(&whole))
-            .collect();
+        let regions = boxes_of(&fetched.rectangles, whole);
         for watcher in &mut self.watchers {
             watcher.tell(&regions, now);
         }
@@ -123,6 +114,16 @@ impl DamageWatch {
             let _ = watcher.sender.try_send(Err(why.clone()));
         }
     }
+}
+
+/// The rectangles of a region as far as they lie in `whole`.
+pub(super) fn boxes_of(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<CaptureRect> {
+    let boxed = |drawn: &Rectangle| {
+        let origin = CapturePoint::new(drawn.x.into(), drawn.y.into());
+        let size = CaptureSize::new(drawn.width.into(), drawn.height.into());
+        CaptureRect::from_origin_and_size(origin, size).intersection(&whole)
+    };
+    rectangles.iter().filter_map(boxed).collect()
 }
 
 impl Watcher {

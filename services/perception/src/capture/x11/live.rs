@@ -1,9 +1,10 @@
 //! What is done on an open connection: layout, pictures, and the report of changes.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use image::RgbaImage;
-use motorium_imaging::picture;
+use motorium_imaging::picture::{self, PictureError};
 use motorium_proto::domain::frame::{Display, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::DisplayId;
@@ -19,6 +20,7 @@ use x11rb::rust_connection::RustConnection;
 
 use super::connection::{Connection, Fault};
 use super::damage::DamageWatch;
+use super::mirror::{Mirror, Stale};
 use super::shared_memory::SharedMemory;
 use super::stream::WatchedStream;
 use super::{layout, windows};
@@ -42,6 +44,8 @@ pub(super) struct Live {
     layout: Option<Display>,
     segment: Option<Segment>,
     watch: Option<DamageWatch>,
+    /// Once the whole display was captured, if the server tells what is drawn.
+    mirror: Option<Mirror>,
 }
 
 /// How changes become known.
@@ -69,6 +73,7 @@ impl Live {
             layout: None,
             segment: None,
             watch: None,
+            mirror: None,
         }
     }
 
@@ -111,6 +116,7 @@ impl Live {
         self.take_in_events()?;
         match self.try_capture(wanted) {
             Err(Fault::Refused(ErrorKind::Match | ErrorKind::Value | ErrorKind::Access, _)) => {
+                self.forget_mirror()?;
                 self.describe()?;
                 self.try_capture(wanted)
             }
@@ -147,15 +153,67 @@ impl Live {
     }
 
     /// The pixels within `bounds`, and the cursor of the same moment.
-    fn grab(&mut self, bounds: CaptureRect) -> Result<(RgbaImage, CursorImage), Fault> {
+    fn grab(&mut self, bounds: CaptureRect) -> Result<(Arc<RgbaImage>, CursorImage), Fault> {
         self.ensure_segment()?;
+        let is_mirrored = self.connection.extensions.damage
+            && bounds == CaptureRect::from_size(self.connection.size);
+        if is_mirrored {
+            self.bring_mirror_up_to_date()?;
+        }
+        let cursor = self.ask_for_cursor()?;
+        let pixels = match &self.mirror {
+            Some(mirror) if is_mirrored => mirror.pixels(),
+            _ => Arc::new(self.fetch(bounds)?),
+        };
+        Ok((pixels, cursor.take()?))
+    }
+
+    fn bring_mirror_up_to_date(&mut self) -> Result<(), Fault> {
+        let whole = CaptureRect::from_size(self.connection.size);
+        let Some(mut mirror) = self.mirror.take() else {
+            let fetch = || self.fetch(whole);
+            self.mirror = Some(Mirror::begin(&self.connection, fetch)?);
+            return Ok(());
+        };
+        let updated = self.update(&mut mirror, whole);
+        self.mirror = Some(mirror);
+        updated
+    }
+
+    fn update(&self, mirror: &mut Mirror, whole: CaptureRect) -> Result<(), Fault> {
+        match mirror.stale(&self.connection, Instant::now())? {
+            Stale::Nothing => {}
+            Stale::Everything => mirror.replace(self.fetch(whole)?),
+            Stale::Parts(parts) => {
+                for part in parts {
+                    let pixels = mirror.pixels_mut();
+                    self.with_fetched(part, |bgrx| picture::patch_from_bgrx(pixels, part, bgrx))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, bounds: CaptureRect) -> Result<RgbaImage, Fault> {
+        let (width, height) = (unsigned(bounds.width()), unsigned(bounds.height()));
+        let stride = usize::from(width) * BYTES_PER_PIXEL;
+        self.with_fetched(bounds, |bgrx| {
+            picture::from_bgrx(bgrx, width.into(), height.into(), stride)
+        })
+    }
+
+    /// Has the server hand out what is within `bounds`, as rows of blue, green, red and nothing.
+    fn with_fetched<T>(
+        &self,
+        bounds: CaptureRect,
+        take: impl FnOnce(&[u8]) -> Result<T, PictureError>,
+    ) -> Result<T, Fault> {
         let x = &self.connection.x;
         let root = self.connection.root;
         let (left, top) = (short(bounds.min.x), short(bounds.min.y));
         let (width, height) = (unsigned(bounds.width()), unsigned(bounds.height()));
         let format = ImageFormat::Z_PIXMAP;
-        let cursor = self.ask_for_cursor()?;
-        let pixels = match &self.segment {
+        let taken = match &self.segment {
             Some(Segment { id, memory }) => {
                 let planes = ALL_PLANES;
                 x.shm_get_image(
@@ -170,16 +228,23 @@ impl Live {
                     0,
                 )?
                 .reply()?;
-                to_rgba(memory.bytes(), width, height)?
+                take(memory.bytes())
             }
             None => {
                 let reply = x
                     .get_image(format, root, left, top, width, height, ALL_PLANES)?
                     .reply()?;
-                to_rgba(&reply.data, width, height)?
+                take(&reply.data)
             }
         };
-        Ok((pixels, cursor.take()?))
+        taken.map_err(|error| Fault::Lost(error.to_string()))
+    }
+
+    fn forget_mirror(&mut self) -> Result<(), Fault> {
+        match self.mirror.take() {
+            Some(mirror) => mirror.end(&self.connection),
+            None => Ok(()),
+        }
     }
 
     fn ask_for_cursor(&self) -> Result<CursorAnswer<'_>, Fault> {
@@ -237,6 +302,9 @@ impl Live {
         if let Some(segment) = self.segment.take_if(|_| resized) {
             self.connection.x.shm_detach(segment.id)?;
         }
+        if resized {
+            self.forget_mirror()?;
+        }
         Ok(())
     }
 
@@ -278,9 +346,9 @@ impl Live {
         let mut new_layout = false;
         while let Some(event) = self.connection.x.poll_for_event()? {
             match event {
-                Event::DamageNotify(_) => {
+                Event::DamageNotify(event) => {
                     if let Some(watch) = &mut self.watch {
-                        watch.something_was_drawn();
+                        watch.something_was_drawn(event.damage);
                     }
                 }
                 Event::RandrScreenChangeNotify(_) => new_layout = true,
@@ -334,11 +402,4 @@ impl CursorAnswer<'_> {
             }
         }
     }
-}
-
-/// Turns the server's `BGRX` rows into a picture.
-fn to_rgba(bgrx: &[u8], width: u16, height: u16) -> Result<RgbaImage, Fault> {
-    let stride = usize::from(width) * BYTES_PER_PIXEL;
-    picture::from_bgrx(bgrx, width.into(), height.into(), stride)
-        .map_err(|error| Fault::Lost(error.to_string()))
 }

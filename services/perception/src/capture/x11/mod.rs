@@ -7,6 +7,7 @@ mod connection;
 mod damage;
 mod layout;
 mod live;
+mod mirror;
 mod server;
 mod shared_memory;
 mod stream;
