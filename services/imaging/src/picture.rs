@@ -526,7 +526,7 @@ mod tests {
         let part = |x: i32, y: i32, width: i32, height: i32| {
             CaptureRect::from_origin_and_size((x, y).into(), (width, height).into())
         };
-        let mut pixels = white.clone();
+        let mut pixels = white;
         patch_from_bgrx(&mut pixels, part(3, 1, 2, 3), &[1, 2, 3, 0].repeat(6)).unwrap();
         for (x, y, pixel) in pixels.enumerate_pixels() {
             let drawn = x >= 3 && y >= 1;

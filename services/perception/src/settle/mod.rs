@@ -47,9 +47,9 @@ pub async fn await_quiet(
         let Some(drawn) = union(&change.regions) else {
             continue;
         };
-        let (updated, differences) = shadow.look_again(screen, drawn).await?;
-        shadow = updated;
-        waiting.observe(change.at, &differences);
+        shadow = shadow
+            .look_again(screen, drawn, |changed| waiting.observe(change.at, changed))
+            .await?;
     }
     // A server that has stopped draws nothing either; only one that answers is quiet.
     screen.cursor().await?;

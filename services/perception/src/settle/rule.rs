@@ -1,9 +1,11 @@
 //! When a screen counts as quiet. Pure: time and changes are told, nothing is looked at.
 //!
 //! First a change is waited for, then silence after the last one; both are bounded. Changes too small to matter (a
-//! caret) are set aside and named as noise. Defaults and reasons: measured settle times of applications, see
+//! caret) are set aside and named as noise, as long as they stay small and seldom: they are told again together with what
+//! comes after them, so that something that grows by little counts in the end, and many in a short time are an animation. Defaults and reasons: measured settle times of applications, see
 //! [`AwaitQuiet`](motorium_proto::service::AwaitQuiet).
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use motorium_proto::domain::effect::ChangedRegion;
@@ -13,6 +15,10 @@ use tokio::time::Instant;
 
 /// A text caret is at most this wide and high, in pixels at scale 1 (seen: 1×15 in Chromium, 3×18 in GTK).
 const CARET: (f64, f64) = (4.0, 40.0);
+
+/// Small changes at so many moments within such a time are those of an animation: carets and clocks change at most a few
+/// times a second.
+const ANIMATION: (usize, Duration) = (3, Duration::from_millis(150));
 
 /// How many regions an answer names at most.
 const MAX_REGIONS: usize = 32;
@@ -43,6 +49,8 @@ pub struct Waiting {
     recent: Vec<(Instant, CaptureRect)>,
     /// Small changes, and how often they were seen.
     small: Vec<(CaptureRect, u32)>,
+    /// When the latest of them were seen, each moment once.
+    small_at: VecDeque<Instant>,
 }
 
 impl Waiting {
@@ -56,22 +64,30 @@ impl Waiting {
             last_change: None,
             recent: Vec::new(),
             small: Vec::new(),
+            small_at: VecDeque::new(),
         }
     }
 
-    /// These regions have changed.
-    pub fn observe(&mut self, at: Instant, regions: &[ChangedRegion]) {
+    /// These regions have changed. Returns those that count.
+    pub fn observe(&mut self, at: Instant, regions: &[ChangedRegion]) -> Vec<CaptureRect> {
+        let mut counted = Vec::new();
         self.recent
             .retain(|&(then, _)| at.saturating_duration_since(then) < self.rule.quiet);
+        if regions.iter().any(|region| self.is_small(region)) {
+            self.small_at.push_back(at);
+        }
+        let is_animated = self.is_animated(at);
         for region in regions {
-            if self.is_small(region) {
+            if self.is_small(region) && !is_animated {
                 self.count_small(region.bounds);
                 continue;
             }
             self.first_change.get_or_insert(at);
             self.last_change = Some(at);
             self.recent.push((at, region.bounds));
+            counted.push(region.bounds);
         }
+        counted
     }
 
     fn count_small(&mut self, bounds: CaptureRect) {
@@ -82,6 +98,13 @@ impl Waiting {
         } else if self.small.len() < MAX_REGIONS {
             self.small.push((bounds, 1));
         }
+    }
+
+    fn is_animated(&mut self, at: Instant) -> bool {
+        let (moments, time) = ANIMATION;
+        self.small_at
+            .retain(|&then| at.saturating_duration_since(then) <= time);
+        self.small_at.len() >= moments
     }
 
     fn is_small(&self, region: &ChangedRegion) -> bool {
@@ -244,10 +267,14 @@ mod tests {
 
     #[test]
     fn small_changes_are_noise() {
-        let blinking: Vec<_> = (0..20).map(|blink| (blink * 50, caret())).collect();
-        check(rule(), &blinking, (true, false, 300, None));
-        assert_eq!(play(rule(), &blinking).noise, [caret().bounds]);
-        assert_eq!(play(rule(), &blinking[..1]).noise, []);
+        let blinking: Vec<_> = (0..20).map(|blink| (blink * 250, caret())).collect();
+        let patient = Rule {
+            first_change: ms(1000),
+            ..rule()
+        };
+        check(patient.clone(), &blinking, (true, false, 1000, None));
+        assert_eq!(play(patient.clone(), &blinking).noise, [caret().bounds]);
+        assert_eq!(play(patient, &blinking[..1]).noise, []);
         check(
             rule(),
             &[(5, button()), (60, caret())],
@@ -269,6 +296,16 @@ mod tests {
             &[(5, region(0, 0, 7, 70))],
             (true, false, 300, None),
         );
+    }
+
+    #[test]
+    fn many_small_changes_in_a_short_time_are_an_animation() {
+        let wheel: Vec<_> = (0..100)
+            .map(|turn| (turn * 40, region(50 + turn as i32 % 4 * 20, 50, 6, 6)))
+            .collect();
+        check(rule(), &wheel, (false, true, 2000, Some(80)));
+        // It comes to rest.
+        check(rule(), &wheel[..10], (true, true, 480, Some(80)));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! The screen as it was last seen, to tell what of it has really changed.
+//! The screen as it was when it last changed, to tell what of it has really changed.
+//!
+//! What changed too little to count is not taken over: seen against what was there before, it either goes back (a caret)
+//! or becomes more (a wheel that turns).
 
 use std::sync::Arc;
 
@@ -46,12 +49,13 @@ impl Shadow {
         .await
     }
 
-    /// Captures what may have changed, and tells what has.
+    /// Captures what may have changed, and takes over what `counts` of the changes.
     pub(super) async fn look_again(
         self,
         screen: &dyn Screen,
         drawn: CaptureRect,
-    ) -> Result<(Self, Vec<ChangedRegion>), Error> {
+        mut counts: impl FnMut(&[ChangedRegion]) -> Vec<CaptureRect>,
+    ) -> Result<Self, Error> {
         let request = CaptureRequest {
             area: Area::Region(drawn),
             list_windows: false,
@@ -62,47 +66,50 @@ impl Shadow {
             other => other?,
         };
         if size_of(&self.pixels) != shot.display.size {
-            return self.start_over(screen).await;
-        }
-        off_the_workers(move || self.take_over(&shot)).await
-    }
-
-    async fn start_over(self, screen: &dyn Screen) -> Result<(Self, Vec<ChangedRegion>), Error> {
-        let shot = screen.capture(CaptureRequest::default()).await?;
-        let whole = ChangedRegion {
-            bounds: shot.bounds,
-            changed_pixels: area(shot.bounds),
-        };
-        Ok((
-            Self {
+            let shot = screen.capture(CaptureRequest::default()).await?;
+            counts(&[ChangedRegion {
+                bounds: shot.bounds,
+                changed_pixels: area(shot.bounds),
+            }]);
+            return Ok(Self {
                 pixels: shot.pixels,
                 ignore: self.ignore,
-            },
-            vec![whole],
-        ))
+            });
+        }
+        let (mut shadow, shot, regions) = off_the_workers(move || {
+            let regions = self.differences(&shot);
+            (self, shot, regions)
+        })
+        .await?;
+        for region in counts(&regions) {
+            shadow.take_over(&shot, region);
+        }
+        Ok(shadow)
     }
 
-    fn take_over(mut self, shot: &Shot) -> (Self, Vec<ChangedRegion>) {
+    fn differences(&self, shot: &Shot) -> Vec<ChangedRegion> {
         let Ok(before) = crop(&self.pixels, shot.bounds) else {
-            return (self, Vec::new());
+            return Vec::new();
         };
         if before == *shot.pixels {
-            return (self, Vec::new());
+            return Vec::new();
         }
-        let regions = compare(
-            &GreyFrame::of(&before),
-            &GreyFrame::of(&shot.pixels),
-            shot.bounds,
-            &self.ignore,
-        );
-        let corner = shot.bounds.min;
+        let (before, now) = (GreyFrame::of(&before), GreyFrame::of(&shot.pixels));
+        compare(&before, &now, shot.bounds, &self.ignore)
+    }
+
+    fn take_over(&mut self, shot: &Shot, region: CaptureRect) {
+        let corner = shot.bounds.min.to_vector();
+        let Ok(part) = crop(&shot.pixels, region.translate(-corner)) else {
+            return;
+        };
+        let to = region.min;
         imageops::replace(
             Arc::make_mut(&mut self.pixels),
-            &*shot.pixels,
-            corner.x.into(),
-            corner.y.into(),
+            &part,
+            to.x.into(),
+            to.y.into(),
         );
-        (self, regions)
     }
 }
 

@@ -33,6 +33,35 @@ async fn a_screen_on_which_nothing_happens() {
 }
 
 #[tokio::test]
+async fn a_small_wheel_that_turns_is_no_quiet_screen() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let dot = pattern(6, 6, 1);
+    let window = client.show(&image::RgbaImage::new(40, 40), 100, 100);
+    let request = request();
+    let turn = async {
+        // Each position differs from the one before by two dots of 36 pixels, which alone do not count.
+        let mut positions = [(2, 2), (20, 2), (32, 16), (20, 32), (2, 32), (2, 16)]
+            .into_iter()
+            .cycle();
+        let (mut left, mut top) = positions.next().unwrap();
+        let mut ticks = interval(Duration::from_millis(40));
+        loop {
+            client.draw(window, &image::RgbaImage::new(6, 6), left, top);
+            (left, top) = positions.next().unwrap();
+            client.draw(window, &dot, left, top);
+            ticks.tick().await;
+        }
+    };
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &request) => quiet.unwrap(),
+        () = turn => unreachable!("it turns for ever"),
+    };
+    assert!(!quiet.settled, "{quiet:?}");
+}
+
+#[tokio::test]
 async fn a_window_that_opens_and_then_rests() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
@@ -108,7 +137,7 @@ async fn a_caret_does_not_count() {
     let client = Client::connect(&desktop.display);
     let caret = client.show(&pattern(3, 18, 1), 100, 100);
     let blink = async {
-        let mut ticks = interval(Duration::from_millis(50));
+        let mut ticks = interval(Duration::from_millis(250));
         for seed in 1.. {
             ticks.tick().await;
             client.draw(caret, &pattern(3, 18, seed), 0, 0);
