@@ -15,6 +15,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_orchestrator::config::{Nearby, connector};
 use motorium_orchestrator::desktops::Desktops;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
+use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
 use motorium_planner::Settings as PlannerSettings;
 use motorium_proto::FILE_DESCRIPTOR_SET;
@@ -103,7 +104,7 @@ impl Process {
         let display = known_display(perception.as_ref(), display).await?;
         let nearby = Nearby {
             planner: planner.clone(),
-            perception: Some(perception.clone()),
+            perception: Some(Arc::clone(&perception) as Arc<dyn Perception>),
             executor: Some(executor.clone()),
         };
 
@@ -132,8 +133,13 @@ impl Process {
         servers.push(("orchestrator", server.start(&shutdown).await?));
         if options.served {
             let listen = loaded.section::<PerceptionSettings>()?.listen;
+            let ready = perception.ready();
             let service = PerceptionServer::tonic(perception);
-            let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
+            let server = builder(&common, listen)?.service_with_readiness(
+                service,
+                FILE_DESCRIPTOR_SET,
+                ready,
+            );
             servers.push(("perception", server.start(&shutdown).await?));
             let listen = loaded.section::<PlannerSettings>()?.listen;
             let service = PlannerServer::tonic(planner);
@@ -243,7 +249,7 @@ async fn start_desktop(
 pub(crate) async fn perception(
     loaded: &Loaded,
     display: Option<String>,
-) -> Result<Arc<dyn Perception>, Error> {
+) -> Result<Arc<PerceptionService>, Error> {
     let mut settings: PerceptionSettings = loaded.section()?;
     if let Some(display) = display {
         settings.displays = vec![display];

@@ -7,11 +7,12 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
 use motorium_perception::capture::{CaptureRequest, Screen};
 use motorium_proto::domain::id::DisplayId;
+use tokio::time::Instant;
 
 type AnyError = Box<dyn std::error::Error>;
 

@@ -98,6 +98,38 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// The library and the models that are meant: those in the folder `data`, but for what is named.
+    ///
+    /// # Errors
+    /// If a file that is named is not there.
+    pub fn model_files(&self, data: &Path) -> Result<ModelFiles, Error> {
+        if self.alphabet.is_some() && self.text_reader.is_none() {
+            return Err(Error::BadValue {
+                key: "alphabet",
+                problem: "belongs to a `text_reader`, and there is none".to_owned(),
+            });
+        }
+        for (key, file) in [
+            ("text_finder", &self.text_finder),
+            ("text_reader", &self.text_reader),
+            ("alphabet", &self.alphabet),
+        ] {
+            if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+                let problem = format!("there is no file {}", file.display());
+                return Err(Error::BadValue { key, problem });
+            }
+        }
+        let there = ModelFiles::in_folder(data);
+        Ok(ModelFiles {
+            locate: self.text_finder.clone().unwrap_or(there.locate),
+            recognise: self.text_reader.clone().unwrap_or(there.recognise),
+            alphabet: self.alphabet.clone(),
+            ..there
+        })
+    }
+}
+
 impl Section for Settings {
     const NAME: &'static str = "perception";
 }
@@ -138,6 +170,7 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, Error> {
         let defaults = ReadSettings::default();
+        let models = settings.model_files(data)?;
         let (parser, hidden) = (parser(&settings.parser)?, hidden(&settings.hide)?);
         if !matches!(parser, ParserChoice::Embedded) && hidden.hides_text() {
             return Err(Error::BadValue {
@@ -158,12 +191,7 @@ impl Config {
             },
             parser,
             hidden,
-            models: models(
-                data,
-                settings.text_finder,
-                settings.text_reader,
-                settings.alphabet,
-            )?,
+            models,
             reading: ReadSettings {
                 threads: settings.threads.unwrap_or(defaults.threads).max(1),
                 locate_long_side: settings.text_long_side,
@@ -194,45 +222,9 @@ impl Config {
         let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
         let parser = ParseQueue::new(self.parser.build(self.models, self.reading)?);
         let service = PerceptionService::new(screens, parser, self.frames, self.hidden);
-        let parser = Arc::clone(service.parser());
-        tokio::spawn(async move {
-            if let Err(error) = parser.warm_up().await {
-                tracing::warn!(%error, "text cannot be read yet");
-            }
-        });
+        service.warm_up();
         Ok(service)
     }
-}
-
-fn models(
-    data: &Path,
-    finder: Option<PathBuf>,
-    reader: Option<PathBuf>,
-    alphabet: Option<PathBuf>,
-) -> Result<ModelFiles, Error> {
-    if alphabet.is_some() && reader.is_none() {
-        return Err(Error::BadValue {
-            key: "alphabet",
-            problem: "belongs to a `text_reader`, and there is none".to_owned(),
-        });
-    }
-    for (key, file) in [
-        ("text_finder", &finder),
-        ("text_reader", &reader),
-        ("alphabet", &alphabet),
-    ] {
-        if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
-            let problem = format!("there is no file {}", file.display());
-            return Err(Error::BadValue { key, problem });
-        }
-    }
-    let ours = ModelFiles::in_folder(data);
-    Ok(ModelFiles {
-        locate: finder.unwrap_or(ours.locate),
-        recognise: reader.unwrap_or(ours.recognise),
-        alphabet,
-        ..ours
-    })
 }
 
 fn displays(

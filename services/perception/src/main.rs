@@ -26,10 +26,12 @@ async fn run() -> Result<(), Error> {
         Config::resolve(settings, common.data()?, std::env::vars()).map_err(Error::service)?;
     let config = config.calling_with(&common.client(""));
     let perception = config.start().await.map_err(Error::service)?;
+    let ready = perception.ready();
     server::Builder::new(common.server(listen)?)
-        .service(
+        .service_with_readiness(
             PerceptionServer::tonic(Arc::new(perception)),
             FILE_DESCRIPTOR_SET,
+            ready,
         )
         .start(&shutdown)
         .await?

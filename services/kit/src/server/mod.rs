@@ -11,6 +11,8 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -143,6 +145,22 @@ pub enum Error {
 pub struct Builder {
     config: Config,
     registry: Registry,
+    warming: Vec<Warming>,
+}
+
+/// A service that is not ready at once.
+struct Warming {
+    service: &'static str,
+    /// Whether it is, in the end. Locked by nobody: a builder, which holds it, is shared between threads by futures.
+    ready: Mutex<Pin<Box<dyn Future<Output = bool> + Send>>>,
+}
+
+impl fmt::Debug for Warming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warming")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -152,6 +170,7 @@ impl Builder {
         Self {
             config,
             registry: Registry::default(),
+            warming: Vec::new(),
         }
     }
 
@@ -172,6 +191,31 @@ impl Builder {
     {
         self.registry.mount(service, descriptors);
         self
+    }
+
+    /// As [`Self::service`], and lets health say of it, and of the whole, that it does not serve until `ready` says it
+    /// does; if that says it never will, for good. Calls are answered all the same.
+    #[must_use]
+    pub fn service_with_readiness<S>(
+        mut self,
+        service: S,
+        descriptors: &'static [u8],
+        ready: impl Future<Output = bool> + Send + 'static,
+    ) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = std::convert::Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        self.warming.push(Warming {
+            service: S::NAME,
+            ready: Mutex::new(Box::pin(ready)),
+        });
+        self.service(service, descriptors)
     }
 
     /// Opens the configured address and serves until `shutdown`.
@@ -200,18 +244,34 @@ impl Builder {
         listener: TcpListener,
         shutdown: &Shutdown,
     ) -> Result<Running, Error> {
-        let Self { config, registry } = self;
+        let Self {
+            config,
+            registry,
+            warming,
+        } = self;
         let address = listener.local_addr().map_err(|source| Error::Bind {
             address: config.listen.0,
             source,
         })?;
         config.check_exposure(address)?;
 
+        let shutdown = shutdown.child();
         let health = HealthReporter::new();
+        let is_warming = |name: &str| warming.iter().any(|one| one.service == name);
         for service in registry.names() {
+            let status = match is_warming(service) {
+                true => ServingStatus::NotServing,
+                false => ServingStatus::Serving,
+            };
+            health.set_service_status(service, status).await;
+        }
+        if !warming.is_empty() {
             health
-                .set_service_status(service, ServingStatus::Serving)
+                .set_service_status("", ServingStatus::NotServing)
                 .await;
+        }
+        if !warming.is_empty() {
+            tokio::spawn(warm_up(warming, health.clone(), shutdown.clone()));
         }
         let names = registry.names().to_vec();
         let routes = registry.into_routes(&health)?;
@@ -231,7 +291,6 @@ impl Builder {
         );
 
         info!(%address, services = names.join(","), tls = config.tls.is_some(), token = config.token.is_some(), "ready");
-        let shutdown = shutdown.child();
         let life = Life {
             address,
             serving,
@@ -246,6 +305,31 @@ impl Builder {
             shutdown,
             ended,
         })
+    }
+}
+
+/// Waits until everything is ready, and lets health say so bit by bit.
+async fn warm_up(warming: Vec<Warming>, health: HealthReporter, shutdown: Shutdown) {
+    let mut all_ready = true;
+    for one in warming {
+        let ready = one
+            .ready
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_ready = tokio::select! {
+            biased;
+            () = shutdown.draining() => return,
+            is_ready = ready => is_ready,
+        };
+        all_ready &= is_ready;
+        if is_ready {
+            health
+                .set_service_status(one.service, ServingStatus::Serving)
+                .await;
+        }
+    }
+    if all_ready {
+        health.set_service_status("", ServingStatus::Serving).await;
     }
 }
 

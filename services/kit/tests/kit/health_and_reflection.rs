@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use motorium_kit::server::{Builder, Config};
 use motorium_kit::shutdown::Shutdown;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -9,7 +10,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::probe::{self, Probe, channel, foreign, plain, soon};
+use crate::probe::{self, Probe, call, channel, foreign, plain, soon};
 
 #[tokio::test]
 async fn health_of_the_whole_and_of_each_service() {
@@ -29,6 +30,36 @@ async fn health_of_the_whole_and_of_each_service() {
             .map(|answer| answer.into_inner().status())
             .map_err(|status| status.code());
         assert_eq!(status, expected, "{service}");
+    }
+}
+
+#[tokio::test]
+async fn health_says_when_a_service_is_ready_and_calls_are_answered_before() {
+    let shutdown = Shutdown::new();
+    let (ready, is_ready) = tokio::sync::oneshot::channel();
+    let server = Builder::new(Config::loopback())
+        .service_with_readiness(Probe::new(&shutdown), probe::descriptors(), async {
+            is_ready.await.unwrap_or(false)
+        })
+        .start(&shutdown)
+        .await
+        .unwrap();
+    let mut health = HealthClient::new(channel(&server));
+    let mut watches = Vec::new();
+    for service in ["", probe::NAME] {
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let mut watch = health.watch(request).await.unwrap().into_inner();
+        let first = watch.next().await.unwrap().unwrap().status();
+        assert_eq!(first, ServingStatus::NotServing, "{service}");
+        watches.push(watch);
+    }
+    assert_eq!(call(channel(&server), "Echo", b"x").await.unwrap(), b"x");
+    ready.send(true).unwrap();
+    for mut watch in watches {
+        let next = soon(watch.next()).await.unwrap().unwrap().status();
+        assert_eq!(next, ServingStatus::Serving);
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use motorium_kit::config::Loaded;
-use motorium_perception::parse::read::ModelFiles;
+use motorium_perception::config::Settings as PerceptionSettings;
+use motorium_proto::service::Perception as _;
 
 use crate::error::Error;
 use crate::{output, process};
@@ -29,7 +30,7 @@ pub(crate) async fn doctor(loaded: &Loaded) -> Result<ExitCode, Error> {
     let common = loaded.common()?;
     let data = common.data()?;
     let mut findings = vec![data_folder(data)];
-    findings.extend(model_files(data));
+    findings.extend(model_files(&loaded.section()?, data));
     findings.push(x_server());
     findings.extend(programs());
     findings.push(display(loaded).await);
@@ -70,8 +71,16 @@ fn data_folder(data: &Path) -> Finding {
     }
 }
 
-fn model_files(data: &Path) -> Vec<Finding> {
-    let files = ModelFiles::in_folder(data);
+fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Finding> {
+    let files = match settings.model_files(data) {
+        Ok(files) => files,
+        Err(error) => {
+            return vec![Finding::Missing {
+                what: error.to_string(),
+                remedy: "correct the setting, or take it away".to_owned(),
+            }];
+        }
+    };
     let look = |(name, path): (&str, &PathBuf)| {
         if !path.is_file() {
             return Finding::Missing {

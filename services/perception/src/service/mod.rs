@@ -12,6 +12,7 @@ mod redact;
 mod screens;
 mod sensitive;
 
+use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -29,6 +30,7 @@ use motorium_proto::service::{
     FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, Parsed,
     Perception, Quiet, Result, SceneDelta, StageTiming, StreamRequest,
 };
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::capture::{self, Area, Screen, Shot};
@@ -51,6 +53,8 @@ pub struct PerceptionService {
     memories: Memories,
     /// What is hidden from everybody, whatever a request says.
     hidden: Redactor,
+    /// Whether the models could be loaded; nothing as long as it is not known.
+    warm: watch::Sender<Option<bool>>,
 }
 
 impl PerceptionService {
@@ -67,13 +71,29 @@ impl PerceptionService {
             frames: FrameStore::new(limits),
             memories: Memories::default(),
             hidden,
+            warm: watch::Sender::new(None),
         }
     }
 
-    /// The parser, to load its models ahead of the first call.
-    #[must_use]
-    pub fn parser(&self) -> &Arc<ParseQueue> {
-        &self.parser
+    /// Begins to load the models. What is wrong with them is told by the calls that need them, and in the log.
+    pub(crate) fn warm_up(&self) {
+        let (parser, warm) = (Arc::clone(&self.parser), self.warm.clone());
+        tokio::spawn(async move {
+            let outcome = parser.warm_up().await;
+            if let Err(error) = &outcome {
+                tracing::warn!(%error, "text cannot be read yet");
+            }
+            warm.send_replace(Some(outcome.is_ok()));
+        });
+    }
+
+    /// Waits until the models are loaded and warm. False if they cannot be loaded, or the service has gone before.
+    pub fn ready(&self) -> impl Future<Output = bool> + Send + use<> {
+        let mut warm = self.warm.subscribe();
+        async move {
+            let known = warm.wait_for(Option::is_some).await;
+            known.is_ok_and(|known| *known == Some(true))
+        }
     }
 
     /// Takes a picture with everything hidden that must not be seen. With text to hide the whole display is looked at:
