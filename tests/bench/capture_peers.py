@@ -211,9 +211,8 @@ def measure(drawn: str, rounds: int) -> None:
 def compare(pixels: dict[str, bytes]) -> None:
     ours = pixels["ours"]
     for name, theirs in pixels.items():
-        differing = sum(a != b for a, b in zip(ours, theirs)) if ours != theirs else 0
-        equal = len(ours) == len(theirs) and not differing
-        print(f"pixels of {name}: {'the same as ours' if equal else f'{differing} of {len(ours)} bytes differ'}")
+        differing = sum(a != b for a, b in zip(ours, theirs)) + abs(len(ours) - len(theirs)) if ours != theirs else 0
+        print(f"pixels of {name}: {f'{differing} of {len(ours)} bytes differ' if differing else 'the same as ours'}")
 
 
 def main() -> int:

@@ -149,7 +149,7 @@ pub fn sha256(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
 }
 
-/// Reads a PNG, WebP or JPEG, whichever the bytes say they are, as opaque pixels of 8 bits: of more bits the upper ones,
+/// Reads a PNG, WebP or JPEG, whichever the bytes say they are, as opaque pixels of 8 bits: more bits are rounded,
 /// of an animation the first picture, and what is transparent on white. The orientation that a camera notes is not
 /// applied.
 ///

@@ -169,7 +169,22 @@ impl EmbeddedParser {
             }
         })?;
         let detail = detail.expect("whatever is not known is surveyed");
-        Ok((located, detail))
+        let kept = located.kept.iter().filter_map(|&index| {
+            let (known, _) = known?;
+            known.get(index).copied()
+        });
+        let now: Vec<CaptureRect> = kept.chain(located.found.iter().copied()).collect();
+        if detail.suits(&now, size) {
+            return Ok((located, detail));
+        }
+        // Small text has come: looked at anew, all of it would be looked at in more detail.
+        let (found, detail) = self.reader.survey(pixels, cancel)?;
+        let anew = Again {
+            kept: Vec::new(),
+            found,
+            looked_at: located.looked_at + area(size),
+        };
+        Ok((anew, detail))
     }
 }
 

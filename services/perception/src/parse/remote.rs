@@ -57,6 +57,7 @@ impl RemoteParser {
                     detail: report.message,
                 }
             }
+            Code::ResourceExhausted => Error::ParserBusy,
             // It is there, and does not want this picture or us: asking again would not help.
             _ => Error::ParseFailed {
                 detail: format!("{} says: {}", self.url, report.message),

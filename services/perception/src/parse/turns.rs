@@ -11,6 +11,9 @@ use tokio::sync::oneshot;
 /// What waits at most, in bytes that are held for it meanwhile; one alone may be larger.
 const MOST_BYTES: usize = 512 << 20;
 
+/// What everyone that waits holds beside that: a call with its request and its task.
+const EACH: usize = 64 << 10;
+
 /// Too much is waiting already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
@@ -64,6 +67,7 @@ impl<Caller: Copy + Eq> Turns<Caller> {
         caller: Caller,
         bytes: usize,
     ) -> Result<Turn<Caller>, Full> {
+        let bytes = bytes.saturating_add(EACH);
         let given = {
             let mut state = self.state();
             if state.free > 0 {
@@ -106,15 +110,19 @@ impl<Caller: Copy + Eq> Turns<Caller> {
     /// Takes whoever is next out of the queue, or frees a turn if nobody is.
     fn next(&self) -> Option<oneshot::Sender<Turn<Caller>>> {
         let mut state = self.state();
-        let Some((caller, mut calls)) = state.waiting.pop_front() else {
-            state.free += 1;
-            return None;
-        };
-        let next = calls.pop_front();
-        if !calls.is_empty() {
-            state.waiting.push_back((caller, calls));
+        while let Some((caller, mut calls)) = state.waiting.pop_front() {
+            // Those that have gone do not cost the caller its turn.
+            calls.retain(|call| !call.is_closed());
+            let Some(next) = calls.pop_front() else {
+                continue;
+            };
+            if !calls.is_empty() {
+                state.waiting.push_back((caller, calls));
+            }
+            return Some(next);
         }
-        next
+        state.free += 1;
+        None
     }
 
     fn state(&self) -> MutexGuard<'_, State<Caller>> {
@@ -193,6 +201,12 @@ mod tests {
         let [gone, b, also_gone, c] = ['a', 'b', 'b', 'c'].map(|caller| wait(&turns, caller, 1));
         drop((gone, also_gone));
         assert_eq!(order(first, vec![("b", b), ("c", c)]), "b c");
+        // Those that went do not cost their caller its turn.
+        let first = turns.take('z', 1).now_or_never().unwrap().unwrap();
+        let [gone, also_gone, a] = ['a'; 3].map(|caller| wait(&turns, caller, 1));
+        let b = wait(&turns, 'b', 1);
+        drop((gone, also_gone));
+        assert_eq!(order(first, vec![("b", b), ("a", a)]), "a b");
         // Gone just after it was given a turn, and before it saw it.
         let first = turns.take('a', 1).now_or_never().unwrap().unwrap();
         let (gone, b) = (wait(&turns, 'a', 1), wait(&turns, 'b', 1));
@@ -221,8 +235,8 @@ mod tests {
             Full
         );
         drop(large);
-        let _half = wait(&turns, 'b', MOST_BYTES / 2);
-        let _other_half = wait(&turns, 'b', MOST_BYTES / 2);
+        let _half = wait(&turns, 'b', MOST_BYTES / 2 - EACH);
+        let _other_half = wait(&turns, 'b', MOST_BYTES / 2 - EACH);
         assert_eq!(
             turns.take('b', 1).now_or_never().unwrap().unwrap_err(),
             Full

@@ -10,6 +10,7 @@ use image::RgbaImage;
 use motorium_imaging::difference::{self, Comparison, GreyFrame};
 use motorium_imaging::picture::size_of;
 use motorium_imaging::resize::crop;
+use motorium_kit::caller::Caller;
 use motorium_proto::domain::frame::{Cursor, Frame};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::FrameId;
@@ -54,8 +55,10 @@ pub(super) async fn stream(
         sequence: 0,
         shown: None,
     };
-    let updates = futures::stream::try_unfold(watch, |mut watch| async move {
-        let update = watch.next().await?;
+    // A stream is polled outside of its call, and waits for the parser on behalf of the same caller.
+    let caller = Caller::current();
+    let updates = futures::stream::try_unfold(watch, move |mut watch| async move {
+        let update = caller.scope(watch.next()).await?;
         Ok(Some((update, watch)))
     });
     Ok(Box::pin(updates))
@@ -97,7 +100,11 @@ impl Watch {
                     ..Default::default()
                 })
                 .await?;
-            self.redactor.hide_contents(&mut shot, &self.parser).await?;
+            match self.redactor.hide_contents(&mut shot, &self.parser).await {
+                // Nothing is sent that could not be read; the next picture may find the parser free.
+                Err(Error::ParserBusy) => continue,
+                other => other?,
+            }
             self.redactor.hide_regions(&mut shot);
             let shown = self.shown.take();
             let image = self.image;

@@ -1,7 +1,7 @@
 //! The screen as it was when it last changed, to tell what of it has really changed.
 //!
 //! What changed too little to count is not taken over: seen against what was there before, it either goes back (a caret)
-//! or becomes more (a wheel that turns).
+//! or becomes more (a wheel that turns). What is drawn once more as it was is told no second time.
 
 use std::sync::Arc;
 
@@ -19,14 +19,21 @@ use crate::frames::StoredFrame;
 
 #[derive(Debug)]
 pub(super) struct Shadow {
+    /// As it was when it last changed.
     pixels: Arc<RgbaImage>,
+    /// As it was last seen.
+    seen: Arc<RgbaImage>,
     /// Regions in which changes do not count.
     ignore: Vec<CaptureRect>,
 }
 
 impl Shadow {
     pub(super) fn new(pixels: Arc<RgbaImage>, ignore: Vec<CaptureRect>) -> Self {
-        Self { pixels, ignore }
+        Self {
+            seen: Arc::clone(&pixels),
+            pixels,
+            ignore,
+        }
     }
 
     /// What differs from an earlier frame.
@@ -71,46 +78,44 @@ impl Shadow {
                 bounds: shot.bounds,
                 changed_pixels: area(shot.bounds),
             }]);
-            return Ok(Self {
-                pixels: shot.pixels,
-                ignore: self.ignore,
-            });
+            return Ok(Self::new(shot.pixels, self.ignore));
         }
+        let mut shadow = self;
         let (mut shadow, shot, regions) = off_the_workers(move || {
-            let regions = self.differences(&shot);
-            (self, shot, regions)
+            let regions = shadow.differences(&shot);
+            (shadow, shot, regions)
         })
         .await?;
         for region in counts(&regions) {
-            shadow.take_over(&shot, region);
+            let corner = shot.bounds.min.to_vector();
+            if let Ok(part) = crop(&shot.pixels, region.translate(-corner)) {
+                put(&mut shadow.pixels, &part, region);
+            }
         }
         Ok(shadow)
     }
 
-    fn differences(&self, shot: &Shot) -> Vec<ChangedRegion> {
-        let Ok(before) = crop(&self.pixels, shot.bounds) else {
+    /// What differs from when it last changed, of what differs from when it was last seen.
+    fn differences(&mut self, shot: &Shot) -> Vec<ChangedRegion> {
+        let bounds = shot.bounds;
+        let (Ok(before), Ok(seen)) = (crop(&self.pixels, bounds), crop(&self.seen, bounds)) else {
             return Vec::new();
         };
-        if before == *shot.pixels {
+        if seen == *shot.pixels {
             return Vec::new();
         }
-        let (before, now) = (GreyFrame::of(&before), GreyFrame::of(&shot.pixels));
-        compare(&before, &now, shot.bounds, &self.ignore)
+        put(&mut self.seen, &shot.pixels, bounds);
+        let now = GreyFrame::of(&shot.pixels);
+        let news = compare(&GreyFrame::of(&seen), &now, bounds, &self.ignore);
+        let mut regions = compare(&GreyFrame::of(&before), &now, bounds, &self.ignore);
+        regions.retain(|region| news.iter().any(|new| new.bounds.intersects(&region.bounds)));
+        regions
     }
+}
 
-    fn take_over(&mut self, shot: &Shot, region: CaptureRect) {
-        let corner = shot.bounds.min.to_vector();
-        let Ok(part) = crop(&shot.pixels, region.translate(-corner)) else {
-            return;
-        };
-        let to = region.min;
-        imageops::replace(
-            Arc::make_mut(&mut self.pixels),
-            &part,
-            to.x.into(),
-            to.y.into(),
-        );
-    }
+fn put(pixels: &mut Arc<RgbaImage>, part: &RgbaImage, bounds: CaptureRect) {
+    let to = bounds.min;
+    imageops::replace(Arc::make_mut(pixels), part, to.x.into(), to.y.into());
 }
 
 /// Compares two pictures of the box `bounds`; regions are in the display's pixels.

@@ -62,6 +62,29 @@ async fn a_small_wheel_that_turns_is_no_quiet_screen() {
 }
 
 #[tokio::test]
+async fn a_small_thing_that_is_drawn_again_as_it_was_changes_once() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let window = client.show(&image::RgbaImage::new(40, 40), 100, 100);
+    let tick = pattern(6, 6, 1);
+    let request = request();
+    let draw = async {
+        let mut ticks = interval(Duration::from_millis(30));
+        loop {
+            ticks.tick().await;
+            client.draw(window, &tick, 10, 10);
+        }
+    };
+    let quiet = tokio::select! {
+        quiet = await_quiet(&screen, None, &request) => quiet.unwrap(),
+        () = draw => unreachable!("it is drawn for ever"),
+    };
+    assert!(quiet.settled && !quiet.changed, "{quiet:?}");
+    assert!(quiet.noise.is_empty(), "{quiet:?}");
+}
+
+#[tokio::test]
 async fn a_window_that_opens_and_then_rests() {
     let desktop = Desktop::start();
     let screen = desktop.screen();

@@ -116,7 +116,6 @@ impl Live {
         self.take_in_events()?;
         match self.try_capture(wanted) {
             Err(Fault::Refused(ErrorKind::Match | ErrorKind::Value | ErrorKind::Access, _)) => {
-                self.forget_mirror()?;
                 self.describe()?;
                 self.try_capture(wanted)
             }
@@ -175,9 +174,13 @@ impl Live {
             self.mirror = Some(Mirror::begin(&self.connection, fetch)?);
             return Ok(());
         };
-        let updated = self.update(&mut mirror, whole);
+        if let Err(fault) = self.update(&mut mirror, whole) {
+            // What was drawn has been asked for and not been fetched: nobody would tell of it again.
+            mirror.end(&self.connection)?;
+            return Err(fault);
+        }
         self.mirror = Some(mirror);
-        updated
+        Ok(())
     }
 
     fn update(&self, mirror: &mut Mirror, whole: CaptureRect) -> Result<(), Fault> {

@@ -54,12 +54,20 @@ impl Mirror {
         let (damage, region) = (x.generate_id()?, x.generate_id()?);
         x.damage_create(damage, connection.root, ReportLevel::NON_EMPTY)?;
         x.xfixes_create_region(region, &[])?;
-        Ok(Self {
+        let mut mirror = Self {
             damage,
             region,
-            pixels: Arc::new(fetch()?),
+            pixels: Arc::default(),
             complete_at: Instant::now(),
-        })
+        };
+        match fetch() {
+            Ok(pixels) => mirror.replace(pixels),
+            Err(fault) => {
+                mirror.end(connection)?;
+                return Err(fault);
+            }
+        }
+        Ok(mirror)
     }
 
     pub(super) fn pixels(&self) -> Arc<RgbaImage> {

@@ -6,7 +6,7 @@
 //!
 //! Pure: the looking is done by [`locate`](super::locate).
 
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
 /// The long side, in pixels, that a whole picture is scaled to before text is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +32,11 @@ const TALL: f64 = 64.0;
 /// surroundings.
 const OVERLAP: f64 = 64.0;
 
-/// More than this share of a box in a tall one makes it a piece of that.
+/// More than this share of a box in another one makes it a piece of that, or the same once more.
 const COVERED: f64 = 0.5;
+
+/// Two bands may place the same line some scaled pixels apart, so each takes a little more than its rows.
+const SLACK: f64 = 8.0;
 
 impl Detail {
     /// What a picture whose long side is `longest` is looked at with first.
@@ -47,8 +50,21 @@ impl Detail {
         let scale = f64::from(self.0) / f64::from(longest.max(1));
         let is_small = |found: &&CaptureRect| f64::from(found.height()) * scale < SMALL;
         let small = found.iter().filter(is_small).count();
-        let next = Self(self.0.saturating_mul(2).min(longest).min(MOST));
+        let next = self.doubled(longest);
         (small > 0 && small as f64 >= MANY * found.len() as f64 && next > self).then_some(next)
+    }
+
+    /// The one after this, however tall the text is; itself if there is none.
+    pub(super) fn doubled(self, longest: u32) -> Self {
+        let next = self.0.saturating_mul(2).min(longest).min(MOST);
+        Self(next.max(self.0))
+    }
+
+    /// Whether a picture of `size` on which text stands in these boxes would not be looked at in more detail.
+    #[must_use]
+    pub fn suits(self, text: &[CaptureRect], size: CaptureSize) -> bool {
+        let longest = size.width.max(size.height).max(1) as u32;
+        self.next(text, longest).is_none()
     }
 }
 
@@ -57,14 +73,15 @@ impl Detail {
 pub(super) struct Band {
     /// What is looked at.
     pub(super) shown: CaptureRect,
-    /// What is taken from it are the boxes with their middle in these rows.
+    /// What is taken from it are the boxes with their middle in these rows, or nearly.
     top: i32,
     end: i32,
+    slack: i32,
 }
 
 impl Band {
     pub(super) fn takes(&self, found: CaptureRect) -> bool {
-        (self.top..self.end).contains(&middle(found))
+        (self.top - self.slack..self.end + self.slack).contains(&middle(found))
     }
 }
 
@@ -72,7 +89,7 @@ fn middle(found: CaptureRect) -> i32 {
     (found.min.y + found.max.y) / 2
 }
 
-/// The bands of the part `within` of a picture that is scaled by `scale`; every row is of one band.
+/// The bands of the part `within` of a picture that is scaled by `scale`; every row is of one band at least.
 pub(super) fn bands(within: CaptureRect, scale: f64) -> Vec<Band> {
     let across = (f64::from(within.width()) * scale).max(1.0);
     let overlap = (OVERLAP / scale).ceil() as i32;
@@ -84,7 +101,12 @@ pub(super) fn bands(within: CaptureRect, scale: f64) -> Vec<Band> {
             CapturePoint::new(within.min.x, (top - overlap).max(within.min.y)),
             CapturePoint::new(within.max.x, (end + overlap).min(within.max.y)),
         );
-        Band { shown, top, end }
+        Band {
+            shown,
+            top,
+            end,
+            slack: (SLACK / scale).ceil() as i32,
+        }
     };
     (within.min.y..within.max.y)
         .step_by(rows as usize)
@@ -92,8 +114,8 @@ pub(super) fn bands(within: CaptureRect, scale: f64) -> Vec<Band> {
         .collect()
 }
 
-/// The boxes that the bands gave, with the tall ones of the look before at less detail. All in the picture's pixels,
-/// which `scale` scales to the detail of the bands.
+/// The boxes that the bands gave, each once, with the tall ones of the look before at less detail instead of their
+/// pieces. All in the picture's pixels, which `scale` scales to the detail of the bands.
 pub(super) fn with_tall(
     of_bands: Vec<CaptureRect>,
     before: &[CaptureRect],
@@ -101,16 +123,17 @@ pub(super) fn with_tall(
 ) -> Vec<CaptureRect> {
     let is_tall = |found: &CaptureRect| f64::from(found.height()) * scale > TALL;
     let tall: Vec<CaptureRect> = before.iter().copied().filter(is_tall).collect();
-    let is_apart = |found: &CaptureRect| {
-        let covered = |tall: &CaptureRect| found.intersection(tall).map_or(0.0, area);
-        !tall
+    let mut kept = tall;
+    for found in of_bands {
+        let covered = |other: &CaptureRect| found.intersection(other).map_or(0.0, area);
+        if !kept
             .iter()
-            .any(|tall| covered(tall) > COVERED * area(*found))
-    };
-    let apart = of_bands
-        .into_iter()
-        .filter(|found| !is_tall(found) && is_apart(found));
-    apart.chain(tall.iter().copied()).collect()
+            .any(|other| covered(other) > COVERED * area(found))
+        {
+            kept.push(found);
+        }
+    }
+    kept
 }
 
 fn area(of: CaptureRect) -> f64 {
@@ -147,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_of_one_band() {
+    fn every_row_is_of_a_band_and_those_of_two_are_near_their_edge() {
         for (width, height) in [
             (3840, 2160),
             (7680, 4320),
@@ -163,7 +186,13 @@ mod tests {
                         .iter()
                         .filter(|band| band.takes(at(7, y, 1, 1)))
                         .count();
-                    assert_eq!(taking, 1, "{width}×{height}, row {y}");
+                    assert!((1..=2).contains(&taking), "{width}×{height}, row {y}");
+                }
+                // A line on the edge that one band places a little higher than the next is taken all the same.
+                for pair in bands.windows(2) {
+                    let edge = pair[0].end;
+                    let (above, below) = (at(7, edge - 2, 1, 2), at(7, edge, 1, 3));
+                    assert!(pair[0].takes(below) && pair[1].takes(above));
                 }
                 assert!(bands.iter().all(|band| within.contains_box(&band.shown)));
             }
@@ -175,7 +204,12 @@ mod tests {
         let heading = at(0, 500, 900, 120);
         let (piece, line) = (at(0, 500, 900, 50), at(0, 700, 300, 20));
         let before = [heading, at(0, 702, 290, 18)];
-        assert_eq!(with_tall(vec![piece, line], &before, 1.0), [line, heading]);
+        assert_eq!(with_tall(vec![piece, line], &before, 1.0), [heading, line]);
         assert_eq!(with_tall(vec![line], &[], 1.0), [line]);
+        // Found by the bands alone.
+        assert_eq!(with_tall(vec![heading], &[], 1.0), [heading]);
+        // Found by two bands.
+        let again = at(0, 699, 302, 21);
+        assert_eq!(with_tall(vec![line, again], &[], 1.0), [line]);
     }
 }

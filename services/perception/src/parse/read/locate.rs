@@ -79,12 +79,15 @@ impl Locator {
         detail: Detail,
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error> {
-        let first = Detail::first(longest(pixels), self.long_side);
-        let found = self.look(pixels, within, first)?;
-        if detail == first {
-            return Ok(found);
+        // By the same steps as a survey, because each takes what is tall from the one before.
+        let longest = longest(pixels);
+        let mut step = Detail::first(longest, self.long_side);
+        let mut found = self.look(pixels, within, step)?;
+        while step < detail {
+            step = step.doubled(longest);
+            found = self.look_closely(pixels, within, step, &found, cancel)?;
         }
-        self.look_closely(pixels, within, detail, &found, cancel)
+        Ok(found)
     }
 
     fn look_closely(
