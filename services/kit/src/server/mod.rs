@@ -15,16 +15,12 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tonic::body::Body;
-use tonic::server::NamedService;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
-use tower::Service;
 use tower::layer::layer_fn;
 use tracing::{info, warn};
 
@@ -32,6 +28,7 @@ use crate::config::{Listen, Secret};
 use crate::limits::Limits;
 use crate::shutdown::Shutdown;
 use call::{Calls, Stops};
+pub use registry::Mountable;
 use registry::Registry;
 
 /// How long connections may take to close after every call on them has been ended.
@@ -179,16 +176,7 @@ impl Builder {
     ///
     /// The largest message it accepts is set on the service itself (`max_decoding_message_size`).
     #[must_use]
-    pub fn service<S>(mut self, service: S, descriptors: &'static [u8]) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = std::convert::Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    pub fn service(mut self, service: impl Mountable, descriptors: &'static [u8]) -> Self {
         self.registry.mount(service, descriptors);
         self
     }
@@ -196,21 +184,12 @@ impl Builder {
     /// As [`Self::service`], and lets health say of it, and of the whole, that it does not serve until `ready` says it
     /// does; if that says it never will, for good. Calls are answered all the same.
     #[must_use]
-    pub fn service_with_readiness<S>(
+    pub fn service_with_readiness<S: Mountable>(
         mut self,
         service: S,
         descriptors: &'static [u8],
         ready: impl Future<Output = bool> + Send + 'static,
-    ) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = std::convert::Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    ) -> Self {
         self.warming.push(Warming {
             service: S::NAME,
             ready: Mutex::new(Box::pin(ready)),

@@ -16,6 +16,31 @@ use tower::Service;
 
 use super::Error;
 
+/// What generated services are: whatever tonic's router takes.
+pub trait Mountable:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
+    + NamedService
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> Mountable for S where
+    S: Service<
+            Request<Body>,
+            Response = Response<Body>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Services to be mounted.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
@@ -26,16 +51,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    pub(super) fn mount<S>(&mut self, service: S, descriptors: &'static [u8])
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    pub(super) fn mount<S: Mountable>(&mut self, service: S, descriptors: &'static [u8]) {
         // The router panics when a path is taken; the error is kept for when it can be returned.
         if self.names.iter().any(|name| name == S::NAME) {
             self.duplicate = Some(S::NAME.to_owned());
