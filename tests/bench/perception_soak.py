@@ -36,6 +36,10 @@ from foundation import demo_module  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2 as eye  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc  # noqa: E402
 
+# A mode of the display server that still has room for the page.
+RESIZED = "1280x720"
+# So often may a word that never moves not be seen, one time after the other: while the browser draws anew.
+PATIENCE = 20
 FIXED = ["Overview", "Departments", "Warehouse", "Receipts", "Calendar"]
 # Random access memory that a run may add in its second half: what allocators keep for a while.
 GROWTH_MIB = 48
@@ -78,7 +82,8 @@ class Desktop:
 
     def start(self) -> None:
         number = [self.display] if self.display else []
-        command = ["Xvfb", *number, "-displayfd", "1", "-screen", "0", "1280x800x24", "-noreset", "-nolisten", "tcp"]
+        command = ["Xtigervnc", *number, "-displayfd", "1", "-geometry", "1280x800", "-depth", "24", "-rfbport", "-1",
+                   "-SecurityTypes", "None", "-noreset", "-nolisten", "tcp"]
         self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.display = f":{self.server.stdout.readline().strip()}"
         page = self.folder / "page.html"
@@ -105,8 +110,7 @@ class Desktop:
         self.browser.wait()
 
     def resize(self) -> None:
-        command = ["xrandr", "--display", self.display, "--fb", "1280x760"]
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["xrandr", "--display", self.display, "--size", RESIZED], check=True, stdout=subprocess.DEVNULL)
 
     def end(self) -> None:
         self.server.send_signal(signal.SIGCONT)
@@ -124,6 +128,8 @@ class Soak:
         self.errors: Counter[str] = Counter()
         self.times: list[float] = []
         self.changed = 0
+        self.size_seen = ""
+        self.missing: Counter[str] = Counter()
 
     def frame(self, index: int) -> None:
         began = time.perf_counter()
@@ -132,6 +138,9 @@ class Soak:
         self.changed += any((seen.delta.added, seen.delta.removed, seen.delta.changed))
         for word in FIXED:
             ids = [element.id for element in seen.scene.elements if element.content == word]
+            self.missing[word] = 0 if ids else self.missing[word] + 1
+            if self.missing[word] == PATIENCE and word in self.numbers:
+                self.problem(f"frame {index}: {word} is not seen any more")
             if ids and self.numbers.setdefault(word, ids[0]) != ids[0]:
                 self.problem(f"frame {index}: {word} was {self.numbers[word]} and is {ids[0]}")
                 self.numbers[word] = ids[0]
@@ -142,6 +151,7 @@ class Soak:
             wait.timeout.FromMilliseconds(300)
             self.stub.AwaitQuiet(wait, timeout=CALL_SECONDS)
         self.before = seen.frame.id
+        self.size_seen = f"{seen.frame.size.width}x{seen.frame.size.height}"
 
     def problem(self, words: str) -> None:
         print(f"PROBLEM: {words}", flush=True)
@@ -181,6 +191,9 @@ class Soak:
             self.desktop.server.send_signal(signal.SIGCONT)
         elif kind == "resized":
             self.desktop.resize()
+            self.frame(index)
+            if self.size_seen != RESIZED:
+                self.problem(f"resized to {RESIZED}, and frames are {self.size_seen}")
         else:
             self.desktop.kill()
             self.desktop.start()

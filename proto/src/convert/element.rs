@@ -186,6 +186,8 @@ impl TryFrom<wire::ElementRelation> for Relation {
         let kind = match relation.kind() {
             wire::ElementRelationKind::LabelOf => RelationKind::LabelOf,
             wire::ElementRelationKind::PartOf => RelationKind::PartOf,
+            wire::ElementRelationKind::GroupedWith => RelationKind::GroupedWith,
+            wire::ElementRelationKind::HeadingOf => RelationKind::HeadingOf,
             wire::ElementRelationKind::Unspecified => return Err(FieldError::missing("kind")),
         };
         Ok(Self {
@@ -201,11 +203,33 @@ impl From<Relation> for wire::ElementRelation {
         let kind = match relation.kind {
             RelationKind::LabelOf => wire::ElementRelationKind::LabelOf,
             RelationKind::PartOf => wire::ElementRelationKind::PartOf,
+            RelationKind::GroupedWith => wire::ElementRelationKind::GroupedWith,
+            RelationKind::HeadingOf => wire::ElementRelationKind::HeadingOf,
         };
         Self {
             kind: kind.into(),
             from: relation.from.0,
             to: relation.to.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_come_back() {
+        use RelationKind::{GroupedWith, HeadingOf, LabelOf, PartOf};
+
+        for kind in [LabelOf, PartOf, GroupedWith, HeadingOf] {
+            let relation = Relation {
+                kind,
+                from: ElementId(7),
+                to: ElementId(4),
+            };
+            let message = wire::ElementRelation::from(relation);
+            assert_eq!(Relation::try_from(message), Ok(relation));
         }
     }
 }

@@ -121,6 +121,10 @@ pub enum RelationKind {
     LabelOf,
     /// `from` lies within the control, row, group or dialog `to`.
     PartOf,
+    /// `from` is a radio button of the group that begins with `to`, its topmost or leftmost one.
+    GroupedWith,
+    /// `from` is the text that heads the group that begins with `to`.
+    HeadingOf,
 }
 
 /// A relation between two elements of a scene.

@@ -42,6 +42,24 @@ pub fn boxes(before: &RgbaImage, after: &RgbaImage) -> Option<Vec<CaptureRect>> 
     Some(boxes.collect())
 }
 
+/// The boxes of one picture, as [`boxes`] gives them, with those of neighbouring rows of tiles that stand about below
+/// each other made one.
+#[must_use]
+pub fn joined(changed: &[CaptureRect]) -> Vec<CaptureRect> {
+    let mut joined: Vec<CaptureRect> = Vec::new();
+    for &next in changed {
+        let above = joined.iter_mut().rev().take(64).find(|above| {
+            let shared = above.max.x.min(next.max.x) - above.min.x.max(next.min.x);
+            above.max.y == next.min.y && 2 * shared > above.width().max(next.width())
+        });
+        match above {
+            Some(above) => *above = above.union(&next),
+            None => joined.push(next),
+        }
+    }
+    joined
+}
+
 /// The boxes `[left, top, right, bottom]` of the differences of one row of tiles, in pixels of that row.
 fn runs(before: &[u8], after: &[u8], stride: usize) -> Vec<[usize; 4]> {
     // Most of a screen stays as it was: this comparison runs at the speed of memory and ends most bands.
@@ -134,6 +152,18 @@ mod tests {
     fn pictures_of_different_sizes_cannot_be_compared() {
         assert_eq!(boxes(&blank(10, 10), &blank(10, 11)), None);
         assert_eq!(boxes(&blank(0, 0), &blank(0, 0)), Some(Vec::new()));
+    }
+
+    #[test]
+    fn rows_of_one_thing_are_joined() {
+        let at = |x, y, width, height| {
+            CaptureRect::new(
+                CapturePoint::new(x, y),
+                CapturePoint::new(x + width, y + height),
+            )
+        };
+        let rows = [at(10, 10, 50, 10), at(12, 20, 50, 20), at(300, 20, 50, 20)];
+        assert_eq!(joined(&rows), [at(10, 10, 52, 30), at(300, 20, 50, 20)]);
     }
 
     proptest! {

@@ -306,7 +306,10 @@ pub fn patch_from_bgrx(
     bounds: CaptureRect,
     data: &[u8],
 ) -> Result<(), PictureError> {
-    let (width, height) = (bounds.width().max(0) as u32, bounds.height().max(0) as u32);
+    if bounds.is_empty() {
+        return Ok(());
+    }
+    let (width, height) = (bounds.width() as u32, bounds.height() as u32);
     let row_bytes = width as usize * 4;
     let inside = CaptureRect::from_size(size_of(pixels)).contains_box(&bounds);
     if !inside || data.len() < row_bytes * height as usize {
@@ -320,7 +323,7 @@ pub fn patch_from_bgrx(
     let stride = pixels.width() as usize * 4;
     let first = bounds.min.y as usize * stride + bounds.min.x as usize * 4;
     let rows = (**pixels)[first..].chunks_mut(stride);
-    for (to, from) in rows.zip(data.chunks_exact(row_bytes.max(1)).take(height as usize)) {
+    for (to, from) in rows.zip(data.chunks_exact(row_bytes).take(height as usize)) {
         swap_row(from, &mut to[..row_bytes]);
     }
     Ok(())

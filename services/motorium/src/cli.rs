@@ -158,9 +158,16 @@ pub(crate) struct See {
     /// At most so many elements, the interactable and confident ones first.
     #[arg(long, value_name = "N")]
     pub(crate) max_elements: Option<u32>,
-    /// Print the list as JSON, and nothing else on standard output.
+    /// Join lines that stand below each other in one block of text.
+    #[arg(long)]
+    pub(crate) paragraphs: bool,
+    /// Print the list and what belongs together as JSON, and nothing else on standard output.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the list as OmniParser's `parsed_content_list`, and nothing else on standard output. Its box IDs are
+    /// places in the list, not the numbers of the marked picture.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) omniparser: bool,
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {
@@ -176,4 +183,28 @@ fn size(text: &str) -> Result<(u16, u16), String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<Span>().map(|span| span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_seen_is_printed_in_one_shape() {
+        let flags = ["motorium", "see", "--paragraphs", "--omniparser"];
+        let Command::See(see) = Cli::try_parse_from(flags).unwrap().command else {
+            panic!("see is another command");
+        };
+        assert!(see.paragraphs && see.omniparser && !see.json);
+        let both = Cli::try_parse_from(["motorium", "see", "--json", "--omniparser"]);
+        assert_eq!(both.unwrap_err().kind(), ErrorKind::ArgumentConflict);
+    }
 }

@@ -113,6 +113,7 @@ async fn capture(screen: &dyn Screen, name: &str) {
     let part = || CaptureRequest {
         area: Area::Region(at(100, 100, 200, 200)),
         list_windows: false,
+        exactly: false,
     };
     report(&format!("{name}: frame as RGBA"), 200, || async {
         drop(screen.capture(whole()).await.unwrap())

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{Listen, Section, Span};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ pub struct Settings {
     /// `omniparser:http://HOST:PORT` (an OmniParser server).
     pub parser: String,
     /// What never leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an application),
-    /// `text:PATTERN` (a regular expression).
+    /// `text:PATTERN` (a regular expression), `region:X,Y,WIDTH,HEIGHT` (of every display, in its pixels).
     pub hide: Vec<String>,
 }
 
@@ -221,7 +222,7 @@ impl Config {
     pub async fn start(self) -> Result<PerceptionService, Error> {
         let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
         let parser = ParseQueue::new(self.parser.build(self.models, self.reading)?);
-        let service = PerceptionService::new(screens, parser, self.frames, self.hidden);
+        let mut service = PerceptionService::new(screens, parser, self.frames, self.hidden);
         service.warm_up();
         Ok(service)
     }
@@ -285,6 +286,10 @@ fn hidden(written: &[String]) -> Result<Redactor, Error> {
     let mut hidden = Redactor::default();
     for entry in written {
         let named = entry.split_once(':');
+        if let Some(("region", region)) = named {
+            hidden.add_display_region(region_of(region).map_err(bad)?);
+            continue;
+        }
         let redaction = match (entry.as_str(), named) {
             ("card_numbers", _) => Redaction::SensitiveText(SensitiveText::CardNumber),
             ("email_addresses", _) => Redaction::SensitiveText(SensitiveText::EmailAddress),
@@ -292,7 +297,8 @@ fn hidden(written: &[String]) -> Result<Redactor, Error> {
             (_, Some(("text", pattern))) => Redaction::TextPattern(pattern.to_owned()),
             _ => {
                 return Err(bad(format!(
-                    "`{entry}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN"
+                    "`{entry}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN, \
+                     region:X,Y,WIDTH,HEIGHT"
                 )));
             }
         };
@@ -302,6 +308,24 @@ fn hidden(written: &[String]) -> Result<Redactor, Error> {
             .map_err(|problem| bad(format!("`{name}` {problem}")))?;
     }
     Ok(hidden)
+}
+
+fn region_of(written: &str) -> Result<CaptureRect, String> {
+    let numbers: Option<Vec<i32>> = written
+        .split(',')
+        .map(|number| number.trim().parse().ok())
+        .collect();
+    match numbers.as_deref() {
+        Some(&[x, y, width, height]) if width > 0 && height > 0 => {
+            Ok(CaptureRect::from_origin_and_size(
+                CapturePoint::new(x, y),
+                CaptureSize::new(width, height),
+            ))
+        }
+        _ => Err(format!(
+            "`region:{written}` is no region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
+        )),
+    }
 }
 
 fn driver(name: &str) -> Result<Driver, Error> {
@@ -423,6 +447,8 @@ mod tests {
             ),
             ("window:", "`window:` is none of"),
             ("text:(", "`(` is not a regular expression"),
+            ("region:1,2,3", "`region:1,2,3` is no region"),
+            ("region:1,2,0,4", "`region:1,2,0,4` is no region"),
         ] {
             check(
                 Settings {

@@ -25,6 +25,7 @@ pub mod reason {
     pub const MODEL_FILE_MISSING: &str = "MODEL_FILE_MISSING";
     pub const MODEL_FILE_UNUSABLE: &str = "MODEL_FILE_UNUSABLE";
     pub const PARSE_FAILED: &str = "PARSE_FAILED";
+    pub const TOO_MANY_STREAMS: &str = "TOO_MANY_STREAMS";
     pub const PARSER_UNAVAILABLE: &str = "PARSER_UNAVAILABLE";
     pub const PARSER_BUSY: &str = "PARSER_BUSY";
     pub const FRAME_EXPIRED: &str = "FRAME_EXPIRED";
@@ -49,6 +50,7 @@ pub mod reason {
         PARSE_FAILED,
         PARSER_UNAVAILABLE,
         PARSER_BUSY,
+        TOO_MANY_STREAMS,
         FRAME_EXPIRED,
         IMAGE_UNREADABLE,
         IMAGE_TOO_LARGE,
@@ -118,7 +120,11 @@ pub enum Error {
     #[error("{} is missing: run `tools/setup data` to fetch it, or set MOTORIUM_DATA to the folder that has it", path.display())]
     ModelFileMissing { path: PathBuf },
     /// A file is there, but is not what it should be.
-    #[error("{} cannot be used: {detail}; remove it and run `tools/setup data` to fetch it again", path.display())]
+    #[error(
+        "{} cannot be used: {detail}; if set-up fetched it, remove it and run `tools/setup data`, otherwise correct \
+         `perception.text_finder`, `text_reader` or `alphabet`",
+        path.display()
+    )]
     ModelFileUnusable { path: PathBuf, detail: String },
     /// The models ran and failed.
     #[error("the picture could not be parsed: {detail}")]
@@ -131,6 +137,11 @@ pub enum Error {
     /// So many pictures wait that there is no memory for more.
     #[error("too many pictures wait to be parsed: try again later, or send fewer at a time")]
     ParserBusy,
+    /// Each stream holds pictures of its own.
+    #[error(
+        "{most} streams of live pictures are open, and no more are: close one, or try again later"
+    )]
+    TooManyStreams { most: usize },
     /// The frame has made room for newer ones, or was never here.
     #[error("frame {frame} is not kept any more: capture again and use the new frame's id")]
     FrameExpired { frame: FrameId },
@@ -208,6 +219,11 @@ impl Error {
             }
             Self::ParserBusy => {
                 report(Code::ResourceExhausted, reason::PARSER_BUSY).retry_after(PARSER_RETRY)
+            }
+            Self::TooManyStreams { most } => {
+                report(Code::ResourceExhausted, reason::TOO_MANY_STREAMS)
+                    .with("most", most)
+                    .retry_after(PARSER_RETRY)
             }
             Self::FrameExpired { frame } => {
                 report(Code::NotFound, reason::FRAME_EXPIRED).with("frame", frame)
@@ -374,6 +390,12 @@ mod tests {
                 Code::Internal,
                 "PARSE_FAILED",
                 "why",
+            ),
+            (
+                Error::TooManyStreams { most: 32 },
+                Code::ResourceExhausted,
+                "TOO_MANY_STREAMS",
+                "32 streams",
             ),
             (
                 Error::FrameExpired {

@@ -11,7 +11,7 @@ use motorium_imaging::difference::GreyFrame;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
-use motorium_proto::domain::id::FrameId;
+use motorium_proto::domain::id::{DisplayId, FrameId};
 use uuid::Uuid;
 
 use crate::capture::cursor::CursorImage;
@@ -36,9 +36,12 @@ pub struct StoredFrame {
     pub cursor: Option<CursorImage>,
     /// What was painted over, in the display's pixels.
     pub hidden: Vec<CaptureRect>,
-    grey: OnceLock<GreyFrame>,
-    scene: OnceLock<Arc<Scene>>,
+    grey: OnceLock<Arc<GreyFrame>>,
+    scene: OnceLock<(View, Arc<Scene>)>,
 }
+
+/// Which part of a display a frame shows, as its request named it: the numbers of elements hold within one view.
+pub type View = (DisplayId, String);
 
 impl StoredFrame {
     /// A frame, not yet stored.
@@ -61,23 +64,35 @@ impl StoredFrame {
 
     /// Its pixels in grey; computed by the first call.
     pub fn grey(&self) -> &GreyFrame {
-        self.grey.get_or_init(|| GreyFrame::of(&self.pixels))
+        self.grey
+            .get_or_init(|| Arc::new(GreyFrame::of(&self.pixels)))
     }
 
     /// What was found on it, if it has been parsed.
     #[must_use]
-    pub fn scene(&self) -> Option<&Arc<Scene>> {
+    pub fn scene(&self) -> Option<&(View, Arc<Scene>)> {
         self.scene.get()
     }
 
     /// Keeps what was found on it. A frame is parsed once; a second scene is not taken.
-    pub fn set_scene(&self, scene: Arc<Scene>) {
-        let _ = self.scene.set(scene);
+    pub fn set_scene(&self, view: View, scene: Arc<Scene>) {
+        let _ = self.scene.set((view, scene));
     }
 
     /// Pixels in colour and in grey.
     fn bytes(&self) -> usize {
         self.pixels.as_raw().len() / 4 * 5
+    }
+}
+
+impl Kept {
+    /// The memory that is held for a frame alone: nothing if another one has the same pixels.
+    fn held_for(&self, frame: &StoredFrame) -> usize {
+        let is_shared = |other: &Arc<StoredFrame>| Arc::ptr_eq(&other.pixels, &frame.pixels);
+        if self.frames.iter().any(is_shared) {
+            return 0;
+        }
+        frame.bytes()
     }
 }
 
@@ -124,18 +139,18 @@ impl FrameStore {
         {
             frame.pixels = Arc::clone(&before.pixels);
             if let Some(grey) = before.grey.get() {
-                let _ = frame.grey.set(grey.clone());
+                let _ = frame.grey.set(Arc::clone(grey));
             }
         }
         let frame = Arc::new(frame);
         let mut kept = self.kept();
-        kept.bytes += frame.bytes();
+        kept.bytes += kept.held_for(&frame);
         kept.frames.push_back(Arc::clone(&frame));
         while kept.frames.len() > 1
             && (kept.frames.len() > self.limits.frames || kept.bytes > self.limits.bytes)
         {
             let oldest = kept.frames.pop_front().expect("there is more than one");
-            kept.bytes -= oldest.bytes();
+            kept.bytes -= kept.held_for(&oldest);
         }
         frame
     }
@@ -177,7 +192,6 @@ mod tests {
 
     use image::Rgba;
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
-    use motorium_proto::domain::id::DisplayId;
 
     use super::*;
 
@@ -277,5 +291,21 @@ mod tests {
         assert_ne!(first.frame.id, same.frame.id);
         assert!(Arc::ptr_eq(&first.pixels, &same.pixels));
         assert!(!Arc::ptr_eq(&same.pixels, &other.pixels));
+    }
+
+    #[test]
+    fn shared_pixels_take_room_once() {
+        let store = FrameStore::new(Limits {
+            frames: 9,
+            bytes: 2 * FRAME,
+        });
+        let still: Vec<_> = (0..5).map(|_| keep(&store, 7)).collect();
+        let other = keep(&store, 8);
+        let kept = |frame: &Arc<StoredFrame>| store.get(&frame.frame.id).is_ok();
+        assert!(still.iter().chain([&other]).all(kept));
+        // Their room is free when the last of them goes.
+        let last = keep(&store, 9);
+        assert!(!still.iter().any(kept));
+        assert!(kept(&other) && kept(&last));
     }
 }

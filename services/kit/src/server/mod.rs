@@ -15,6 +15,8 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::server::TcpIncoming;
@@ -249,11 +251,11 @@ impl Builder {
                 .set_service_status("", ServingStatus::NotServing)
                 .await;
         }
+        let names = registry.names().to_vec();
+        let routes = registry.into_routes(&health)?;
         if !warming.is_empty() {
             tokio::spawn(warm_up(warming, health.clone(), shutdown.clone()));
         }
-        let names = registry.names().to_vec();
-        let routes = registry.into_routes(&health)?;
 
         let stops = Stops::default();
         let calls = Calls::new(config.token.clone(), stops.clone());
@@ -287,28 +289,47 @@ impl Builder {
     }
 }
 
-/// Waits until everything is ready, and lets health say so bit by bit.
+/// Waits until everything is ready, and lets health say so of each service as soon as it is.
 async fn warm_up(warming: Vec<Warming>, health: HealthReporter, shutdown: Shutdown) {
+    let mut warming: FuturesUnordered<_> = warming
+        .into_iter()
+        .map(|one| async move {
+            let ready = one.ready.into_inner();
+            (
+                one.service,
+                ready.unwrap_or_else(PoisonError::into_inner).await,
+            )
+        })
+        .collect();
     let mut all_ready = true;
-    for one in warming {
-        let ready = one
-            .ready
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_ready = tokio::select! {
+    loop {
+        let next = tokio::select! {
             biased;
             () = shutdown.draining() => return,
-            is_ready = ready => is_ready,
+            next = warming.next() => next,
+        };
+        let Some((service, is_ready)) = next else {
+            break;
         };
         all_ready &= is_ready;
         if is_ready {
-            health
-                .set_service_status(one.service, ServingStatus::Serving)
-                .await;
+            serve(&health, service, &shutdown).await;
         }
     }
     if all_ready {
-        health.set_service_status("", ServingStatus::Serving).await;
+        serve(&health, "", &shutdown).await;
+    }
+}
+
+/// Says that a service serves, unless the server is on its way out: then it has said otherwise, or is about to.
+async fn serve(health: &HealthReporter, service: &str, shutdown: &Shutdown) {
+    health
+        .set_service_status(service, ServingStatus::Serving)
+        .await;
+    if shutdown.is_draining() {
+        health
+            .set_service_status(service, ServingStatus::NotServing)
+            .await;
     }
 }
 

@@ -81,6 +81,7 @@ fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Finding> {
             }];
         }
     };
+    let ocr = data.join("models/ocr");
     let look = |(name, path): (&str, &PathBuf)| {
         if !path.is_file() {
             return Finding::Missing {
@@ -89,7 +90,8 @@ fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Finding> {
             };
         }
         let found = format!("{name} in {}", path.display());
-        if path.ends_with("detect.onnx") || path.ends_with("recognise.onnx") {
+        let published = ["detect.onnx", "recognise.onnx"].map(|name| ocr.join(name));
+        if published.contains(path) {
             return Finding::Lacking {
                 what: format!("{found}, which is as it was published"),
                 remedy: "`tools/setup` in a checkout of Motorium makes a faster one of it"

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use motorium_kit::config::Loaded;
-use motorium_perception::marks::json::SceneJson;
+use motorium_perception::marks::json::{SceneJson, omniparser};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{
     ImageOptions, ObserveRequest, ParseOptions, ParseRequest, Perception, StageTiming,
 };
+use serde::Serialize;
 
 use crate::cli::See;
 use crate::error::Error;
@@ -32,12 +33,17 @@ struct Seen {
 pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
     let perception = process::perception(loaded, None).await?;
     let seen = match &args.image {
-        Some(path) => parse(perception.as_ref(), path, args.max_elements).await?,
-        None => observe(perception.as_ref(), args.max_elements).await?,
+        Some(path) => parse(perception.as_ref(), path, &args).await?,
+        None => observe(perception.as_ref(), &args).await?,
     };
     save(seen.marked.as_ref(), &args.output)?;
     if args.json {
-        output::line(&json(&seen)?);
+        let document = SceneJson::new(&seen.scene, seen.size, &seen.timings);
+        output::line(&json(&document)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.omniparser {
+        output::line(&json(&omniparser(&seen.scene))?);
         return Ok(ExitCode::SUCCESS);
     }
     for line in &seen.prompt_lines {
@@ -57,10 +63,11 @@ pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn observe(perception: &dyn Perception, max_elements: Option<u32>) -> Result<Seen, Error> {
+async fn observe(perception: &dyn Perception, args: &See) -> Result<Seen, Error> {
     let request = ObserveRequest {
-        max_elements,
+        max_elements: args.max_elements,
         marked_image: Some(ImageOptions::default()),
+        parsing: parsing(args),
         ..ObserveRequest::default()
     };
     let seen = perception.observe(request).await.map_err(Error::Service)?;
@@ -73,11 +80,7 @@ async fn observe(perception: &dyn Perception, max_elements: Option<u32>) -> Resu
     })
 }
 
-async fn parse(
-    perception: &dyn Perception,
-    path: &Path,
-    max_elements: Option<u32>,
-) -> Result<Seen, Error> {
+async fn parse(perception: &dyn Perception, path: &Path, args: &See) -> Result<Seen, Error> {
     let content = fs::read(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,
@@ -91,9 +94,9 @@ async fn parse(
     };
     let request = ParseRequest {
         image,
-        max_elements,
+        max_elements: args.max_elements,
         marked_image: Some(ImageOptions::default()),
-        parsing: ParseOptions::default(),
+        parsing: parsing(args),
     };
     let seen = perception.parse(request).await.map_err(Error::Service)?;
     Ok(Seen {
@@ -105,9 +108,15 @@ async fn parse(
     })
 }
 
-fn json(seen: &Seen) -> Result<String, Error> {
-    let document = SceneJson::new(&seen.scene, seen.size, &seen.timings);
-    serde_json::to_string(&document).map_err(|error| Error::Start(error.to_string()))
+fn parsing(args: &See) -> ParseOptions {
+    ParseOptions {
+        join_paragraphs: args.paragraphs,
+        ..ParseOptions::default()
+    }
+}
+
+fn json(document: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(document).map_err(|error| Error::Start(error.to_string()))
 }
 
 fn save(marked: Option<&Image>, path: &Path) -> Result<(), Error> {

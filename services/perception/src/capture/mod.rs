@@ -47,6 +47,11 @@ pub trait Screen: Send + Sync + fmt::Debug {
     /// The windows, topmost first, pop-ups included.
     async fn windows(&self) -> Result<Vec<Window>, Error>;
 
+    /// Whether it will never answer again, by a defect: another one has to be opened.
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// Begins to report changes. Everything drawn after this call has returned is reported.
     async fn watch(&self) -> Result<Box<dyn Changes>, Error>;
 }
@@ -71,6 +76,9 @@ pub struct CaptureRequest {
     pub area: Area,
     /// Also list the windows.
     pub list_windows: bool,
+    /// Let the list be of the very moment of the picture, and careful about what covers what, where the platform can:
+    /// for whoever hides windows. It costs more.
+    pub exactly: bool,
 }
 
 /// A picture and what was true when it was taken.

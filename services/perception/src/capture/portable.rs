@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -30,6 +31,7 @@ pub struct PortableScreen {
     limit: Duration,
     scale: Option<f64>,
     jobs: mpsc::Sender<Job>,
+    thread: JoinHandle<()>,
     /// Whether it was ever captured: then its absence is a loss.
     was_there: Arc<AtomicBool>,
 }
@@ -41,7 +43,7 @@ impl PortableScreen {
     /// If no thread can be started.
     pub fn new(id: DisplayId, limit: Duration, scale: Option<f64>) -> Result<Self, Error> {
         let (jobs, queue) = mpsc::channel::<Job>();
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name(format!("xcap {id}"))
             .spawn(move || queue.into_iter().for_each(|job| job()))
             .map_err(|error| Error::Internal {
@@ -52,6 +54,7 @@ impl PortableScreen {
             limit,
             scale,
             jobs,
+            thread,
             was_there: Arc::default(),
         })
     }
@@ -149,6 +152,10 @@ impl Screen for PortableScreen {
 
     async fn windows(&self) -> Result<Vec<Window>, Error> {
         self.call(|| Layout::read()?.windows()).await
+    }
+
+    fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 
     async fn watch(&self) -> Result<Box<dyn Changes>, Error> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use motorium_proto::domain::element::{Element, ElementSource, Scene};
+use motorium_proto::domain::element::{Element, ElementSource, Relation, RelationKind, Scene};
 use motorium_proto::domain::geometry::{CaptureSize, NormalisedRect};
 use motorium_proto::service::StageTiming;
 use serde::Serialize;
@@ -16,6 +16,8 @@ pub struct SceneJson {
     pub height: i32,
     /// In reading order.
     pub elements: Vec<ElementJson>,
+    /// As far as they are known.
+    pub relations: Vec<RelationJson>,
     /// Milliseconds by stage.
     pub timings_ms: BTreeMap<String, f64>,
 }
@@ -34,6 +36,15 @@ pub struct ElementJson {
     pub source: &'static str,
 }
 
+/// How two elements belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RelationJson {
+    /// `label_of`, `part_of`, `grouped_with` or `heading_of`.
+    pub kind: &'static str,
+    pub from: u32,
+    pub to: u32,
+}
+
 impl SceneJson {
     /// The JSON shape of a scene on a frame of `size` pixels.
     #[must_use]
@@ -44,6 +55,7 @@ impl SceneJson {
             width: size.width,
             height: size.height,
             elements: scene.elements.iter().map(ElementJson::from).collect(),
+            relations: scene.relations.iter().map(RelationJson::from).collect(),
             timings_ms: timings
                 .iter()
                 .map(|timing| (timing.stage.clone(), milliseconds(timing)))
@@ -71,6 +83,22 @@ impl From<&Element> for ElementJson {
     }
 }
 
+impl From<&Relation> for RelationJson {
+    fn from(relation: &Relation) -> Self {
+        let kind = match relation.kind {
+            RelationKind::LabelOf => "label_of",
+            RelationKind::PartOf => "part_of",
+            RelationKind::GroupedWith => "grouped_with",
+            RelationKind::HeadingOf => "heading_of",
+        };
+        Self {
+            kind,
+            from: relation.from.0,
+            to: relation.to.0,
+        }
+    }
+}
+
 /// One entry of the list that OmniParser's server answers with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OmniParserElement {
@@ -85,10 +113,14 @@ pub struct OmniParserElement {
     pub source: &'static str,
 }
 
-/// A scene as OmniParser lists it; the index is the element's place in reading order, not its number.
+/// A scene as OmniParser lists it, its `parsed_content_list`: texts, then icons with a content, then those without,
+/// each in reading order. An entry's place in the list is its box ID there; our numbers are not in it.
 #[must_use]
 pub fn omniparser(scene: &Scene) -> Vec<OmniParserElement> {
-    scene.elements.iter().map(OmniParserElement::from).collect()
+    let mut list: Vec<OmniParserElement> =
+        scene.elements.iter().map(OmniParserElement::from).collect();
+    list.sort_by_key(|entry| (entry.content.is_none(), entry.r#type != "text"));
+    list
 }
 
 impl From<&Element> for OmniParserElement {
@@ -143,9 +175,14 @@ mod tests {
             source,
             state: ElementState::default(),
         };
+        let heading = Relation {
+            kind: RelationKind::HeadingOf,
+            from: ElementId(4),
+            to: ElementId(2),
+        };
         Scene {
             frame: FrameId::new("f1"),
-            relations: Vec::new(),
+            relations: vec![heading],
             elements: vec![
                 element(4, ElementKind::Label, "标题 \"x\"", ElementSource::Ocr),
                 element(2, ElementKind::Button, "Save", ElementSource::Both),
@@ -177,6 +214,7 @@ mod tests {
                     {"id": 2, "kind": "button", "content": "Save", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "both"},
                     {"id": 9, "kind": "icon", "content": "", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "detector"},
                 ],
+                "relations": [{"kind": "heading_of", "from": 4, "to": 2}],
                 "timings_ms": {"read": 12.345},
             })
         );
@@ -184,16 +222,41 @@ mod tests {
 
     #[test]
     fn omniparsers_shape() {
-        let json = serde_json::to_value(&omniparser(&scene())[1..]).unwrap();
-        let bbox = [0.333333, 0.5, 0.75, 1.0];
-        assert_eq!(
-            json,
-            json!([
-                {"type": "icon", "bbox": bbox, "interactivity": true, "content": "Save", "source": "box_yolo_content_ocr"},
-                {"type": "icon", "bbox": bbox, "interactivity": true, "content": null, "source": "box_yolo_content_yolo"},
-            ])
-        );
-        assert_eq!(omniparser(&scene())[0].r#type, "text");
-        assert_eq!(omniparser(&scene())[0].source, "box_ocr_content_ocr");
+        let list = serde_json::to_string(&omniparser(&scene())).unwrap();
+        let expected = [
+            r#"[{"type":"text","bbox":[0.333333,0.5,0.75,1.0],"interactivity":false,"content":"标题 \"x\"","source":"box_ocr_content_ocr"}"#,
+            r#"{"type":"icon","bbox":[0.333333,0.5,0.75,1.0],"interactivity":true,"content":"Save","source":"box_yolo_content_ocr"}"#,
+            r#"{"type":"icon","bbox":[0.333333,0.5,0.75,1.0],"interactivity":true,"content":null,"source":"box_yolo_content_yolo"}]"#,
+        ];
+        assert_eq!(list, expected.join(","));
+    }
+
+    #[test]
+    fn omniparsers_order() {
+        let named = |content: &str, source| Element {
+            content: content.to_owned(),
+            source,
+            ..scene().elements[0].clone()
+        };
+        let mixed = Scene {
+            elements: vec![
+                named("", ElementSource::Detector),
+                named("Save", ElementSource::Both),
+                named("Name", ElementSource::Ocr),
+                named("Cancel", ElementSource::Both),
+                named("Age", ElementSource::Ocr),
+            ],
+            ..scene()
+        };
+        let list = omniparser(&mixed);
+        let contents: Vec<_> = list.iter().map(|entry| entry.content.as_deref()).collect();
+        let in_order = [
+            Some("Name"),
+            Some("Age"),
+            Some("Save"),
+            Some("Cancel"),
+            None,
+        ];
+        assert_eq!(contents, in_order);
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! [`merge`] makes elements of boxes and lines of text, [`order`] puts them into reading order, [`identity`] numbers
 //! them so that a number stays with its element. Order comes first, numbers afterwards. [`json`] is the scene for
-//! programs. [`relations`] says what belongs together; [`paragraphs`] joins lines where that is wanted. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs them too.
+//! programs. [`relations`] says what belongs together, and [`groups`] which radio buttons do; [`paragraphs`] joins lines
+//! where that is wanted. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs
+//! them too.
 //!
 //! All of it is a function of its arguments: whoever parses frame after frame keeps the [`Memory`].
 //!
 //! Invariant: the scene depends on what was found, not on the order in which it was found; no input makes it fail.
 
+mod groups;
 pub mod identity;
 pub mod json;
 pub mod merge;

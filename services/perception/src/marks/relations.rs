@@ -1,4 +1,5 @@
-//! What belongs together: text that labels a control, and things that lie in a dialog, a row or a list entry.
+//! What belongs together: text that labels a control, radio buttons of one group, and things that lie in a dialog, a
+//! row or a list entry.
 //!
 //! Pure. Without a detector there is only text, and nothing belongs to anything.
 
@@ -8,18 +9,19 @@ use motorium_proto::domain::id::ElementId;
 
 use motorium_imaging::space::denormalise;
 
+use super::groups::groups;
 use super::merge::share_inside;
 
 /// A label stands at most so many of its own heights away from what it labels.
-const NEAR: i32 = 8;
+pub(super) const NEAR: i32 = 8;
 
 /// Share of a thing that must lie in another to be a part of it.
 const INSIDE: f64 = 0.9;
 
 /// An element with its box in pixels.
-struct Placed<'a> {
-    element: &'a Element,
-    bounds: CaptureRect,
+pub(super) struct Placed<'a> {
+    pub(super) element: &'a Element,
+    pub(super) bounds: CaptureRect,
 }
 
 /// The relations among the elements of a frame of `size` pixels.
@@ -33,6 +35,8 @@ pub fn relations(elements: &[Element], size: CaptureSize) -> Vec<Relation> {
         })
         .collect();
     let mut relations = labels(&placed);
+    let groups = groups(&placed, &relations);
+    relations.extend(groups);
     relations.extend(parts(&placed));
     relations
 }
@@ -82,7 +86,7 @@ fn wants_label(element: &Element) -> bool {
 }
 
 /// How far a text is from a control that it may label; `None` where labels do not stand.
-fn distance(text: CaptureRect, control: CaptureRect, kind: ElementKind) -> Option<i32> {
+pub(super) fn distance(text: CaptureRect, control: CaptureRect, kind: ElementKind) -> Option<i32> {
     let height = text.height().max(1);
     let same_row = text.center().y > control.min.y && text.center().y < control.max.y;
     let (before, behind) = (control.min.x - text.max.x, text.min.x - control.max.x);
@@ -133,7 +137,7 @@ fn is_container(kind: ElementKind) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use motorium_imaging::space::{centre, normalise};
     use motorium_proto::domain::element::{ElementSource, ElementState};
     use motorium_proto::domain::geometry::CapturePoint;
@@ -143,14 +147,14 @@ mod tests {
     use ElementKind::{Button, Checkbox, Dialog, Label, TableRow, TextField};
     use RelationKind::{LabelOf, PartOf};
 
-    const SIZE: CaptureSize = CaptureSize::new(1000, 600);
+    pub(in crate::marks) const SIZE: CaptureSize = CaptureSize::new(1000, 600);
 
-    /// Elements `(kind, x, y, width, height)`, numbered from 1, and the relations `(kind, from, to)` among them.
-    fn check(
-        elements: &[(ElementKind, i32, i32, i32, i32)],
-        expected: &[(RelationKind, u32, u32)],
-    ) {
-        let elements: Vec<Element> = elements
+    /// Kind, x, y, width, height.
+    pub(in crate::marks) type Thing = (ElementKind, i32, i32, i32, i32);
+
+    /// Things as elements, numbered from 1.
+    pub(in crate::marks) fn numbered(things: &[Thing]) -> Vec<Element> {
+        things
             .iter()
             .zip(1..)
             .map(|(&(kind, x, y, width, height), number)| {
@@ -171,7 +175,12 @@ mod tests {
                     state: ElementState::default(),
                 }
             })
-            .collect();
+            .collect()
+    }
+
+    /// Things, numbered from 1, and the relations `(kind, from, to)` among them.
+    fn check(things: &[Thing], expected: &[(RelationKind, u32, u32)]) {
+        let elements = numbered(things);
         let found: Vec<_> = relations(&elements, SIZE)
             .into_iter()
             .map(|found| (found.kind, found.from.0, found.to.0))

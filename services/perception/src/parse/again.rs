@@ -10,6 +10,7 @@
 //!
 //! Invariant: nothing that was known is kept where the picture differs.
 
+use motorium_imaging::changes;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
 /// Finds reach out over what they stand for by a few pixels, so something this near to a difference may be another
@@ -101,7 +102,7 @@ fn look_again<T: Placed, E>(
         looked_at += area(part) as u64;
         find(part)
     };
-    let mut touched: Vec<CaptureRect> = join_rows(changed)
+    let mut touched: Vec<CaptureRect> = changes::joined(changed)
         .into_iter()
         .map(|changed| changed.inflate(REACH, REACH))
         .collect();
@@ -194,22 +195,6 @@ fn is_in_the_way(found: CaptureRect, other: CaptureRect) -> bool {
     found
         .intersection(&other)
         .is_some_and(|shared| area(shared) as f64 > IN_THE_WAY * smaller)
-}
-
-/// Boxes of neighbouring rows of tiles that stand about below each other become one.
-fn join_rows(changed: &[CaptureRect]) -> Vec<CaptureRect> {
-    let mut joined: Vec<CaptureRect> = Vec::new();
-    for &next in changed {
-        let above = joined.iter_mut().rev().take(64).find(|above| {
-            let shared = above.max.x.min(next.max.x) - above.min.x.max(next.min.x);
-            above.max.y == next.min.y && 2 * shared > above.width().max(next.width())
-        });
-        match above {
-            Some(above) => *above = above.union(&next),
-            None => joined.push(next),
-        }
-    }
-    joined
 }
 
 /// The parts to be looked at, which lie apart; `None` if it were better to look at everything.
@@ -379,12 +364,6 @@ mod tests {
         let whole = CaptureRect::new(CapturePoint::zero(), CapturePoint::new(SIZE.0, SIZE.1));
         let (_, looked) = look(&[], &[], &[whole]);
         assert_eq!(looked, [whole]);
-    }
-
-    #[test]
-    fn rows_of_one_thing_are_joined() {
-        let rows = [at(10, 10, 50, 10), at(12, 20, 50, 20), at(300, 20, 50, 20)];
-        assert_eq!(join_rows(&rows), [at(10, 10, 52, 30), at(300, 20, 50, 20)]);
     }
 
     /// Lines of text on a grid of places: each place is empty or has a line of some width.

@@ -22,7 +22,7 @@ use crate::error::Error;
 
 /// How many pictures are remembered: those that an application switches between, or that several callers look at.
 /// Their pixels are mostly shared with the frames that the service keeps.
-const PICTURES: usize = 6;
+const PICTURES: usize = 16;
 
 /// Memory for their pixels, in bytes. The latest is remembered even if it is larger.
 const PICTURE_BYTES: usize = 128 << 20;

@@ -4,7 +4,6 @@
 //! marked picture that comes along is not used. What it calls an icon is a control of no known kind.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::detect::Detection;
 use super::read::TextLine;
-use super::remote::{bytes_of, finished, lossless, within};
+use super::remote::{PATIENCE, bytes_of, finished, lossless, within};
 use super::{Parse, Parser};
 use crate::error::Error;
 
-/// A busy machine without a GPU has been seen to take minutes for one picture.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Longest answer that is read, in bytes: the marked picture comes along in it.
+const LONGEST: usize = 64 << 20;
 
 /// It does not say how sure it is.
 const CONFIDENCE: f32 = 0.9;
@@ -82,10 +81,20 @@ impl OmniParser {
         })
     }
 
-    async fn ask(&self, picture: String) -> Result<Answer, reqwest::Error> {
+    async fn ask(&self, picture: String) -> Result<Answer, String> {
         let question = json!({ "base64_image": picture });
         let answer = self.http.post(self.endpoint.clone()).json(&question).send();
-        answer.await?.error_for_status()?.json().await
+        let answer = answer.await.and_then(reqwest::Response::error_for_status);
+        let mut answer = answer.map_err(|error| in_full(&error))?;
+        let mut body = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(|error| in_full(&error))? {
+            if body.len() + piece.len() > LONGEST {
+                return Err(format!("its answer is longer than {} MiB", LONGEST >> 20));
+            }
+            body.extend_from_slice(&piece);
+        }
+        serde_json::from_slice(&body)
+            .map_err(|error| format!("its answer is not understood: {error}"))
     }
 }
 
@@ -94,9 +103,9 @@ impl Parser for OmniParser {
         let started = Instant::now();
         let picture = STANDARD.encode(bytes_of(lossless(pixels)?));
         let answer = within(cancel, self.ask(picture))?;
-        let answer = answer.map_err(|error| Error::ParserUnavailable {
+        let answer = answer.map_err(|detail| Error::ParserUnavailable {
             url: self.endpoint.to_string(),
-            detail: in_full(&error),
+            detail,
         })?;
         let mut parse = apart(answer.parsed_content_list, size_of(pixels));
         parse.effort.detecting = started.elapsed();

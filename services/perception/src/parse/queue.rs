@@ -4,10 +4,11 @@
 //! take turns ([`turns`](super::turns)). Whoever is dropped while waiting leaves the queue; a parse whose caller has
 //! gone is given up after the line at hand.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use image::RgbaImage;
+use motorium_imaging::picture;
 use motorium_kit::caller::Caller;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,13 +22,19 @@ use crate::error::Error;
 pub struct ParseQueue {
     parser: Arc<dyn Parser>,
     turns: Arc<Turns<Caller>>,
+    /// Held by whoever works on a large picture.
+    large: Arc<Mutex<()>>,
 }
+
+/// Pictures that take more memory than this are decoded one at a time, in bytes.
+const LARGE: u64 = 64 << 20;
 
 /// The parser, for whoever's turn it is.
 #[derive(Debug)]
 pub struct Admitted<'a> {
     parser: &'a dyn Parser,
     cancel: &'a CancellationToken,
+    large: &'a Mutex<()>,
     /// Until it was its turn.
     waiting: Duration,
 }
@@ -42,13 +49,24 @@ impl Admitted<'_> {
         parse.effort.waiting = self.waiting;
         Ok(parse)
     }
+
+    /// Waits until no other large picture is worked on, if `encoded` is one: several may be admitted at a time.
+    pub fn alone_if_large(&self, encoded: &[u8]) -> Option<MutexGuard<'_, ()>> {
+        let (width, height) = picture::dimensions(encoded).ok()?;
+        let bytes = u64::from(width) * u64::from(height) * 4;
+        (bytes > LARGE).then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl ParseQueue {
     #[must_use]
     pub fn new(parser: Arc<dyn Parser>) -> Self {
         let turns = Turns::new(parser.at_once());
-        Self { parser, turns }
+        Self {
+            parser,
+            turns,
+            large: Arc::default(),
+        }
     }
 
     /// Parses a picture when it is its turn.
@@ -90,6 +108,7 @@ impl ParseQueue {
         let turn = turn.map_err(|Full| Error::ParserBusy)?;
         let waiting = queued.elapsed();
         let parser = Arc::clone(&self.parser);
+        let large = Arc::clone(&self.large);
         let cancel = CancellationToken::new();
         let seen_by_work = cancel.clone();
         let _cancelled_when_dropped = cancel.drop_guard();
@@ -99,6 +118,7 @@ impl ParseQueue {
             work(&Admitted {
                 parser: &*parser,
                 cancel: &seen_by_work,
+                large: &large,
                 waiting,
             })
         });
@@ -110,7 +130,6 @@ impl ParseQueue {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;

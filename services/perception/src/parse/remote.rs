@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use image::RgbaImage;
@@ -23,10 +24,13 @@ use tonic::Code;
 use super::detect::Detection;
 use super::read::TextLine;
 use super::{Effort, Parse, Parser};
-use crate::error::Error;
+use crate::error::{Error, reason};
 
 /// Pictures that are sent at the same time; the other side has a queue of its own.
 const AT_ONCE: usize = 8;
+
+/// A busy machine without a GPU has been seen to take minutes for one picture.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Another Perception.
 pub struct RemoteParser {
@@ -48,22 +52,6 @@ impl RemoteParser {
     pub fn new(url: String, perception: Arc<dyn Perception>) -> Self {
         Self { url, perception }
     }
-
-    fn failed(&self, report: ErrorReport) -> Error {
-        match report.code {
-            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => {
-                Error::ParserUnavailable {
-                    url: self.url.clone(),
-                    detail: report.message,
-                }
-            }
-            Code::ResourceExhausted => Error::ParserBusy,
-            // It is there, and does not want this picture or us: asking again would not help.
-            _ => Error::ParseFailed {
-                detail: format!("{} says: {}", self.url, report.message),
-            },
-        }
-    }
 }
 
 impl Parser for RemoteParser {
@@ -77,7 +65,7 @@ impl Parser for RemoteParser {
             parsing: ParseOptions::default(),
         };
         let parsed = within(cancel, self.perception.parse(request))?;
-        let parsed = parsed.map_err(|report| self.failed(report))?;
+        let parsed = parsed.map_err(|report| failed(&self.url, report))?;
         let mut parse = apart(&parsed.scene.elements, size);
         parse.effort.locating = started.elapsed();
         Ok(parse)
@@ -97,6 +85,21 @@ impl Parser for RemoteParser {
     }
 }
 
+/// What the other Perception at `url` says went wrong, as an error of this one.
+fn failed(url: &str, report: ErrorReport) -> Error {
+    match report.code {
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => Error::ParserUnavailable {
+            url: url.to_owned(),
+            detail: report.message,
+        },
+        Code::ResourceExhausted if report.reason == reason::PARSER_BUSY => Error::ParserBusy,
+        // It is there, and does not want this picture or us: asking again would not help.
+        _ => Error::ParseFailed {
+            detail: format!("{url} says: {}", report.message),
+        },
+    }
+}
+
 /// The picture as bytes that lose nothing.
 pub(super) fn lossless(pixels: &RgbaImage) -> Result<Image, Error> {
     picture::encode(pixels, ImageFormat::Png).map_err(|error| Error::ParseFailed {
@@ -112,7 +115,7 @@ pub(super) fn bytes_of(image: Image) -> Bytes {
     }
 }
 
-/// Waits on a thread that may block, until it is done or nobody waits for it.
+/// Waits on a thread that may block, until it is done, nobody waits for it, or [`PATIENCE`] is over.
 pub(super) fn within<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = T>,
@@ -121,7 +124,9 @@ pub(super) fn within<T>(
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Error::Cancelled),
-            done = work => Ok(done),
+            done = tokio::time::timeout(PATIENCE, work) => done.map_err(|_| Error::ParseFailed {
+                detail: format!("no answer within {} s", PATIENCE.as_secs()),
+            }),
         }
     })
 }
@@ -160,5 +165,22 @@ pub(super) fn finished(detections: Vec<Detection>, mut lines: Vec<TextLine>) -> 
             ..Effort::default()
         },
         lines: lines.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_go_away_by_itself_is_to_be_tried_again() {
+        let check = |code, reason: &'static str, expected: &str| {
+            let error = failed("http://eyes", ErrorReport::new(code, reason, "why"));
+            assert_eq!(error.report().reason, expected, "{code:?} {reason}");
+        };
+        check(Code::ResourceExhausted, "PARSER_BUSY", "PARSER_BUSY");
+        check(Code::ResourceExhausted, "MESSAGE_TOO_LARGE", "PARSE_FAILED");
+        check(Code::Unavailable, "TRANSPORT", "PARSER_UNAVAILABLE");
+        check(Code::InvalidArgument, "IMAGE_UNREADABLE", "PARSE_FAILED");
     }
 }

@@ -77,6 +77,11 @@ impl<Caller: Copy + Eq> Turns<Caller> {
             if state.bytes > 0 && state.bytes.saturating_add(bytes) > MOST_BYTES {
                 return Err(Full);
             }
+            // Those that have gone would be passed over only when a turn is given on, which may be long from now.
+            for (_, calls) in &mut state.waiting {
+                calls.retain(|giver| !giver.is_closed());
+            }
+            state.waiting.retain(|(_, calls)| !calls.is_empty());
             let (giver, given) = oneshot::channel();
             match state.waiting.iter_mut().find(|(known, _)| *known == caller) {
                 Some((_, calls)) => calls.push_back(giver),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use image::RgbaImage;
-use motorium_imaging::difference::{self, Comparison, GreyFrame};
+use motorium_imaging::changes;
 use motorium_imaging::picture::size_of;
 use motorium_imaging::resize::crop;
 use motorium_kit::caller::Caller;
@@ -53,6 +53,7 @@ pub(super) async fn stream(
         parser,
         prefix,
         sequence: 0,
+        due: true,
         shown: None,
     };
     // A stream is polled outside of its call, and waits for the parser on behalf of the same caller.
@@ -74,6 +75,8 @@ struct Watch {
     parser: Arc<ParseQueue>,
     prefix: FrameId,
     sequence: u64,
+    /// Something was drawn that the reader has not seen.
+    due: bool,
     /// What the reader has seen last; `None` before the first frame.
     shown: Option<Shown>,
 }
@@ -81,7 +84,6 @@ struct Watch {
 #[derive(Debug)]
 struct Shown {
     pixels: Arc<RgbaImage>,
-    grey: GreyFrame,
     pointer: Option<CapturePoint>,
 }
 
@@ -97,6 +99,7 @@ impl Watch {
                 .screen
                 .capture(CaptureRequest {
                     list_windows: true,
+                    exactly: self.redactor.hides_windows(),
                     ..Default::default()
                 })
                 .await?;
@@ -110,6 +113,7 @@ impl Watch {
             let image = self.image;
             let (frame, shown, tiles) = off_the_workers(move || show(shot, shown, image)).await??;
             self.shown = Some(shown);
+            self.due = false;
             if tiles.is_empty() {
                 continue;
             }
@@ -127,16 +131,17 @@ impl Watch {
     /// Whether anything was drawn, or the pointer was moved, since the last frame.
     async fn has_changed(&mut self) -> Result<bool, Error> {
         let pointer = self.screen.cursor().await?;
-        let Some(shown) = &self.shown else {
-            return Ok(true);
-        };
-        let mut changed = shown.pointer != pointer;
-        // Everything that has been reported so far belongs to the frame that is taken now.
+        // Everything that has been reported so far belongs to the frame that is taken now. It stays due until that
+        // frame has been made: reports are told once.
         while let Some(change) = futures::FutureExt::now_or_never(self.changes.next()) {
             change?;
-            changed = true;
+            self.due = true;
         }
-        Ok(changed)
+        self.due |= self
+            .shown
+            .as_ref()
+            .is_none_or(|shown| shown.pointer != pointer);
+        Ok(self.due)
     }
 }
 
@@ -152,11 +157,7 @@ fn show(
         .as_ref()
         .is_some_and(|image| cursor::draw(Arc::make_mut(&mut pixels), shot.bounds, image));
     let pointer = shot.cursor.as_ref().map(|cursor| cursor.position);
-    let shown = Shown {
-        grey: GreyFrame::of(&pixels),
-        pixels,
-        pointer,
-    };
+    let shown = Shown { pixels, pointer };
     let whole = CaptureRect::from_size(size_of(&shown.pixels));
     let regions = match &before {
         Some(before) => changed_regions(before, &shown, whole),
@@ -181,14 +182,12 @@ fn show(
     Ok((frame, shown, tiles))
 }
 
+/// Where a person can see a difference, which is any: two colours that are equally bright are none the less two.
 fn changed_regions(before: &Shown, now: &Shown, whole: CaptureRect) -> Vec<CaptureRect> {
-    // A person sees faint changes too, so every difference in grey counts.
-    let every_change = Comparison {
-        threshold: 0,
-        ..Comparison::default()
+    let Some(boxes) = changes::boxes(&before.pixels, &now.pixels) else {
+        return vec![whole];
     };
-    let found = difference::compare(&before.grey, &now.grey, &every_change);
-    let regions: Vec<CaptureRect> = found.regions.iter().map(|region| region.bounds).collect();
+    let regions = changes::joined(&boxes);
     let area: f64 = regions
         .iter()
         .map(|region| region.size().to_f64().area())

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::DisplayId;
-use motorium_proto::service::CaptureArea;
 use tokio::time::Instant;
 
+use crate::frames::View;
 use crate::marks::Memory;
 
 /// How many views keep their numbers. A view is a part of a display as requests name it.
@@ -20,12 +20,10 @@ const VIEWS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 /// How long something is known to move by itself after it was seen to.
 const NOISE_AGE: Duration = Duration::from_secs(10);
 
-type View = (DisplayId, String);
-
 /// The memories of all views and displays.
 #[derive(Debug)]
 pub(super) struct Memories {
-    numbers: Mutex<LruCache<View, Memory>>,
+    numbers: Mutex<LruCache<View, Arc<Mutex<Memory>>>>,
     noise: Mutex<HashMap<DisplayId, Vec<(Instant, CaptureRect)>>>,
 }
 
@@ -39,17 +37,20 @@ impl Default for Memories {
 }
 
 impl Memories {
-    /// Makes a scene with the memory of its view, and keeps what is to be remembered.
+    /// Makes a scene with the memory of its view, and keeps what is to be remembered. Others that look at the same view
+    /// wait; those that look at another one do not.
     pub(super) fn number(
         &self,
-        display: &DisplayId,
-        area: &CaptureArea,
+        view: &View,
         make: impl FnOnce(&Memory) -> (Scene, Memory),
     ) -> Scene {
-        let view = (display.clone(), format!("{area:?}"));
-        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let (scene, memory) = make(numbers.get_or_insert(view.clone(), Memory::default));
-        numbers.put(view, memory);
+        let numbers = {
+            let mut views = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(views.get_or_insert(view.clone(), Arc::default))
+        };
+        let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (scene, memory) = make(&numbers);
+        *numbers = memory;
         scene
     }
 

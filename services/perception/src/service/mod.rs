@@ -11,11 +11,14 @@ mod pictures;
 mod redact;
 mod screens;
 mod sensitive;
+mod together;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt as _;
 use motorium_imaging::difference;
 use motorium_imaging::marks::{prompt, select};
 use motorium_imaging::picture::{self, size_of};
@@ -30,12 +33,13 @@ use motorium_proto::service::{
     FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, Parsed,
     Perception, Quiet, Result, SceneDelta, StageTiming, StreamRequest,
 };
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::capture::{self, Area, Screen, Shot};
 use crate::error::Error;
-use crate::frames::{FrameStore, Limits, StoredFrame};
+use crate::frames::{FrameStore, Limits, StoredFrame, View};
 use crate::marks;
 use crate::parse::queue::{Admitted, ParseQueue};
 use crate::parse::{Parse, magnify};
@@ -53,9 +57,20 @@ pub struct PerceptionService {
     memories: Memories,
     /// What is hidden from everybody, whatever a request says.
     hidden: Redactor,
-    /// Whether the models could be loaded; nothing as long as it is not known.
-    warm: watch::Sender<Option<bool>>,
+    /// Streams of live pictures that may still be opened.
+    streams: Arc<Semaphore>,
+    /// Whether the models are loaded and warm.
+    warm: watch::Receiver<bool>,
+    /// Ends what goes on by itself when the service goes.
+    gone: CancellationToken,
+    _gone_when_dropped: DropGuard,
 }
+
+/// Most streams of live pictures at a time; each holds a picture or two for its viewer.
+const MAX_STREAMS: usize = 32;
+
+/// After how long the models are looked for again that could not be loaded.
+const WARM_UP_AGAIN: Duration = Duration::from_secs(5);
 
 impl PerceptionService {
     /// Puts the parts together. Nothing is opened or loaded yet. What is `hidden` never leaves the process.
@@ -65,35 +80,46 @@ impl PerceptionService {
         limits: Limits,
         hidden: Redactor,
     ) -> Self {
+        let gone = CancellationToken::new();
         Self {
             screens,
             parser: Arc::new(parser),
             frames: FrameStore::new(limits),
             memories: Memories::default(),
             hidden,
-            warm: watch::Sender::new(None),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            warm: watch::channel(false).1,
+            _gone_when_dropped: gone.clone().drop_guard(),
+            gone,
         }
     }
 
-    /// Begins to load the models. What is wrong with them is told by the calls that need them, and in the log.
-    pub(crate) fn warm_up(&self) {
-        let (parser, warm) = (Arc::clone(&self.parser), self.warm.clone());
+    /// Begins to load the models, and goes on trying. What is wrong with them is told by the calls that need them, and
+    /// in the log.
+    pub(crate) fn warm_up(&mut self) {
+        let (warm, is_warm) = watch::channel(false);
+        self.warm = is_warm;
+        let (parser, gone) = (Arc::clone(&self.parser), self.gone.clone());
         tokio::spawn(async move {
-            let outcome = parser.warm_up().await;
-            if let Err(error) = &outcome {
-                tracing::warn!(%error, "text cannot be read yet");
+            let mut known = None;
+            while let Err(error) = parser.warm_up().await {
+                if known.as_ref() != Some(&error) {
+                    tracing::warn!(%error, "text cannot be read yet");
+                    known = Some(error);
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(WARM_UP_AGAIN) => {}
+                    () = gone.cancelled() => return,
+                }
             }
-            warm.send_replace(Some(outcome.is_ok()));
+            warm.send_replace(true);
         });
     }
 
-    /// Waits until the models are loaded and warm. False if they cannot be loaded, or the service has gone before.
+    /// Waits until the models are loaded and warm. False if the service has gone before.
     pub fn ready(&self) -> impl Future<Output = bool> + Send + use<> {
-        let mut warm = self.warm.subscribe();
-        async move {
-            let known = warm.wait_for(Option::is_some).await;
-            known.is_ok_and(|known| *known == Some(true))
-        }
+        let mut warm = self.warm.clone();
+        async move { warm.wait_for(|warm| *warm).await.is_ok() }
     }
 
     /// Takes a picture with everything hidden that must not be seen. With text to hide the whole display is looked at:
@@ -112,6 +138,7 @@ impl PerceptionService {
                 part.clone()
             },
             list_windows: true,
+            exactly: redactor.hides_windows(),
         };
         let mut shot = screen.capture(wanted).await?;
         redactor.hide_contents(&mut shot, &self.parser).await?;
@@ -186,29 +213,30 @@ impl PerceptionService {
         let mut shot = self
             .shoot(&*screen, &request.capture.area, &redactor)
             .await?;
-        let pixels = std::mem::take(&mut shot.pixels);
         clock.lap("capture");
 
-        let mut parse = self.parse(Arc::clone(&pixels), request.parsing).await?;
-        redactor.forget_text(&mut parse);
+        let mut parse = self
+            .parse(Arc::clone(&shot.pixels), request.parsing)
+            .await?;
+        redactor.hide_read(&mut shot, &mut parse);
         clock.parsed(&parse);
 
+        let pixels = std::mem::take(&mut shot.pixels);
         let stored = self.keep(shot, pixels, request.capture.omit_cursor);
         let frame = &stored.frame;
-        let scene = self
-            .memories
-            .number(&frame.display, &request.capture.area, |memory| {
-                marks::scene(
-                    frame.id.clone(),
-                    frame.size,
-                    &parse,
-                    request.parsing.join_paragraphs,
-                    memory,
-                )
-            });
+        let view: View = (frame.display.clone(), format!("{:?}", request.capture.area));
+        let scene = self.memories.number(&view, |memory| {
+            marks::scene(
+                frame.id.clone(),
+                frame.size,
+                &parse,
+                request.parsing.join_paragraphs,
+                memory,
+            )
+        });
         let scene = Arc::new(scene);
-        stored.set_scene(Arc::clone(&scene));
-        let delta = self.delta(request.since_frame.as_ref(), &scene);
+        let delta = self.delta(request.since_frame.as_ref(), &view, &scene)?;
+        stored.set_scene(view, Arc::clone(&scene));
         let shown = selected(&scene, request.max_elements);
         clock.lap("merge");
 
@@ -231,10 +259,26 @@ impl PerceptionService {
     }
 
     /// What `scene` changed against the scene of an earlier frame, if that is still known.
-    fn delta(&self, since: Option<&FrameId>, scene: &Scene) -> Option<SceneDelta> {
-        let since = since?;
-        let before = self.frames.get(since).ok()?;
-        let before = before.scene()?;
+    ///
+    /// # Errors
+    /// If that frame shows another view: its numbers are those of other elements.
+    fn delta(
+        &self,
+        since: Option<&FrameId>,
+        view: &View,
+        scene: &Scene,
+    ) -> std::result::Result<Option<SceneDelta>, Error> {
+        let Some((since, stored)) = since.and_then(|id| Some((id, self.frames.get(id).ok()?)))
+        else {
+            return Ok(None);
+        };
+        let Some((view_before, before)) = stored.scene() else {
+            return Ok(None);
+        };
+        if view_before != view {
+            let problem = "shows another display or another part of it; elements are numbered for each part by itself";
+            return Err(FieldError::new("since_frame", problem).into());
+        }
         let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
             elements
                 .iter()
@@ -242,7 +286,7 @@ impl PerceptionService {
                 .map(|element| element.id)
                 .collect()
         };
-        Some(SceneDelta {
+        Ok(Some(SceneDelta {
             since_frame: since.clone(),
             added: ids(&scene.elements, &|element| {
                 before.element(element.id).is_none()
@@ -255,7 +299,7 @@ impl PerceptionService {
                     .element(element.id)
                     .is_some_and(|known| !says_the_same(known, element))
             }),
-        })
+        }))
     }
 
     /// What is on a picture, looked at as the options say.
@@ -281,6 +325,7 @@ impl PerceptionService {
         let held = bytes.len();
         // Decoded only when it is its turn: until then it holds as little as it was sent as.
         let decode_and_look = move |parser: &Admitted<'_>| {
+            let _alone = parser.alone_if_large(&bytes);
             let started = Instant::now();
             let pixels = picture::decode(&bytes).map_err(|error| Error::ImageUnreadable {
                 detail: error.to_string(),
@@ -289,7 +334,8 @@ impl PerceptionService {
             let parse = look(parser, &pixels, request.parsing)?;
             Ok((pixels, decoding, parse))
         };
-        let (pixels, decoding, parse) = self.parser.in_turn(held, decode_and_look).await?;
+        let (mut pixels, decoding, mut parse) = self.parser.in_turn(held, decode_and_look).await?;
+        self.hidden.hide_on(&mut pixels, &mut parse);
         clock.note("decode", decoding);
         clock.parsed(&parse);
 
@@ -393,10 +439,17 @@ impl Perception for PerceptionService {
 
     async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
         let screen = self.screens.get(request.display.as_ref())?;
+        let open = Arc::clone(&self.streams).try_acquire_owned();
+        let open = open.map_err(|_| Error::TooManyStreams { most: MAX_STREAMS })?;
         let prefix = self.frames.next_id();
         let redactor = self.hidden.and(&request.redactions)?;
         let parser = Arc::clone(&self.parser);
-        Ok(live::stream(screen, request, prefix, redactor, parser).await?)
+        let updates = live::stream(screen, request, prefix, redactor, parser).await?;
+        // Counts as open until the reader lets go of it.
+        let counted = updates.inspect(move |_| {
+            let _ = &open;
+        });
+        Ok(Box::pin(counted))
     }
 
     async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured> {

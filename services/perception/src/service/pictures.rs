@@ -1,7 +1,8 @@
 //! Encoded pictures of frames: with the cursor, at the size that is wanted, with or without marks.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::num::NonZero;
+use std::sync::{Arc, LazyLock};
 
 use image::RgbaImage;
 use motorium_imaging::marks;
@@ -12,6 +13,7 @@ use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::ImageOptions;
+use tokio::sync::Semaphore;
 
 use crate::capture::cursor;
 use crate::error::Error;
@@ -122,10 +124,22 @@ fn unexpected(error: impl std::fmt::Display) -> Error {
     }
 }
 
+/// Work on pictures that goes on at the same time: each holds some, and more than there are cores gain nothing.
+static AT_WORK: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    Semaphore::new(2 * cores)
+});
+
 /// Has `work` done where it may take its time.
 pub(super) async fn off_the_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
+    let turn = AT_WORK.acquire().await;
+    // Held until the work has really ended, also if nobody waits for it any more.
+    let work = move || {
+        let _turn = turn;
+        work()
+    };
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::Internal {
         detail: format!("working on a picture: {error}"),

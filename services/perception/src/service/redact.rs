@@ -12,7 +12,7 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{Redaction, SensitiveText};
 use regex::{Regex, RegexBuilder};
 
-use super::sensitive;
+use super::{sensitive, together};
 use crate::capture::Shot;
 use crate::error::Error;
 use crate::parse::Parse;
@@ -34,7 +34,10 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// What to hide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redactor {
+    /// In the frame's own pixels.
     regions: Vec<CaptureRect>,
+    /// In pixels of every display.
+    display_regions: Vec<CaptureRect>,
     /// Identifiers, or names of applications in small letters.
     windows: Vec<String>,
     patterns: Vec<Regex>,
@@ -77,13 +80,22 @@ impl Redactor {
         Ok(())
     }
 
-    /// Hides windows and text: all that is known only from what is on a shot.
+    /// Hides a box of every display, in its pixels.
+    pub(crate) fn add_display_region(&mut self, region: CaptureRect) {
+        self.display_regions.push(region);
+    }
+
+    /// Hides windows, text, and parts of the display: all that does not depend on which part of it is wanted.
     pub(super) async fn hide_contents(
         &self,
         shot: &mut Shot,
         parser: &ParseQueue,
     ) -> Result<(), Error> {
         self.hide_windows(shot);
+        let corner = shot.bounds.min.to_vector();
+        for region in &self.display_regions {
+            cover(shot, region.translate(-corner));
+        }
         self.hide_text(shot, parser).await
     }
 
@@ -98,15 +110,24 @@ impl Redactor {
                            hide regions or windows";
             return Err(FieldError::new("redactions", problem).into());
         }
-        let parse = parser.parse(Arc::clone(&shot.pixels)).await?;
-        for line in parse
-            .lines
-            .iter()
-            .filter(|line| self.hides_line(&line.text))
-        {
-            cover(shot, line.bounds);
-        }
+        let mut parse = parser.parse(Arc::clone(&shot.pixels)).await?;
+        self.hide_read(shot, &mut parse);
         Ok(())
+    }
+
+    /// Paints over the text that was read on a shot and matches, and leaves it out of what was read. A closer look reads
+    /// what was too small before.
+    pub(super) fn hide_read(&self, shot: &mut Shot, parse: &mut Parse) {
+        for hidden in self.forget_text(parse) {
+            cover(shot, hidden);
+        }
+    }
+
+    /// As [`Self::hide_read`], on a picture that is no shot.
+    pub(super) fn hide_on(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
+        for hidden in self.forget_text(parse) {
+            paint(Arc::make_mut(pixels), hidden);
+        }
     }
 
     /// Paints over regions, which are given in the frame's own pixels.
@@ -142,15 +163,24 @@ impl Redactor {
         }
     }
 
-    /// Leaves the lines out that must not be told.
-    pub(super) fn forget_text(&self, parse: &mut Parse) {
-        if self.hides_text() {
-            let told = parse
-                .lines
-                .iter()
-                .filter(|line| !self.hides_line(&line.text));
-            parse.lines = told.cloned().collect();
+    /// Leaves the lines out that must not be told, and says where they stand.
+    fn forget_text(&self, parse: &mut Parse) -> Vec<CaptureRect> {
+        if !self.hides_text() {
+            return Vec::new();
         }
+        let hidden = together::matching(
+            &parse.lines,
+            |text| self.hides_line(text),
+            |text| self.hides_wrapped(text),
+        );
+        let (hidden, told): (Vec<_>, Vec<_>) = parse
+            .lines
+            .iter()
+            .zip(hidden)
+            .partition(|(_, hidden)| *hidden);
+        let boxes = hidden.iter().map(|(line, _)| line.bounds).collect();
+        parse.lines = told.into_iter().map(|(line, _)| line.clone()).collect();
+        boxes
     }
 
     /// Whether text has to be read to know what to hide.
@@ -161,6 +191,21 @@ impl Redactor {
     fn hides_line(&self, text: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.is_match(text))
             || self.kinds.iter().any(|&kind| sensitive::is_in(text, kind))
+    }
+
+    /// Whether the text of two lines below each other is hidden. Columns of numbers are no card's.
+    fn hides_wrapped(&self, text: &str) -> bool {
+        let kinds = self
+            .kinds
+            .iter()
+            .filter(|&&kind| kind != SensitiveText::CardNumber);
+        self.patterns.iter().any(|pattern| pattern.is_match(text))
+            || kinds.copied().any(|kind| sensitive::is_in(text, kind))
+    }
+
+    /// Whether it has to be known which pixels are whose.
+    pub(super) fn hides_windows(&self) -> bool {
+        !self.windows.is_empty()
     }
 
     fn hides_window(&self, window: &Window) -> bool {
@@ -300,7 +345,9 @@ mod tests {
             Redaction::TextPattern(r"\d{4} \d{4}".to_owned()),
             Redaction::SensitiveText(SensitiveText::EmailAddress),
         ]);
-        redactor.forget_text(&mut parse);
+        let mut pixels = Arc::new(white());
+        redactor.hide_on(&mut pixels, &mut parse);
+        assert_eq!(painted(&pixels), 40);
         let told: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(told, ["Name"]);
     }

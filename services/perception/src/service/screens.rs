@@ -100,7 +100,7 @@ impl Screens {
             });
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(screen) = open.get(id) {
+        if let Some(screen) = open.get(id).filter(|screen| !screen.has_ended()) {
             return Ok(Arc::clone(screen));
         }
         let screen = self.driver.open(id, self.limit, self.scale)?;

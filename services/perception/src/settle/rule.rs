@@ -1,8 +1,9 @@
 //! When a screen counts as quiet. Pure: time and changes are told, nothing is looked at.
 //!
 //! First a change is waited for, then silence after the last one; both are bounded. Changes too small to matter (a
-//! caret) are set aside and named as noise, as long as they stay small and seldom: they are told again together with what
-//! comes after them, so that something that grows by little counts in the end, and many in a short time are an animation. Defaults and reasons: measured settle times of applications, see
+//! caret) are set aside and named as noise, as long as they stay small and seldom: they are told again together with
+//! what comes after them, so that something that grows by little counts in the end, and many in a short time are an
+//! animation. Defaults and reasons: measured settle times of applications, see
 //! [`AwaitQuiet`](motorium_proto::service::AwaitQuiet).
 
 use std::collections::VecDeque;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use image::RgbaImage;
 use image::imageops;
+use motorium_imaging::changes;
 use motorium_imaging::difference::{self, Comparison, GreyFrame};
 use motorium_imaging::picture::size_of;
 use motorium_imaging::resize::crop;
@@ -66,6 +67,7 @@ impl Shadow {
         let request = CaptureRequest {
             area: Area::Region(drawn),
             list_windows: false,
+            exactly: false,
         };
         let shot = match screen.capture(request).await {
             // What was reported lay where the display does not reach any more.
@@ -105,10 +107,15 @@ impl Shadow {
             return Vec::new();
         }
         put(&mut self.seen, &shot.pixels, bounds);
+        // The least difference is news: what fades in does so by steps that are too small to count each.
+        let news = changes::boxes(&seen, &shot.pixels).unwrap_or_default();
+        let is_news = |region: &ChangedRegion| {
+            let inside = region.bounds.translate(-bounds.min.to_vector());
+            news.iter().any(|new| new.intersects(&inside))
+        };
         let now = GreyFrame::of(&shot.pixels);
-        let news = compare(&GreyFrame::of(&seen), &now, bounds, &self.ignore);
         let mut regions = compare(&GreyFrame::of(&before), &now, bounds, &self.ignore);
-        regions.retain(|region| news.iter().any(|new| new.bounds.intersects(&region.bounds)));
+        regions.retain(is_news);
         regions
     }
 }

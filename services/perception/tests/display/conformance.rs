@@ -16,6 +16,7 @@ fn part(area: Area) -> CaptureRequest {
     CaptureRequest {
         area,
         list_windows: false,
+        exactly: false,
     }
 }
 

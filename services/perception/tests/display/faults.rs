@@ -142,6 +142,7 @@ async fn the_cursor_is_handed_out_beside_the_pixels() {
         let region = CaptureRequest {
             area: Area::Region(at(100, 100, 10, 10)),
             list_windows: false,
+            exactly: false,
         };
         assert_eq!(
             screen
@@ -238,6 +239,7 @@ async fn popups_and_dialogs_are_windows_too() {
         .capture(CaptureRequest {
             area,
             list_windows: false,
+            exactly: false,
         })
         .await
         .unwrap();

@@ -84,6 +84,33 @@ async fn a_small_thing_that_is_drawn_again_as_it_was_changes_once() {
     assert!(quiet.noise.is_empty(), "{quiet:?}");
 }
 
+/// A fade whose steps are each too faint to count is none the less a change, and quiet begins after it.
+#[tokio::test]
+async fn what_fades_in_by_faint_steps_is_waited_for() {
+    let desktop = Desktop::start();
+    let screen = desktop.screen();
+    let client = Client::connect(&desktop.display);
+    let shaded =
+        |shade: u8| image::RgbaImage::from_pixel(200, 100, image::Rgba([shade, shade, shade, 255]));
+    let window = client.show(&shaded(0), 100, 100);
+    let request = request();
+    let fade = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        for shade in (0..=250).step_by(5) {
+            ticks.tick().await;
+            client.draw(window, &shaded(shade), 0, 0);
+        }
+        tokio::time::Instant::now()
+    };
+    let waiting = async {
+        let quiet = await_quiet(&screen, None, &request).await.unwrap();
+        (quiet, tokio::time::Instant::now())
+    };
+    let ((quiet, quiet_at), faded_at) = tokio::join!(waiting, fade);
+    assert!(quiet.settled && quiet.changed, "{quiet:?}");
+    assert!(quiet_at > faded_at, "it was still fading: {quiet:?}");
+}
+
 #[tokio::test]
 async fn a_window_that_opens_and_then_rests() {
     let desktop = Desktop::start();

@@ -17,9 +17,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    AwaitQuiet, CaptureArea, CaptureRequest, CompareRequest, ImageFormat, ImageOptions,
+    AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, ImageFormat, ImageOptions,
     ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient, PerceptionServer,
-    Redaction, StreamRequest,
+    Redaction, SensitiveText, StreamRequest,
 };
 use tokio::time::timeout;
 
@@ -702,6 +702,254 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
 }
 
+/// Two colours that are equally bright are two colours to whoever watches.
+#[tokio::test]
+async fn the_live_stream_shows_a_change_of_colour_alone() {
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    let coloured = |colour| image::RgbaImage::from_pixel(60, 40, image::Rgba(colour));
+    let [red, green] = [[255, 0, 0, 255], [0, 130, 0, 255]];
+    let window = client.show(&coloured(red), 100, 100);
+    client.move_pointer(700, 500);
+    let service = service(&[&desktop.display]).await;
+    let mut stream = service.stream_frames(watching(20)).await.unwrap();
+    let mut shown = image::Rgba([0; 4]);
+    for expected in [red, green] {
+        client.draw(window, &coloured(expected), 0, 0);
+        while shown != image::Rgba(expected) {
+            let update = timeout(PATIENCE, stream.next()).await;
+            let update = update.expect("the colour never came").unwrap().unwrap();
+            for tile in &update.tiles {
+                let inside = CapturePoint::new(120, 120) - tile.bounds.min.to_vector();
+                let seen = pixels(&tile.image);
+                if tile.bounds.contains(CapturePoint::new(120, 120)) {
+                    shown = *seen.get_pixel(inside.x as u32, inside.y as u32);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_so_many_watch_at_a_time() {
+    let desktop = Desktop::start();
+    let service = service(&[&desktop.display]).await;
+    let mut open = Vec::new();
+    let error = loop {
+        match service.stream_frames(watching(1)).await {
+            Ok(stream) => open.push(stream),
+            Err(error) => break error,
+        }
+        assert!(open.len() < 1_000, "any number may watch");
+    };
+    check_error(
+        &error,
+        "TOO_MANY_STREAMS",
+        "streams of live pictures are open",
+    );
+    // Whoever leaves makes room.
+    open.pop();
+    assert!(service.stream_frames(watching(1)).await.is_ok());
+}
+
+#[tokio::test]
+async fn each_monitor_is_seen_by_its_name() {
+    let mut desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    let monitors = [
+        ("left", "500/130x600/150+0+0", "screen"),
+        ("right", "300/80x400/100+500+0", "none"),
+    ];
+    for (name, place, output) in monitors {
+        desktop.run_to_end("xrandr", &["--setmonitor", name, place, output]);
+    }
+    let drawn = pattern(100, 80, 3);
+    client.show(&drawn, 450, 20);
+    let service = service(&[&desktop.display]).await;
+    let seen = async |name: &str| {
+        let request = capture(CaptureArea::Monitor(name.to_owned()));
+        service.capture(request).await.unwrap()
+    };
+    let (left, right) = (seen("left").await, seen("right").await);
+    assert_eq!(left.frame.bounds(), at(0, 0, 500, 600));
+    assert_eq!(right.frame.bounds(), at(500, 0, 300, 400));
+    let part = |captured: &Captured, x, y| {
+        let pixels = pixels(captured.image.as_ref().unwrap());
+        image::imageops::crop_imm(&pixels, x, y, 50, 80).to_image()
+    };
+    let half = |x| image::imageops::crop_imm(&drawn, x, 0, 50, 80).to_image();
+    assert_eq!(part(&left, 450, 20), half(0));
+    assert_eq!(part(&right, 0, 20), half(50));
+    let all = service
+        .capture(capture(CaptureArea::Display))
+        .await
+        .unwrap();
+    let named: Vec<_> = all
+        .frame
+        .monitors
+        .iter()
+        .map(|monitor| (monitor.name.as_str(), monitor.bounds))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("left", at(0, 0, 500, 600)),
+            ("right", at(500, 0, 300, 400))
+        ]
+    );
+}
+
+/// What a closer look reads is painted over as well, and a number in four fields is one number.
+#[tokio::test]
+async fn what_only_a_closer_look_reads_is_hidden_too() {
+    let mut desktop = Desktop::start_large().await;
+    let page = desktop.path("page.html");
+    std::fs::write(&page, SECRETS).unwrap();
+    desktop.browse(&page, [40, 40, 900, 700]);
+    let service = service(&[&desktop.display]).await;
+    let request = |redactions: &[Redaction]| ObserveRequest {
+        capture: CaptureRequest {
+            area: CaptureArea::Region(at(60, 60, 400, 400)),
+            image: png(),
+            redactions: redactions.to_vec(),
+            ..CaptureRequest::default()
+        },
+        marked_image: png(),
+        parsing: ParseOptions {
+            magnification: Some(4),
+            ..ParseOptions::default()
+        },
+        ..ObserveRequest::default()
+    };
+    let open = observe_until(&service, "example", &request(&[])).await;
+    let told: Vec<_> = open
+        .scene
+        .elements
+        .iter()
+        .map(|element| element.content.clone())
+        .collect();
+    let plain = ObserveRequest {
+        parsing: ParseOptions::default(),
+        ..request(&[])
+    };
+    let plain = service.observe(plain).await.unwrap();
+    let mut small = plain.scene.elements.iter();
+    assert!(
+        !small.any(|element| element.content.contains("example")),
+        "it is read without a closer look: {:?}",
+        plain.scene.elements
+    );
+    let redactions = [
+        Redaction::TextPattern("example".to_owned()),
+        Redaction::SensitiveText(SensitiveText::CardNumber),
+    ];
+    let hidden = service.observe(request(&redactions)).await.unwrap();
+    let stored = service
+        .get_frame(hidden.frame.id.clone(), ImageOptions::default())
+        .await
+        .unwrap();
+    let pictures = [&hidden.image, &hidden.marked_image, &stored.image];
+    let mut secrets = 0;
+    for element in &open.scene.elements {
+        let content = &element.content;
+        if !["example", "4111", "1111"]
+            .iter()
+            .any(|part| content.contains(part))
+        {
+            continue;
+        }
+        secrets += 1;
+        assert!(
+            hidden
+                .scene
+                .elements
+                .iter()
+                .all(|other| other.content != *content),
+            "{content} is told"
+        );
+        for picture in pictures {
+            let pixels = pixels(picture.as_ref().unwrap());
+            let pixel = pixels.get_pixel(element.centre.x as u32, element.centre.y as u32);
+            assert_eq!(*pixel, image::Rgba([0, 0, 0, 255]), "{content} shows");
+        }
+    }
+    assert!(secrets >= 2, "{told:?}");
+    assert!(
+        hidden
+            .scene
+            .elements
+            .iter()
+            .any(|element| element.content.contains("Warehouse"))
+    );
+}
+
+/// A page with an address that is too small to be read without a closer look, and a number in four fields.
+const SECRETS: &str = r#"<!doctype html><body style="margin:20px;font:16px Arial;background:white;color:black">
+<p style="font:8px Arial">ann.lee@example.org</p><p>Warehouse</p>
+<p style="font:20px monospace"><span>4111</span><span style="margin-left:24px">1111</span><span
+ style="margin-left:24px">1111</span><span style="margin-left:24px">1111</span></p></body>"#;
+
+#[tokio::test]
+async fn changes_are_told_within_one_view_only() {
+    let desktop = Desktop::start();
+    let service = service(&[&desktop.display]).await;
+    let observe = async |area: CaptureArea, since_frame: Option<FrameId>| {
+        let request = ObserveRequest {
+            capture: capture(area),
+            since_frame,
+            ..ObserveRequest::default()
+        };
+        service.observe(request).await
+    };
+    let whole = observe(CaptureArea::Display, None).await.unwrap().frame.id;
+    let again = observe(CaptureArea::Display, Some(whole.clone()))
+        .await
+        .unwrap();
+    assert!(again.delta.is_some());
+    let part = observe(CaptureArea::Region(at(0, 0, 300, 300)), Some(whole)).await;
+    check_error(
+        &part.unwrap_err(),
+        "INVALID_FIELD",
+        "since_frame: shows another display",
+    );
+}
+
+/// Health waits for the models, however late they come.
+#[tokio::test]
+async fn it_is_ready_once_the_models_are_there() {
+    let desktop = Desktop::start();
+    let folder = desktop.path("data");
+    let settings = Settings {
+        displays: vec![desktop.display.clone()],
+        ..Settings::default()
+    };
+    let service = Config::resolve(settings, &folder, [])
+        .unwrap()
+        .start()
+        .await
+        .unwrap();
+    let ready = service.ready();
+    tokio::pin!(ready);
+    assert!(
+        timeout(Duration::from_millis(200), &mut ready)
+            .await
+            .is_err()
+    );
+    for part in ["models", "onnxruntime"] {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink(data_folder().join(part), folder.join(part)).unwrap();
+    }
+    assert!(timeout(PATIENCE, ready).await.expect("it never got ready"));
+    // A service that goes is never ready.
+    let gone = Config::resolve(Settings::default(), &desktop.path("nothing"), []).unwrap();
+    let ready = gone.start().await.unwrap().ready();
+    assert!(
+        !timeout(PATIENCE, ready)
+            .await
+            .expect("it waits for what has gone")
+    );
+}
+
 /// What the configuration hides is black in frames, in stored frames and in the live stream, and has no title.
 #[tokio::test]
 async fn a_hidden_window_is_never_seen() {
@@ -714,6 +962,11 @@ async fn a_hidden_window_is_never_seen() {
         ..NewWindow::default()
     };
     client.open(&vault);
+    client.show(
+        &image::RgbaImage::from_pixel(80, 60, image::Rgba([255; 4])),
+        0,
+        490,
+    );
     let over = NewWindow {
         bounds: (250, 150, 200, 100),
         title: "in front",
@@ -723,7 +976,7 @@ async fn a_hidden_window_is_never_seen() {
     client.open(&over);
     let settings = Settings {
         displays: vec![desktop.display.clone()],
-        hide: vec!["window:vault".to_owned()],
+        hide: vec!["window:vault".to_owned(), "region:0,500,60,40".to_owned()],
         ..Settings::default()
     };
     let config = Config::resolve(settings, &data_folder(), []).unwrap();
@@ -732,6 +985,7 @@ async fn a_hidden_window_is_never_seen() {
         let seen = pixels(image);
         let [hidden, front] = [(110, 110), (260, 160)].map(|(x, y)| *seen.get_pixel(x, y));
         assert_eq!(hidden, image::Rgba([0, 0, 0, 255]));
+        assert_eq!(*seen.get_pixel(59, 539), image::Rgba([0, 0, 0, 255]));
         assert_eq!(front, image::Rgba([255; 4]));
     };
     let captured = service
@@ -745,7 +999,7 @@ async fn a_hidden_window_is_never_seen() {
         .iter()
         .map(|window| &window.title)
         .collect();
-    assert_eq!(titles, ["in front", ""]);
+    assert_eq!(titles, ["in front", "", ""]);
     let stored = service
         .get_frame(captured.frame.id, ImageOptions::default())
         .await;

@@ -15,7 +15,7 @@ use x11rb::protocol::xfixes::ConnectionExt as _;
 use x11rb::protocol::xproto::{
     ChangeWindowAttributesAux, ConnectionExt as _, EventMask, ImageOrder, Visualtype, Window,
 };
-use x11rb::protocol::{damage, shm, xfixes};
+use x11rb::protocol::{damage, shape, shm, xfixes};
 use x11rb::reexports::x11rb_protocol::parse_display::{
     ConnectAddress, ParsedDisplay, parse_display,
 };
@@ -151,6 +151,8 @@ pub(super) struct Extensions {
     /// DAMAGE; only used together with XFIXES, whose regions it fills.
     pub(super) damage: bool,
     pub(super) monitors: bool,
+    /// SHAPE: windows that are no boxes.
+    pub(super) shape: bool,
 }
 
 /// Why a connection could not be opened.
@@ -288,6 +290,7 @@ impl Extensions {
             xfixes::X11_EXTENSION_NAME,
             damage::X11_EXTENSION_NAME,
             randr::X11_EXTENSION_NAME,
+            shape::X11_EXTENSION_NAME,
         ];
         for name in names {
             x11rb::connection::RequestConnection::prefetch_extension_information(x, name)?;
@@ -324,6 +327,7 @@ impl Extensions {
             xfixes,
             damage,
             monitors,
+            shape: has(shape::X11_EXTENSION_NAME)?,
         })
     }
 }

@@ -24,6 +24,9 @@ const INTERVAL: Duration = Duration::from_millis(8);
 /// How many reports wait for a watcher before they are joined into one.
 pub(super) const BACKLOG: usize = 64;
 
+/// Most boxes that are held for a watcher that does not take its reports; of more, only what encloses them all is kept.
+const MOST_HELD: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct DamageWatch {
     damage: Damage,
@@ -84,7 +87,13 @@ impl DamageWatch {
         if self.dirty && now >= due {
             self.report(connection, now)?;
         }
-        let waiting = self.dirty || self.watchers.iter().any(|watcher| !watcher.held.is_empty());
+        // A watcher that was slow gets what is held for it also if nothing more is drawn.
+        let mut is_held = false;
+        for watcher in &mut self.watchers {
+            watcher.tell(&[], now);
+            is_held |= !watcher.held.is_empty();
+        }
+        let waiting = self.dirty || is_held;
         Ok(waiting.then_some(self.reported_at.max(now) + INTERVAL))
     }
 
@@ -137,7 +146,47 @@ impl Watcher {
             regions: std::mem::take(&mut self.held),
         };
         if let Err(TrySendError::Full(Ok(change))) = self.sender.try_send(Ok(change)) {
-            self.held = change.regions;
+            self.held = at_most(MOST_HELD, change.regions);
         }
+    }
+}
+
+/// The boxes, or the one that encloses them if there are too many.
+fn at_most(most: usize, boxes: Vec<CaptureRect>) -> Vec<CaptureRect> {
+    if boxes.len() <= most {
+        return boxes;
+    }
+    let enclosing = boxes.iter().copied().reduce(|all, one| all.union(&one));
+    enclosing.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(x: i32) -> CaptureRect {
+        CaptureRect::from_origin_and_size(CapturePoint::new(x, 0), CaptureSize::new(1, 1))
+    }
+
+    #[test]
+    fn a_slow_watcher_is_told_all_of_it_in_little_room() {
+        let now = Instant::now();
+        let (sender, mut receiver) = mpsc::channel(1);
+        let mut watcher = Watcher {
+            sender,
+            held: Vec::new(),
+        };
+        for x in 0..10_000 {
+            watcher.tell(&[at(x)], now);
+        }
+        assert!(watcher.held.len() <= MOST_HELD, "{}", watcher.held.len());
+        assert_eq!(receiver.try_recv().unwrap().unwrap().regions, [at(0)]);
+        // Nothing more is drawn: what is held is told all the same, and once.
+        watcher.tell(&[], now);
+        watcher.tell(&[], now);
+        let told = receiver.try_recv().unwrap().unwrap().regions;
+        let enclosing = told.into_iter().reduce(|all, one| all.union(&one)).unwrap();
+        assert_eq!(enclosing, at(1).union(&at(9_999)));
+        assert!(receiver.try_recv().is_err());
     }
 }

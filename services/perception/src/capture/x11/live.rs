@@ -23,6 +23,7 @@ use super::damage::DamageWatch;
 use super::mirror::{Mirror, Stale};
 use super::shared_memory::SharedMemory;
 use super::stream::WatchedStream;
+use super::windows::Care;
 use super::{layout, windows};
 use crate::capture::cursor::CursorImage;
 use crate::capture::{Area, CaptureRequest, Change, Shot, area};
@@ -95,7 +96,7 @@ impl Live {
     }
 
     pub(super) fn windows(&self) -> Result<Vec<Window>, Fault> {
-        let seen = windows::list(&self.connection)?;
+        let seen = windows::list(&self.connection, Care::Usual)?;
         Ok(seen.into_iter().map(|seen| seen.window).collect())
     }
 
@@ -128,9 +129,26 @@ impl Live {
             Some(layout) => layout.clone(),
             None => self.describe()?,
         };
+        if !wanted.exactly {
+            return self.take(wanted, display, Care::Usual);
+        }
+        // No window is opened, moved or closed between its place in the list and its pixels.
+        self.connection.x.grab_server()?;
+        let taken = self.take(wanted, display, Care::Utmost);
+        self.connection.x.ungrab_server()?;
+        self.connection.x.flush()?;
+        taken
+    }
+
+    fn take(
+        &mut self,
+        wanted: &CaptureRequest,
+        display: Display,
+        care: Care,
+    ) -> Result<Shot, Fault> {
         let needs_windows = wanted.list_windows || matches!(wanted.area, Area::Window(_));
         let seen = if needs_windows {
-            windows::list(&self.connection)?
+            windows::list(&self.connection, care)?
         } else {
             Vec::new()
         };

@@ -80,7 +80,10 @@ impl Mirror {
     }
 
     pub(super) fn replace(&mut self, pixels: RgbaImage) {
-        self.pixels = Arc::new(pixels);
+        // Whoever has the pixels from before sees at once that they are the same.
+        if *self.pixels != pixels {
+            self.pixels = Arc::new(pixels);
+        }
         self.complete_at = Instant::now();
     }
 

@@ -75,6 +75,10 @@ impl Screen for X11Screen {
         self.server.call(|live| live.windows()).await
     }
 
+    fn has_ended(&self) -> bool {
+        self.server.has_ended()
+    }
+
     async fn watch(&self) -> Result<Box<dyn Changes>, Error> {
         let (sender, receiver) = mpsc::channel(damage::BACKLOG);
         let watching = self.server.call(|live| live.watch(sender)).await?;

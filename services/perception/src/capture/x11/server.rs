@@ -8,6 +8,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use motorium_proto::domain::id::DisplayId;
@@ -42,6 +43,7 @@ pub(super) struct Settings {
 pub(super) struct Handle {
     jobs: Option<mpsc::Sender<Job>>,
     wake: Arc<OwnedFd>,
+    thread: JoinHandle<()>,
     id: DisplayId,
     limit: Duration,
 }
@@ -55,18 +57,26 @@ impl Handle {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wake = Arc::new(eventfd(0, flags).map_err(|errno| no_thread(errno.to_string()))?);
         let (jobs, queue) = mpsc::channel();
-        let handle = Self {
-            jobs: Some(jobs),
-            wake: Arc::clone(&wake),
-            id: settings.id.clone(),
-            limit: settings.limit,
-        };
-        let server = Server::new(settings.clone(), queue, wake);
-        std::thread::Builder::new()
-            .name(format!("x11 {}", settings.id))
+        let id = settings.id.clone();
+        let limit = settings.limit;
+        let name = format!("x11 {id}");
+        let server = Server::new(settings.clone(), queue, Arc::clone(&wake));
+        let thread = std::thread::Builder::new()
+            .name(name)
             .spawn(move || server.run())
             .map_err(|error| no_thread(error.to_string()))?;
-        Ok(handle)
+        Ok(Self {
+            jobs: Some(jobs),
+            wake,
+            thread,
+            id,
+            limit,
+        })
+    }
+
+    /// Whether the thread has ended, which it does by a defect only.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// Has `work` done on the open connection.

@@ -11,9 +11,11 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use x11rb::connection::Connection as _;
 use x11rb::cookie::Cookie;
 use x11rb::errors::ReplyError;
+use x11rb::protocol::shape::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetPropertyReply,
-    GetWindowAttributesReply, MapState, TranslateCoordinatesReply, Window as Id, WindowClass,
+    GetWindowAttributesReply, MapState, Rectangle, TranslateCoordinatesReply, Window as Id,
+    WindowClass,
 };
 use x11rb::rust_connection::RustConnection;
 
@@ -34,6 +36,9 @@ pub(super) fn format_id(id: Id) -> String {
     format!("{id:#x}")
 }
 
+/// Most windows that are searched for what an unknown frame holds.
+const MAX_SEARCHED: usize = 64;
+
 /// A window, and whether it surely covers what is below it.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -41,8 +46,18 @@ pub(super) struct Seen {
     pub(super) covers: bool,
 }
 
+/// How much care is taken to know whose pixels are whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// As a list for people.
+    Usual,
+    /// As something that is hidden needs it: windows with holes cover nothing, and a frame that its manager has not
+    /// announced yet is searched for the window in it.
+    Utmost,
+}
+
 /// All windows, topmost first.
-pub(super) fn list(connection: &Connection) -> Result<Vec<Seen>, Fault> {
+pub(super) fn list(connection: &Connection, care: Care) -> Result<Vec<Seen>, Fault> {
     let x = &connection.x;
     let atoms = &connection.atoms;
     let stacking = property(
@@ -97,38 +112,127 @@ pub(super) fn list(connection: &Connection) -> Result<Vec<Seen>, Fault> {
 
     let mut windows = Vec::new();
     for (id, facts) in gather(connection, frames.keys().copied())? {
-        windows.push((place_of(id), facts.into_seen(id, active, atoms)));
+        let frame = frames.get(&id).copied().unwrap_or(id);
+        windows.push((place_of(id), [id, frame], facts));
     }
-    for (id, facts) in gather(connection, loose.into_iter())? {
+    for (frame, facts) in gather(connection, loose.into_iter())? {
         if facts.is_popup(connection.size, managed) {
-            let place = place_of(id);
-            let (id, facts) = content_of(connection, id, facts)?;
-            windows.push((place, facts.into_seen(id, active, atoms)));
+            let (id, facts) = content_of(connection, frame, facts, care)?;
+            windows.push((place_of(frame), [id, frame], facts));
         }
     }
-    windows.sort_by_key(|&(place, _)| std::cmp::Reverse(place));
-    Ok(windows.into_iter().map(|(_, seen)| seen).collect())
+    windows.sort_by_key(|&(place, ..)| std::cmp::Reverse(place));
+    let mut seen = Vec::with_capacity(windows.len());
+    for (_, [id, frame], facts) in windows {
+        let holes = care == Care::Utmost && has_holes(connection, [id, frame], facts.bounds())?;
+        let covers = facts.is_opaque() && !holes;
+        let window = facts.into_window(id, active, atoms);
+        seen.push(Seen { window, covers });
+    }
+    Ok(seen)
 }
 
 /// A window manager wraps its own bars like it wraps clients, but lists them nowhere. A wrapper without a class stands
 /// for the window inside it.
-fn content_of(connection: &Connection, id: Id, facts: Facts) -> Result<(Id, Facts), Fault> {
-    let mut at = id;
+fn content_of(
+    connection: &Connection,
+    id: Id,
+    facts: Facts,
+    care: Care,
+) -> Result<(Id, Facts), Fault> {
+    let mut level = vec![id];
+    if !facts.class.value.is_empty() {
+        return Ok((id, facts));
+    }
     for _ in 0..MAX_FRAME_DEPTH {
-        if !facts.class.value.is_empty() {
+        level = children_of(connection, &level)?;
+        // A wrapper of one window is seen through at no cost; one of many is searched only if it matters.
+        if level.is_empty() || (level.len() > 1 && care == Care::Usual) {
             break;
         }
-        let Some(tree) = unless_gone(connection.x.query_tree(at)?.reply())? else {
-            break;
-        };
-        let &[only] = &tree.children[..] else { break };
-        let inside = gather(connection, std::iter::once(only))?.pop();
-        if let Some((id, inside)) = inside.filter(|(_, inside)| !inside.class.value.is_empty()) {
-            return Ok((id, inside));
+        if let Some(inside) = first_with_class(connection, &level)? {
+            let found = gather(connection, std::iter::once(inside))?.pop();
+            return Ok(found.unwrap_or((id, facts)));
         }
-        at = only;
     }
     Ok((id, facts))
+}
+
+fn children_of(connection: &Connection, parents: &[Id]) -> Result<Vec<Id>, Fault> {
+    let cookies = parents
+        .iter()
+        .map(|&parent| connection.x.query_tree(parent))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut children = Vec::new();
+    for cookie in cookies {
+        // The topmost of them last, as the server has it.
+        let tree = unless_gone(cookie.reply())?;
+        children.extend(tree.into_iter().flat_map(|tree| tree.children));
+    }
+    children.truncate(MAX_SEARCHED);
+    Ok(children)
+}
+
+fn first_with_class(connection: &Connection, windows: &[Id]) -> Result<Option<Id>, Fault> {
+    let class = AtomEnum::WM_CLASS.into();
+    let cookies = windows
+        .iter()
+        .map(|&id| {
+            Ok((
+                id,
+                property(connection, id, class, AtomEnum::STRING.into())?,
+            ))
+        })
+        .collect::<Result<Vec<_>, Fault>>()?;
+    let mut found = None;
+    for (id, cookie) in cookies {
+        let class = unless_gone(cookie.reply())?;
+        if class.is_some_and(|class| !class.value.is_empty()) {
+            found = found.or(Some(id));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether what lies below a window shows within its box, because it or what frames it has a shape (SHAPE extension).
+fn has_holes(connection: &Connection, framed: [Id; 2], bounds: CaptureRect) -> Result<bool, Fault> {
+    if !connection.extensions.shape {
+        return Ok(false);
+    }
+    let x = &connection.x;
+    let cookies = framed.map(|id| {
+        let place = x.translate_coordinates(id, connection.root, 0, 0);
+        (
+            x.shape_query_extents(id),
+            x.shape_get_rectangles(id, shape::SK::BOUNDING),
+            place,
+        )
+    });
+    for (extents, rectangles, place) in cookies {
+        let (extents, rectangles, place) = (extents?, rectangles?, place?);
+        let shaped = unless_gone(extents.reply())?.is_some_and(|extents| extents.bounding_shaped);
+        let rectangles = unless_gone(rectangles.reply())?;
+        let place = unless_gone(place.reply())?;
+        let (Some(rectangles), Some(place)) = (rectangles, place) else {
+            continue;
+        };
+        if shaped && leaves_open(bounds, &rectangles.rectangles, [place.dst_x, place.dst_y]) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether rectangles, which do not overlap and are given relative to a corner, leave something of a box open.
+fn leaves_open(bounds: CaptureRect, rectangles: &[Rectangle], [x, y]: [i16; 2]) -> bool {
+    let corner = euclid::vec2(x.into(), y.into());
+    let covered = rectangles.iter().filter_map(|rectangle| {
+        let origin = CapturePoint::new(rectangle.x.into(), rectangle.y.into());
+        let size = CaptureSize::new(rectangle.width.into(), rectangle.height.into());
+        let shape = CaptureRect::from_origin_and_size(origin + corner, size);
+        shape.intersection(&bounds)
+    });
+    covered.map(|part| part.to_i64().area()).sum::<i64>() < bounds.to_i64().area()
 }
 
 type PropertyCookie<'c> = Cookie<'c, RustConnection<WatchedStream>, GetPropertyReply>;
@@ -308,13 +412,9 @@ impl Facts {
         visible && substantial && on_screen && (self.attributes.override_redirect || !managed)
     }
 
-    fn into_seen(self, id: Id, active: Option<Id>, atoms: &super::connection::Atoms) -> Seen {
-        // A depth of 32 bits has room for an alpha channel; what is not viewable is on another workspace.
-        let covers = self.attributes.map_state == MapState::VIEWABLE && self.geometry.depth < 32;
-        Seen {
-            window: self.into_window(id, active, atoms),
-            covers,
-        }
+    /// A depth of 32 bits has room for an alpha channel; what is not viewable is on another workspace.
+    fn is_opaque(&self) -> bool {
+        self.attributes.map_state == MapState::VIEWABLE && self.geometry.depth < 32
     }
 
     fn into_window(self, id: Id, active: Option<Id>, atoms: &super::connection::Atoms) -> Window {
@@ -372,6 +472,31 @@ fn class_of(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shape_with_a_cut_corner_leaves_something_open() {
+        let bounds =
+            CaptureRect::from_origin_and_size(CapturePoint::new(100, 50), CaptureSize::new(40, 30));
+        let rectangle = |x, y, width, height| Rectangle {
+            x,
+            y,
+            width,
+            height,
+        };
+        let check = |rectangles: &[Rectangle], corner, expected| {
+            assert_eq!(leaves_open(bounds, rectangles, corner), expected);
+        };
+        check(&[rectangle(0, 0, 40, 30)], [100, 50], false);
+        check(
+            &[rectangle(2, 0, 38, 1), rectangle(0, 1, 40, 29)],
+            [100, 50],
+            true,
+        );
+        check(&[], [100, 50], true);
+        // A frame whose upper corners are cut off, above the window in it.
+        let frame = [rectangle(3, 0, 44, 2), rectangle(0, 2, 50, 60)];
+        check(&frame, [95, 30], false);
+    }
 
     #[test]
     fn the_application_is_the_class() {

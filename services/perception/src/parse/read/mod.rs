@@ -10,6 +10,7 @@ mod cache;
 mod decode;
 mod detail;
 mod locate;
+mod pieces;
 mod recognise;
 mod regions;
 mod runtime;
@@ -141,7 +142,7 @@ impl Default for ReadSettings {
     }
 }
 
-/// Reads with the PP-OCRv4 models. They are loaded by the first call.
+/// Reads with two models of the PP-OCR family. They are loaded by the first call.
 #[derive(Debug)]
 pub struct PaddleReader {
     files: ModelFiles,
@@ -229,7 +230,8 @@ impl Reader for PaddleReader {
     }
 
     fn warm_up(&self) -> Result<(), Error> {
-        self.with_engine(|_| Ok(()))
+        let nothing = RgbaImage::new(64, 64);
+        self.survey(&nothing, &CancellationToken::new()).map(drop)
     }
 }
 

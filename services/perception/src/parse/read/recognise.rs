@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::alphabet;
 use super::cache::{Cache, Fingerprint, rows};
 use super::decode::{Alphabet, Decoded};
-use super::{runtime, stop_if};
+use super::{pieces, runtime, stop_if};
 use crate::error::Error;
 
 /// Height of a line as the model was trained.
@@ -175,6 +175,19 @@ impl Worker {
     }
 
     fn read(
+        &mut self,
+        pixels: &RgbaImage,
+        bounds: CaptureRect,
+        alphabet: &Alphabet,
+    ) -> Result<Decoded, Error> {
+        let mut read = Vec::new();
+        for piece in pieces::of(pixels, bounds) {
+            read.push((piece, self.read_piece(pixels, piece.bounds, alphabet)?));
+        }
+        Ok(pieces::join(read))
+    }
+
+    fn read_piece(
         &mut self,
         pixels: &RgbaImage,
         bounds: CaptureRect,

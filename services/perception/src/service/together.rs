@@ -1,0 +1,187 @@
+//! Lines of text that say something only together: a number in four fields, an address that goes on in the next line.
+//!
+//! Pure. What says it alone is no matter of its neighbours. In doubt lines belong together: one hidden for nothing costs
+//! less than one that is told.
+
+use motorium_proto::domain::geometry::CaptureRect;
+
+use crate::parse::read::TextLine;
+
+/// A field of a row follows the one before within so many times the height of its text.
+const GAP_IN_ROW: i32 = 2;
+
+/// A line goes on in one that begins below it, within so many times the height of its text to either side.
+const SHIFT_WHEN_WRAPPED: i32 = 3;
+
+/// Most fields of a row that make one number.
+const MOST_FIELDS: usize = 8;
+
+/// Which of the lines match, alone or together with their neighbours. `alone` is asked of one line, and of the fields
+/// of a row with spaces between them; `wrapped` of two lines below each other, with nothing and with a space between.
+pub(super) fn matching(
+    lines: &[TextLine],
+    alone: impl Fn(&str) -> bool,
+    wrapped: impl Fn(&str) -> bool,
+) -> Vec<bool> {
+    let by_itself: Vec<bool> = lines.iter().map(|line| alone(&line.text)).collect();
+    let mut matching = by_itself.clone();
+    let silent = |index: usize| !by_itself[index];
+    for first in (0..lines.len()).filter(|&index| silent(index)) {
+        for index in row_that_matches(lines, first, &silent, &alone) {
+            matching[index] = true;
+        }
+        let Some(next) = next_below(lines, first).filter(|&next| silent(next)) else {
+            continue;
+        };
+        let [above, below] = [first, next].map(|index| lines[index].text.as_str());
+        if wrapped(&format!("{above}{below}")) || wrapped(&format!("{above} {below}")) {
+            matching[first] = true;
+            matching[next] = true;
+        }
+    }
+    matching
+}
+
+/// The shortest run of fields from `first` to the right that matches, if it needs `first` for that.
+fn row_that_matches(
+    lines: &[TextLine],
+    first: usize,
+    silent: &impl Fn(usize) -> bool,
+    matches: &impl Fn(&str) -> bool,
+) -> Vec<usize> {
+    let text = |run: &[usize]| {
+        let words: Vec<&str> = run
+            .iter()
+            .map(|&index| lines[index].text.as_str())
+            .collect();
+        words.join(" ")
+    };
+    let mut run = vec![first];
+    let mut last = first;
+    while run.len() < MOST_FIELDS {
+        let Some(next) = next_in_row(lines, last).filter(|&next| silent(next)) else {
+            break;
+        };
+        run.push(next);
+        last = next;
+        if matches(&text(&run)) {
+            let needed = !matches(&text(&run[1..]));
+            return if needed { run } else { Vec::new() };
+        }
+    }
+    Vec::new()
+}
+
+/// The nearest line to the right in the same row.
+fn next_in_row(lines: &[TextLine], from: usize) -> Option<usize> {
+    let here = lines[from].bounds;
+    let gap = |other: CaptureRect| other.min.x - here.max.x;
+    let follows = |other: CaptureRect| {
+        let height = here.height().max(other.height());
+        shared([here.min.y, here.max.y], [other.min.y, other.max.y]) * 2 >= height
+            && other.min.x > here.min.x
+            && (-height..=GAP_IN_ROW * height).contains(&gap(other))
+    };
+    (0..lines.len())
+        .filter(|&index| index != from && follows(lines[index].bounds))
+        .min_by_key(|&index| gap(lines[index].bounds))
+}
+
+/// The nearest line below that begins about where this one does.
+fn next_below(lines: &[TextLine], from: usize) -> Option<usize> {
+    let here = lines[from].bounds;
+    let height = here.height();
+    let gap = |other: CaptureRect| other.min.y - here.max.y;
+    let follows = |other: CaptureRect| {
+        (other.min.x - here.min.x).abs() <= SHIFT_WHEN_WRAPPED * height
+            && other.min.y > here.min.y
+            && (-height..=height).contains(&gap(other))
+    };
+    (0..lines.len())
+        .filter(|&index| index != from && follows(lines[index].bounds))
+        .min_by_key(|&index| gap(lines[index].bounds))
+}
+
+fn shared(one: [i32; 2], other: [i32; 2]) -> i32 {
+    one[1].min(other[1]) - one[0].max(other[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+    use motorium_proto::service::SensitiveText;
+
+    use super::super::sensitive::is_in;
+    use super::*;
+
+    /// Lines `(x, y, width, text)`, 20 pixels high.
+    fn check(lines: &[(i32, i32, i32, &str)], expected: &[&str]) {
+        let lines: Vec<TextLine> = lines
+            .iter()
+            .map(|&(x, y, width, text)| TextLine {
+                bounds: CaptureRect::from_origin_and_size(
+                    CapturePoint::new(x, y),
+                    CaptureSize::new(width, 20),
+                ),
+                text: text.to_owned(),
+                confidence: 1.0,
+            })
+            .collect();
+        let address = |text: &str| is_in(text, SensitiveText::EmailAddress);
+        let either = |text: &str| is_in(text, SensitiveText::CardNumber) || address(text);
+        let matching = matching(&lines, either, address);
+        let hidden = lines.iter().zip(matching).filter(|(_, hidden)| *hidden);
+        let hidden: Vec<&str> = hidden.map(|(line, _)| line.text.as_str()).collect();
+        assert_eq!(hidden, expected);
+    }
+
+    #[test]
+    fn a_number_in_four_fields() {
+        let fields = [
+            (10, 10, 60, "Number"),
+            (80, 12, 40, "4111"),
+            (140, 10, 40, "1111"),
+            (200, 11, 40, "1111"),
+            (260, 10, 40, "1111"),
+            (320, 10, 40, "12/27"),
+        ];
+        check(&fields, &["4111", "1111", "1111", "1111"]);
+        // Columns of a table stand further apart.
+        let columns = [
+            (10, 10, 40, "4111"),
+            (110, 10, 40, "1111"),
+            (210, 10, 40, "1111"),
+            (310, 10, 40, "1111"),
+        ];
+        check(&columns, &[]);
+    }
+
+    #[test]
+    fn an_address_that_goes_on_in_the_next_line() {
+        let cell = [
+            (10, 10, 120, "alexandra.lee@mail"),
+            (10, 34, 100, ".example.org"),
+            (10, 58, 100, "Warehouse"),
+        ];
+        check(&cell, &["alexandra.lee@mail", ".example.org"]);
+        // Far below it is another line.
+        check(
+            &[
+                (10, 10, 120, "alexandra.lee@mail"),
+                (10, 90, 100, ".example.org"),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_matches_alone_leaves_its_neighbours_alone() {
+        let row = [
+            (10, 10, 200, "4111 1111 1111 1111"),
+            (220, 10, 40, "12/27"),
+            (10, 34, 200, "ann@example.org"),
+            (10, 58, 60, "Name"),
+        ];
+        check(&row, &["4111 1111 1111 1111", "ann@example.org"]);
+    }
+}
