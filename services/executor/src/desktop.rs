@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::drivers::{self, Driver, Failure, Performed, Work};
+use crate::drivers::{self, Driver, Failure, HumanWatch, Performed, Work};
 use crate::error::Error;
 use crate::files::Files;
 use crate::guard::Folder;
@@ -408,6 +408,18 @@ impl Desktop {
     /// If the display cannot be reached.
     pub async fn pointer(&self) -> Result<CapturePoint, Error> {
         Ok(self.driver.pointer().await?)
+    }
+
+    /// Begins to tell what a person does.
+    ///
+    /// # Errors
+    /// If the driver does not tell, or the display cannot be reached.
+    pub async fn watch_human(&self) -> Result<HumanWatch, Error> {
+        let watch = self.driver.watch_human().await?;
+        watch.ok_or_else(|| Error::NotServed {
+            driver: self.driver_name(),
+            call: "WatchHumanInput",
+        })
     }
 
     // === Files ===

@@ -175,11 +175,11 @@ impl Executor for ExecutorService {
         &self,
         display: Option<DisplayId>,
     ) -> Result<AnswerStream<HumanInput>> {
-        let driver = self.desktop(display.as_ref())?.driver_name();
-        Err(Error::NotServed {
-            driver,
-            call: "WatchHumanInput",
-        }
-        .into())
+        let watch = self.desktop(display.as_ref())?.watch_human().await?;
+        let told = futures::stream::unfold(watch, |mut watch| async move {
+            let told = watch.recv().await?;
+            Some((told.map_err(|error| Error::from(error).into()), watch))
+        });
+        Ok(Box::pin(told))
     }
 }

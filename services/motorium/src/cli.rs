@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, Span};
 
 /// Operates a computer the way a person does: sees the screen, decides, moves the mouse and types.
@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Desktops(Server),
     /// Show what Perception sees: save the marked screenshot and print the list.
     See(See),
+    /// Perform one action on the current display, under the rules of the configuration. Exit code 0 only if it was
+    /// performed.
+    Act(Act),
     /// Say what is missing on this machine and how to get it.
     Doctor,
     /// Print the configuration in force and where each value comes from, secrets masked.
@@ -170,6 +173,159 @@ pub(crate) struct See {
     pub(crate) omniparser: bool,
 }
 
+/// `motorium act`.
+#[derive(Debug, Args)]
+pub(crate) struct Act {
+    /// Address of the Executor that acts. Without it, the one that the configuration describes, if it is running;
+    /// otherwise the action is performed in this process.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "MOTORIUM_EXECUTOR_URL",
+        conflicts_with = "in_process"
+    )]
+    pub(crate) executor: Option<String>,
+    /// Ask no Executor: perform the action in this process.
+    #[arg(long, global = true)]
+    pub(crate) in_process: bool,
+    /// Display to act on. Without it, the Executor's first one.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) display: Option<String>,
+    #[command(subcommand)]
+    pub(crate) deed: Deed,
+}
+
+/// The one action.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Deed {
+    /// Move the pointer.
+    Move { x: i32, y: i32 },
+    /// Click at a point, or where the pointer is.
+    Click {
+        #[command(flatten)]
+        at: ActAt,
+        #[arg(long, value_enum, default_value_t = MouseButton::Left)]
+        button: MouseButton,
+        /// 1, 2 or 3 clicks in a row.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+        count: u8,
+        /// Keys held meanwhile, such as ctrl or ctrl+shift.
+        #[arg(long, value_name = "KEYS")]
+        with: Option<String>,
+    },
+    /// Press at the first point, move past the others and release at the last: X1 Y1 X2 Y2 …
+    Drag {
+        #[arg(num_args = 4.., value_names = ["X1", "Y1", "X2", "Y2"])]
+        points: Vec<i32>,
+        #[arg(long, value_enum, default_value_t = MouseButton::Left)]
+        button: MouseButton,
+        /// Keys held meanwhile.
+        #[arg(long, value_name = "KEYS")]
+        with: Option<String>,
+        /// How long the way takes, such as 500ms or 2s.
+        #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+        duration: Option<Duration>,
+    },
+    /// Turn the wheel.
+    Scroll {
+        #[arg(value_enum)]
+        direction: Direction,
+        /// Notches of the wheel.
+        #[arg(default_value_t = 3)]
+        amount: u16,
+        /// Count in pixels of content instead.
+        #[arg(long)]
+        pixels: bool,
+        /// Where; without it, where the pointer is.
+        #[arg(long, value_name = "X,Y", value_parser = point)]
+        at: Option<(i32, i32)>,
+        /// Keys held meanwhile.
+        #[arg(long, value_name = "KEYS")]
+        with: Option<String>,
+    },
+    /// Enter text where the keyboard focus is.
+    Type {
+        /// The text, exactly as it is to arrive.
+        #[arg(required_unless_present = "secret")]
+        text: Option<String>,
+        /// Enter the secret of this name instead.
+        #[arg(long, value_name = "NAME", conflicts_with = "text")]
+        secret: Option<String>,
+        /// Enter newline and tab as characters, not as keys.
+        #[arg(long)]
+        as_text: bool,
+    },
+    /// Strike keys together, such as ctrl+s or enter.
+    Key {
+        chord: String,
+        /// How often.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        repeat: u32,
+    },
+    /// Hold keys down for a while.
+    Hold {
+        chord: String,
+        /// How long, such as 500ms or 2s.
+        #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+        duration: Duration,
+    },
+    /// Do nothing for a while, such as 500ms or 2s.
+    Wait {
+        #[arg(value_parser = duration)]
+        duration: Duration,
+    },
+    /// Paste a text, or what is on the clipboard.
+    Paste { text: Option<String> },
+    /// Start an application of the configured list.
+    Open { name: String },
+    /// Open an address in the configured browser.
+    Url { url: String },
+    /// Bring the window to the front whose title has these words.
+    Focus { title: String },
+    /// Lead the browser in front to an address.
+    Go { url: String },
+    /// Lead the browser back.
+    Back,
+    /// Lead the browser forward.
+    Forward,
+    /// Load the browser's page again.
+    Refresh,
+}
+
+/// A point, or nothing.
+#[derive(Debug, Args)]
+pub(crate) struct ActAt {
+    #[arg(requires = "y")]
+    pub(crate) x: Option<i32>,
+    pub(crate) y: Option<i32>,
+}
+
+/// A button of the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MouseButton {
+    Left,
+    Right,
+    Middle,
+}
+
+/// Where to scroll to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+    Left,
+    Right,
+}
+
+fn point(text: &str) -> Result<(i32, i32), String> {
+    let parse = || {
+        let (x, y) = text.split_once(',')?;
+        Some((x.trim().parse().ok()?, y.trim().parse().ok()?))
+    };
+    parse().ok_or_else(|| "a point is written like 640,400".to_owned())
+}
+
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parse = || {
         let (width, height) = text.split_once(['x', '×'])?;
@@ -195,6 +351,33 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn one_action_is_one_line() {
+        let check = |line: &str, understood: bool| {
+            let parsed = Cli::try_parse_from(line.split(' '));
+            assert_eq!(parsed.is_ok(), understood, "{line}: {:?}", parsed.err());
+        };
+        check("motorium act click 100 200", true);
+        check("motorium act click", true);
+        check("motorium act click 100", false);
+        check("motorium act click 100 200 --count 4", false);
+        check("motorium act type text", true);
+        check("motorium act type", false);
+        check("motorium act type --secret bank", true);
+        check("motorium act type text --secret bank", false);
+        check("motorium act key ctrl+s", true);
+        check("motorium act scroll down 3", true);
+        check("motorium act scroll down --at 10,20 --pixels", true);
+        check("motorium act scroll sideways", false);
+        check("motorium act drag 1 2 3 4 5 6 --for 500ms", true);
+        check("motorium act drag 1 2 3", false);
+        check("motorium act wait 2s --in-process", true);
+        check(
+            "motorium act wait 2s --in-process --executor http://127.0.0.1:1",
+            false,
+        );
     }
 
     #[test]

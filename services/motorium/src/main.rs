@@ -46,6 +46,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Tasks(args) => commands::tasks::tasks(args).await,
         Command::Desktops(server) => commands::desktops::desktops(server).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
+        Command::Act(args) => commands::act::act(&loaded, args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
         Command::Config => commands::config::config(&loaded),
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use motorium_executor::ExecutorService;
 use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings};
 use motorium_executor::drivers::launch::Program;
 use motorium_kit::config::{Common, Listen, Loaded};
@@ -79,6 +80,7 @@ impl ProcessOptions {
 pub(crate) struct Process {
     servers: Vec<(&'static str, Running)>,
     working: JoinHandle<()>,
+    executor: Arc<ExecutorService>,
     shutdown: Shutdown,
     display: String,
     // Ends with the process, after everything that acts on it.
@@ -105,7 +107,7 @@ impl Process {
         let nearby = Nearby {
             planner: planner.clone(),
             perception: Some(Arc::clone(&perception) as Arc<dyn Perception>),
-            executor: Some(executor.clone()),
+            executor: Some(Arc::clone(&executor) as Arc<dyn Executor>),
         };
 
         let shutdown = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
@@ -146,7 +148,7 @@ impl Process {
             let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
             servers.push(("planner", server.start(&shutdown).await?));
             let listen = loaded.section::<ExecutorSettings>()?.listen;
-            let service = ExecutorServer::tonic(executor);
+            let service = ExecutorServer::tonic(executor.clone());
             let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
             servers.push(("executor", server.start(&shutdown).await?));
         }
@@ -154,6 +156,7 @@ impl Process {
         Ok(Self {
             servers,
             working,
+            executor,
             shutdown,
             display,
             virtual_desktop,
@@ -199,6 +202,8 @@ impl Process {
         for (_, running) in self.servers {
             running.join().await?;
         }
+        // Nothing asks for input any more: nothing stays pressed, lent or on the clipboard.
+        self.executor.close().await;
         drop(self.virtual_desktop);
         Ok(())
     }
@@ -267,11 +272,18 @@ fn planner(loaded: &Loaded) -> Result<Arc<dyn Planner>, Error> {
     Ok(Arc::new(settings.resolve().map_err(start_error)?))
 }
 
+/// An Executor for one action on the current display, with a folder of its own, so that it never meets the state of a
+/// server or of a task that runs beside it.
+pub(crate) async fn executor_here(loaded: &Loaded) -> Result<Arc<ExecutorService>, Error> {
+    let data = loaded.common()?.data()?.join("act");
+    executor(loaded, data, None).await
+}
+
 async fn executor(
     loaded: &Loaded,
     data: PathBuf,
     desktop: Option<&VirtualDesktop>,
-) -> Result<Arc<dyn Executor>, Error> {
+) -> Result<Arc<ExecutorService>, Error> {
     let mut settings: ExecutorSettings = loaded.section()?;
     if let Some(desktop) = desktop {
         settings.displays = vec![desktop.display().to_owned()];

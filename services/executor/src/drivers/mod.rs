@@ -11,7 +11,9 @@ use std::fmt;
 use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::service::HumanInput;
 use secrecy::SecretString;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 mod error;
@@ -62,6 +64,9 @@ pub struct Capabilities {
     pub limitations: Vec<String>,
 }
 
+/// What a person does, until it is dropped or an error ends it. What a slow reader does not take in time is left out.
+pub type HumanWatch = mpsc::Receiver<Result<HumanInput, Error>>;
+
 /// The hands on one display.
 #[async_trait]
 pub trait Driver: Send + Sync + fmt::Debug {
@@ -94,6 +99,14 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// # Errors
     /// If the display cannot be reached or does not answer.
     async fn release_all(&self) -> Result<Vec<String>, Error>;
+
+    /// Begins to tell what a person does, from when this returns; `None` where the platform does not tell.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not answer.
+    async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
+        Ok(None)
+    }
 
     /// Leaves the display as it was found, at the end of the process. A later call begins anew.
     async fn close(&self);

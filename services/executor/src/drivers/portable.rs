@@ -40,7 +40,7 @@ const CHORD_HOLD: Duration = Duration::from_millis(10);
 /// Distinct characters beyond the plain ones that go in without a pause. X11 layouts leave 18 keys empty.
 const MOST_UNUSUAL: usize = 10;
 /// How long applications are given to read such characters before their keys are lent to others.
-const BATCH_PAUSE: Duration = Duration::from_millis(150);
+const BATCH_PAUSE: Duration = Duration::from_millis(400);
 /// What one character may take before the display counts as stopped, on top of the patience for the whole call.
 const PER_CHARACTER: Duration = Duration::from_millis(60);
 /// The same for one step of another gesture.

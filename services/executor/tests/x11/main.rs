@@ -2,6 +2,7 @@
 
 mod clipboard;
 mod conformance;
+mod human;
 mod keyboard;
 mod pointer;
 mod served;

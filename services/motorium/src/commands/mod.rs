@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod act;
 pub(crate) mod config;
 pub(crate) mod desktops;
 pub(crate) mod doctor;

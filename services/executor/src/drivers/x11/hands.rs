@@ -5,6 +5,7 @@
 //!
 //! Invariant: [`Hands::held`] is what this connection has pressed and not released.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
@@ -16,6 +17,7 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
+use super::human::OwnInput;
 use super::keyboard::PutRight;
 use super::link::{Link, OrLost};
 use super::windows;
@@ -50,6 +52,8 @@ impl Pressable {
 pub(super) struct Hands {
     pub(super) link: Link,
     pub(super) atoms: windows::Atoms,
+    /// Whoever watches what a person does has to know what is ours.
+    own: Arc<OwnInput>,
     held: Vec<Pressable>,
     input_sent: bool,
     /// What the keyboard was found like, while it is put right for typing.
@@ -57,11 +61,12 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    pub(super) fn new(link: Link) -> Result<Self, Error> {
+    pub(super) fn new(link: Link, own: Arc<OwnInput>) -> Result<Self, Error> {
         let atoms = windows::look_up(&link)?;
         Ok(Self {
             link,
             atoms,
+            own,
             held: Vec::new(),
             input_sent: false,
             put_right: None,
@@ -116,6 +121,7 @@ impl Hands {
         point: CapturePoint,
     ) -> Result<(), Error> {
         self.input_sent = true;
+        self.own.note(kind, detail);
         let delay = u32::try_from(delay.as_millis()).unwrap_or(u32::MAX);
         // Inside the display, and therefore inside the protocol's 16 bits.
         let (x, y) = (point.x as i16, point.y as i16);

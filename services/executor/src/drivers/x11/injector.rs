@@ -5,6 +5,7 @@
 //! command. It ends with its last handle and leaves the display as it found it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::human::OwnInput;
 use super::session::Session;
 use crate::drivers::{Error, Failure, Performed, Work};
 
@@ -25,11 +27,16 @@ pub(super) struct Handle {
 
 impl Handle {
     /// Starts the thread. It connects with the first command.
-    pub(super) fn start(display: String, patience: Duration) -> std::io::Result<Self> {
+    pub(super) fn start(
+        display: String,
+        patience: Duration,
+        own: Arc<OwnInput>,
+    ) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let injector = Injector {
             display,
             patience,
+            own,
             session: None,
         };
         std::thread::Builder::new()
@@ -58,6 +65,7 @@ impl Handle {
 pub(super) struct Injector {
     display: String,
     patience: Duration,
+    own: Arc<OwnInput>,
     session: Option<Session>,
 }
 
@@ -138,7 +146,7 @@ impl Injector {
             self.session = None;
         }
         if self.session.is_none() {
-            self.session = Some(Session::open(&self.display, self.patience)?);
+            self.session = Some(Session::open(&self.display, self.patience, &self.own)?);
         }
         Ok(self.session.as_mut().expect("it was opened above"))
     }

@@ -81,6 +81,13 @@ impl Keymap {
         Ok(Self::new(&map, &modifiers.keycodes))
     }
 
+    /// What a key gives without any modifier.
+    pub(super) fn plain_symbol(&self, keycode: Keycode) -> Option<u32> {
+        let mut keys = self.keys.iter();
+        let (_, symbols) = keys.find(|(known, _)| *known == keycode)?;
+        symbols.first().copied()
+    }
+
     fn new(map: &GetMapReply, modifier_keycodes: &[Keycode]) -> Self {
         let types = map.map.types_rtrn.as_deref().unwrap_or_default();
         let key_syms = map.map.syms_rtrn.as_deref().unwrap_or_default();

@@ -41,6 +41,56 @@ pub(super) fn of_key(key: Key) -> Vec<u32> {
     vec![one]
 }
 
+/// The keys that have names and no number.
+const NAMED: &[Key] = &[
+    Key::Control,
+    Key::Shift,
+    Key::Alt,
+    Key::AltGr,
+    Key::Super,
+    Key::Enter,
+    Key::Tab,
+    Key::Space,
+    Key::Backspace,
+    Key::Delete,
+    Key::Insert,
+    Key::Escape,
+    Key::Home,
+    Key::End,
+    Key::PageUp,
+    Key::PageDown,
+    Key::Left,
+    Key::Right,
+    Key::Up,
+    Key::Down,
+    Key::Menu,
+    Key::CapsLock,
+    Key::NumLock,
+    Key::ScrollLock,
+    Key::PrintScreen,
+    Key::Pause,
+];
+
+/// The key that a keysym stands for, the right one of a pair as the left one.
+pub(super) fn to_key(keysym: u32) -> Option<Key> {
+    let left = match keysym {
+        key::Control_R => key::Control_L,
+        key::Shift_R => key::Shift_L,
+        key::Meta_R => key::Meta_L,
+        key::Super_R => key::Super_L,
+        other => other,
+    };
+    let named = NAMED
+        .iter()
+        .copied()
+        .find(|key| of_key(*key).contains(&left));
+    let function = (1..=24)
+        .map(Key::Function)
+        .find(|key| of_key(*key).contains(&left));
+    let character = || Keysym::new(keysym).key_char().map(Key::Character);
+    named.or(function).or_else(character)
+}
+
 /// The keysyms that enter `character`: the one of the older tables that layouts use, then the Unicode one, which every
 /// toolkit understands.
 pub(super) fn of_character(character: char) -> Vec<u32> {
@@ -69,6 +119,26 @@ mod tests {
 
     fn check(key: Key, expected: &[u32]) {
         assert_eq!(of_key(key), expected, "{key}");
+    }
+
+    #[test]
+    fn keysyms_have_their_keys() {
+        for key in NAMED.iter().copied().chain([
+            Key::Function(7),
+            Key::Character('a'),
+            Key::Character('ä'),
+            Key::Character('€'),
+            Key::Character('你'),
+        ]) {
+            assert!(
+                of_key(key)
+                    .iter()
+                    .all(|&keysym| to_key(keysym) == Some(key)),
+                "{key}"
+            );
+        }
+        assert_eq!(to_key(key::Control_R), Some(Key::Control));
+        assert_eq!(to_key(key::NoSymbol), None);
     }
 
     #[test]

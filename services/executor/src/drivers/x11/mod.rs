@@ -2,8 +2,10 @@
 //!
 //! Layers, lowest first: `link` (a connection that cannot hang), `hands` (presses and moves), `pointer` and
 //! `keyboard` (gestures), `text` (the plan of a text), `session` (what an action means), `injector` (the thread).
+//! Beside them: `human` (what a person does).
 //! Not here: whether an action is allowed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +14,12 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use tokio_util::sync::CancellationToken;
 
 use super::launch::Launcher;
-use super::{Capabilities, Driver, Error, Failure, Performed, Work};
+use super::{Capabilities, Driver, Error, Failure, HumanWatch, Performed, Work};
 
 mod browser;
 mod clipboard;
 mod hands;
+mod human;
 mod injector;
 mod keyboard;
 mod keymap;
@@ -48,6 +51,8 @@ pub struct X11Driver {
     injector: injector::Handle,
     launcher: Launcher,
     display: String,
+    patience: Duration,
+    own: Arc<human::OwnInput>,
 }
 
 impl X11Driver {
@@ -56,11 +61,15 @@ impl X11Driver {
     /// # Errors
     /// If the system does not give us a thread.
     pub fn start(options: Options) -> std::io::Result<Self> {
-        let injector = injector::Handle::start(options.display.clone(), options.patience)?;
+        let own = Arc::default();
+        let injector =
+            injector::Handle::start(options.display.clone(), options.patience, Arc::clone(&own))?;
         Ok(Self {
             injector,
             launcher: options.launcher,
             display: options.display,
+            patience: options.patience,
+            own,
         })
     }
 }
@@ -120,6 +129,11 @@ impl Driver for X11Driver {
         self.injector
             .call(|injector| injector.with_session(|session| session.release_all()))
             .await?
+    }
+
+    async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
+        let watch = human::watch(self.display.clone(), self.patience, &self.own);
+        watch.await.map(Some)
     }
 
     async fn close(&self) {

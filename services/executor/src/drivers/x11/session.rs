@@ -3,6 +3,7 @@
 //! Runs on the injector's thread alone. Invariant: when an action ends in an error, everything this session held is
 //! released before the error is handed on, as far as the display still listens.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::browser::Verb;
 use super::clipboard::{Clipboard, Selection};
 use super::hands::{Hands, Pressable};
+use super::human::OwnInput;
 use super::keyboard;
 use super::keymap::Keymap;
 use super::link::Link;
@@ -56,10 +58,14 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects, and clears away what a killed predecessor may have left: pressed keys and buttons, lent keys.
-    pub(super) fn open(display: &str, patience: Duration) -> Result<Self, Error> {
+    pub(super) fn open(
+        display: &str,
+        patience: Duration,
+        own: &Arc<OwnInput>,
+    ) -> Result<Self, Error> {
         let link = Link::connect(display, patience)?;
         enable_extensions(&link)?;
-        let mut hands = Hands::new(link)?;
+        let mut hands = Hands::new(link, Arc::clone(own))?;
         let leaked = hands.release_everything()?;
         if !leaked.is_empty() {
             let count = leaked.len();
@@ -392,7 +398,7 @@ fn name(keymap: &Keymap, what: Pressable) -> String {
 }
 
 /// X extensions have to be asked for before they are used.
-fn enable_extensions(link: &Link) -> Result<(), Error> {
+pub(super) fn enable_extensions(link: &Link) -> Result<(), Error> {
     use super::link::OrLost as _;
     use x11rb::protocol::xkb::ConnectionExt as _;
     use x11rb::protocol::xtest::ConnectionExt as _;

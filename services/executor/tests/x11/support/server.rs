@@ -3,8 +3,8 @@
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{
-    AtomEnum, BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, ModMask,
-    Window,
+    AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
+    KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, ModMask, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -127,21 +127,46 @@ impl Foreigner {
 
     /// Strikes F8, which the pages of these tests take for a call.
     pub(crate) fn call(&self) {
-        self.fake(KEY_PRESS_EVENT, F8);
-        self.fake(KEY_RELEASE_EVENT, F8);
+        self.tap(F8);
     }
 
     pub(crate) fn press_shift(&self) {
-        self.fake(KEY_PRESS_EVENT, SHIFT);
+        self.press_key(SHIFT);
     }
 
     pub(crate) fn press_button(&self, button: u8) {
         self.fake(BUTTON_PRESS_EVENT, button);
     }
 
+    pub(crate) fn move_to(&self, x: i16, y: i16) {
+        self.fake_at(MOTION_NOTIFY_EVENT, 0, x, y);
+    }
+
+    pub(crate) fn click(&self, button: u8) {
+        self.fake(BUTTON_PRESS_EVENT, button);
+        self.fake(BUTTON_RELEASE_EVENT, button);
+    }
+
+    pub(crate) fn press_key(&self, keycode: u8) {
+        self.fake(KEY_PRESS_EVENT, keycode);
+    }
+
+    pub(crate) fn release_key(&self, keycode: u8) {
+        self.fake(KEY_RELEASE_EVENT, keycode);
+    }
+
+    pub(crate) fn tap(&self, keycode: u8) {
+        self.press_key(keycode);
+        self.release_key(keycode);
+    }
+
     fn fake(&self, kind: u8, detail: u8) {
+        self.fake_at(kind, detail, 0, 0);
+    }
+
+    fn fake_at(&self, kind: u8, detail: u8, x: i16, y: i16) {
         self.x
-            .xtest_fake_input(kind, detail, 0, self.root, 0, 0, 0)
+            .xtest_fake_input(kind, detail, 0, self.root, x, y, 0)
             .unwrap()
             .check()
             .unwrap();

@@ -1,0 +1,402 @@
+//! What a person does with mouse and keyboard: the raw events of XInput 2, without those that this driver made.
+//!
+//! Raw events come whoever has the focus or a grab, and say which device they are of. Those of the devices that stand
+//! for XTest may be ours or another program's: ours are noted before they are sent and taken off the list as they
+//! come back. Typed text is counted and never told: of a key only whether it is one of a chord is looked at.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::action::Button;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+use motorium_proto::service::{HumanInput, HumanInputKind};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use x11rb::connection::Connection as _;
+use x11rb::protocol::Event;
+use x11rb::protocol::xinput::{ConnectionExt as _, Device, DeviceId, EventMask, XIEventMask};
+use x11rb::protocol::xproto::{
+    BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode,
+    MOTION_NOTIFY_EVENT,
+};
+
+use super::keymap::Keymap;
+use super::link::{Link, OrLost};
+use super::{keysym, session};
+use crate::drivers::{Error, HumanWatch};
+
+/// What the names of the devices have in them that stand for XTest.
+const XTEST: &str = "XTEST";
+/// Keys and notches that follow each other within this time are told as one.
+const PAUSE: Duration = Duration::from_millis(300);
+/// A pointer that rests so long has come to rest.
+const REST: Duration = Duration::from_millis(150);
+/// How often it is looked whether anybody still listens.
+const LOOK: Duration = Duration::from_millis(250);
+/// What has not come back by then never will: a move to where the pointer was makes no event.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+/// Most events of ours that are remembered; a text of 5,000 characters makes about 20,000.
+const MOST_NOTED: usize = 65_536;
+/// Most who watch at a time; each has a thread.
+const MOST_WATCHERS: usize = 16;
+/// What waits for a watcher that is slow; afterwards it is left out.
+const BACKLOG: usize = 1024;
+
+/// The input that this driver makes, as every watcher has to know it.
+#[derive(Debug, Default)]
+pub(super) struct OwnInput(Mutex<Vec<Weak<Ledger>>>);
+
+impl OwnInput {
+    /// This event is about to be sent. Its kind is that of the core protocol.
+    pub(super) fn note(&self, kind: u8, detail: u8) {
+        let ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for ledger in ledgers.iter().filter_map(Weak::upgrade) {
+            ledger.note(kind, detail, Instant::now());
+        }
+    }
+
+    fn subscribe(&self) -> Option<Arc<Ledger>> {
+        let mut ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ledgers.retain(|ledger| ledger.strong_count() > 0);
+        if ledgers.len() >= MOST_WATCHERS {
+            return None;
+        }
+        let ledger = Arc::new(Ledger::default());
+        ledgers.push(Arc::downgrade(&ledger));
+        Some(ledger)
+    }
+}
+
+/// Events that were sent and have not been seen to come back.
+#[derive(Debug, Default)]
+struct Ledger(Mutex<VecDeque<(u8, u8, Instant)>>);
+
+impl Ledger {
+    fn note(&self, kind: u8, detail: u8, now: Instant) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push_back((kind, detail, now));
+        let is_old =
+            |(_, _, at): &(u8, u8, Instant)| now.saturating_duration_since(*at) > FORGOTTEN;
+        while sent.len() > MOST_NOTED || sent.front().is_some_and(is_old) {
+            sent.pop_front();
+        }
+    }
+
+    /// Whether an event that has come is one of those, which is then taken off.
+    fn take(&self, kind: u8, detail: u8, now: Instant) -> bool {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = sent.iter().position(|&(sent_kind, sent_detail, at)| {
+            (sent_kind, sent_detail) == (kind, detail)
+                && now.saturating_duration_since(at) <= FORGOTTEN
+        });
+        found.is_some_and(|index| sent.remove(index).is_some())
+    }
+}
+
+/// Begins to tell what a person does on `display`, from when this returns.
+///
+/// # Errors
+/// If the display cannot be reached or does not tell, or too many watch already.
+pub(super) async fn watch(
+    display: String,
+    patience: Duration,
+    own: &OwnInput,
+) -> Result<HumanWatch, Error> {
+    let ledger = own.subscribe().ok_or_else(|| Error::Unsupported {
+        driver: super::NAME,
+        what: format!("tell more than {MOST_WATCHERS} at a time what a person does"),
+    })?;
+    let (sender, receiver) = mpsc::channel(BACKLOG);
+    let (begun, has_begun) = oneshot::channel();
+    let thread = std::thread::Builder::new().name(format!("x11-human {display}"));
+    let watching = move || match Watcher::begin(&display, patience, ledger) {
+        Ok(mut watcher) => {
+            let _ = begun.send(Ok(()));
+            if let Err(error) = watcher.run(&sender) {
+                let _ = sender.blocking_send(Err(error));
+            }
+        }
+        Err(error) => {
+            let _ = begun.send(Err(error));
+        }
+    };
+    thread.spawn(watching).map_err(|_| Error::DriverGone)?;
+    has_begun.await.map_err(|_| Error::DriverGone)??;
+    Ok(receiver)
+}
+
+/// Listens on a connection of its own.
+struct Watcher {
+    link: Link,
+    keymap: Keymap,
+    ledger: Arc<Ledger>,
+    /// The devices that stand for XTest.
+    xtest: HashSet<DeviceId>,
+    /// Modifiers that a person holds.
+    held: Vec<Key>,
+    /// What goes on and has not been told yet.
+    pending: Option<(HumanInputKind, Instant)>,
+    /// The pointer is being moved.
+    moving: Option<Instant>,
+}
+
+impl Watcher {
+    fn begin(display: &str, patience: Duration, ledger: Arc<Ledger>) -> Result<Self, Error> {
+        let link = Link::connect(display, patience)?;
+        session::enable_extensions(&link)?;
+        link.x
+            .xinput_xi_query_version(2, 2)
+            .or_lost(&link)?
+            .reply()
+            .or_lost(&link)?;
+        let mask = XIEventMask::RAW_KEY_PRESS
+            | XIEventMask::RAW_KEY_RELEASE
+            | XIEventMask::RAW_BUTTON_PRESS
+            | XIEventMask::RAW_MOTION;
+        let wanted = EventMask {
+            deviceid: Device::ALL_MASTER.into(),
+            mask: vec![mask],
+        };
+        link.x
+            .xinput_xi_select_events(link.root, &[wanted])
+            .or_lost(&link)?
+            .check()
+            .or_lost(&link)?;
+        let devices = link
+            .x
+            .xinput_xi_query_device(u16::from(Device::ALL))
+            .or_lost(&link)?
+            .reply()
+            .or_lost(&link)?;
+        let stands_for_xtest = |name: &[u8]| String::from_utf8_lossy(name).contains(XTEST);
+        let xtest = devices
+            .infos
+            .iter()
+            .filter(|info| stands_for_xtest(&info.name));
+        Ok(Self {
+            xtest: xtest.map(|info| info.deviceid).collect(),
+            keymap: Keymap::read(&link)?,
+            link,
+            ledger,
+            held: Vec::new(),
+            pending: None,
+            moving: None,
+        })
+    }
+
+    /// Tells until nobody listens or the display is lost.
+    fn run(&mut self, told: &mpsc::Sender<Result<HumanInput, Error>>) -> Result<(), Error> {
+        while !told.is_closed() {
+            self.link.flush()?;
+            self.link.wait(None, Some(self.next_look(Instant::now())))?;
+            while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
+                for input in self.take_in(&event, Instant::now())? {
+                    tell(told, input);
+                }
+            }
+            for input in self.rest(Instant::now())? {
+                tell(told, input);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_look(&self, now: Instant) -> Duration {
+        let pending = self.pending.as_ref().map(|(_, last)| *last + PAUSE);
+        let moving = self.moving.map(|last| last + REST);
+        let due = pending.into_iter().chain(moving).min();
+        due.map_or(LOOK, |due| due.saturating_duration_since(now).min(LOOK))
+    }
+
+    /// What an event ends or is.
+    fn take_in(&mut self, event: &Event, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
+        match event {
+            Event::MappingNotify(_) => {
+                self.keymap = Keymap::read(&self.link)?;
+                Ok(Vec::new())
+            }
+            Event::XinputRawKeyPress(press) => {
+                let keycode = Keycode::try_from(press.detail).unwrap_or_default();
+                if self.is_own(press.sourceid, KEY_PRESS_EVENT, keycode, now) {
+                    return Ok(Vec::new());
+                }
+                self.key(keycode, now)
+            }
+            Event::XinputRawKeyRelease(release) => {
+                let keycode = Keycode::try_from(release.detail).unwrap_or_default();
+                if !self.is_own(release.sourceid, KEY_RELEASE_EVENT, keycode, now) {
+                    let key = self.key_of(keycode);
+                    self.held.retain(|held| Some(*held) != key);
+                }
+                Ok(Vec::new())
+            }
+            Event::XinputRawButtonPress(press) => {
+                let button = u8::try_from(press.detail).unwrap_or_default();
+                if self.is_own(press.sourceid, BUTTON_PRESS_EVENT, button, now) {
+                    return Ok(Vec::new());
+                }
+                self.button(button, now)
+            }
+            Event::XinputRawMotion(motion) => {
+                if !self.is_own(motion.sourceid, MOTION_NOTIFY_EVENT, 0, now) {
+                    self.moving = Some(now);
+                }
+                Ok(Vec::new())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn is_own(&self, device: DeviceId, kind: u8, detail: u8, now: Instant) -> bool {
+        self.xtest.contains(&device) && self.ledger.take(kind, detail, now)
+    }
+
+    fn key_of(&self, keycode: Keycode) -> Option<Key> {
+        keysym::to_key(self.keymap.plain_symbol(keycode)?)
+    }
+
+    fn key(&mut self, keycode: Keycode, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
+        let key = self.key_of(keycode);
+        if let Some(modifier) = key.filter(|key| key.is_modifier()) {
+            if !self.held.contains(&modifier) {
+                self.held.push(modifier);
+            }
+            return Ok(Vec::new());
+        }
+        let makes_a_chord = |held: &Key| !matches!(held, Key::Shift | Key::AltGr);
+        if let Some(key) = key.filter(|_| self.held.iter().any(makes_a_chord)) {
+            let keys = self.held.iter().copied().chain([key]).collect();
+            return Ok(self.at_once(HumanInputKind::Chord { keys }));
+        }
+        let ended = match &mut self.pending {
+            Some((HumanInputKind::Typing { characters }, last)) => {
+                *characters = characters.saturating_add(1);
+                *last = now;
+                None
+            }
+            _ => self
+                .pending
+                .replace((HumanInputKind::Typing { characters: 1 }, now)),
+        };
+        Ok(ended.into_iter().map(|(kind, _)| kind).collect())
+    }
+
+    fn button(&mut self, button: u8, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
+        let at = self.pointer()?;
+        let (x, y) = match button {
+            4 => (0, -1),
+            5 => (0, 1),
+            6 => (-1, 0),
+            7 => (1, 0),
+            other => {
+                let button = match other {
+                    2 => Button::Middle,
+                    3 => Button::Right,
+                    _ => Button::Left,
+                };
+                // Where a click is, the pointer has come to rest.
+                self.moving = None;
+                return Ok(self.at_once(HumanInputKind::Click { at, button }));
+            }
+        };
+        let ended = match &mut self.pending {
+            Some((
+                HumanInputKind::Scroll {
+                    x: right, y: down, ..
+                },
+                last,
+            )) => {
+                *right = right.saturating_add(x);
+                *down = down.saturating_add(y);
+                *last = now;
+                None
+            }
+            _ => self
+                .pending
+                .replace((HumanInputKind::Scroll { at, x, y }, now)),
+        };
+        Ok(ended.into_iter().map(|(kind, _)| kind).collect())
+    }
+
+    /// What went on before, and what is whole by itself.
+    fn at_once(&mut self, kind: HumanInputKind) -> Vec<HumanInputKind> {
+        let ended = self.pending.take().map(|(kind, _)| kind);
+        ended.into_iter().chain([kind]).collect()
+    }
+
+    /// What has ended by nothing more coming.
+    fn rest(&mut self, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
+        let mut ended = Vec::new();
+        let is_over = |last: Instant, pause| now.saturating_duration_since(last) >= pause;
+        if let Some((kind, _)) = self.pending.take_if(|(_, last)| is_over(*last, PAUSE)) {
+            ended.push(kind);
+        }
+        if self.moving.take_if(|last| is_over(*last, REST)).is_some() {
+            ended.push(HumanInputKind::Move {
+                to: self.pointer()?,
+            });
+        }
+        Ok(ended)
+    }
+
+    fn pointer(&self) -> Result<CapturePoint, Error> {
+        let pointer = self
+            .link
+            .x
+            .query_pointer(self.link.root)
+            .or_lost(&self.link)?;
+        let pointer = pointer.reply().or_lost(&self.link)?;
+        Ok(CapturePoint::new(
+            pointer.root_x.into(),
+            pointer.root_y.into(),
+        ))
+    }
+}
+
+fn tell(told: &mpsc::Sender<Result<HumanInput, Error>>, kind: HumanInputKind) {
+    let at = SystemTime::now();
+    if told.try_send(Ok(HumanInput { at, kind })).is_err() {
+        tracing::debug!("a watcher of human input is too slow, and misses something");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_of_ours_comes_back_once() {
+        let ledger = Ledger::default();
+        let now = Instant::now();
+        ledger.note(KEY_PRESS_EVENT, 38, now);
+        ledger.note(KEY_PRESS_EVENT, 38, now);
+        let check =
+            |kind, detail, at, expected| assert_eq!(ledger.take(kind, detail, at), expected);
+        check(KEY_PRESS_EVENT, 39, now, false);
+        check(KEY_RELEASE_EVENT, 38, now, false);
+        check(KEY_PRESS_EVENT, 38, now, true);
+        check(KEY_PRESS_EVENT, 38, now, true);
+        check(KEY_PRESS_EVENT, 38, now, false);
+        // What never came back is not waited for for ever.
+        ledger.note(MOTION_NOTIFY_EVENT, 0, now);
+        check(MOTION_NOTIFY_EVENT, 0, now + FORGOTTEN * 2, false);
+        ledger.note(MOTION_NOTIFY_EVENT, 0, now + FORGOTTEN * 2);
+        assert_eq!(ledger.0.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn nobody_is_told_of_input_that_nobody_watches() {
+        let own = OwnInput::default();
+        let ledger = own.subscribe().unwrap();
+        own.note(KEY_PRESS_EVENT, 38);
+        assert!(ledger.take(KEY_PRESS_EVENT, 38, Instant::now()));
+        drop(ledger);
+        own.note(KEY_PRESS_EVENT, 38);
+        let many: Vec<_> = (0..MOST_WATCHERS)
+            .map(|_| own.subscribe().unwrap())
+            .collect();
+        assert!(own.subscribe().is_none(), "{} watch", many.len());
+    }
+}
