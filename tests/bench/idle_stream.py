@@ -9,6 +9,7 @@ each it prints the share of a core that Perception and the display server take, 
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from foundation import demo_module, motorium
 from motorium.perception.v1 import perception_service_pb2 as eye
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc
 
-TICKS = 100
+TICKS = os.sysconf("SC_CLK_TCK")
 # The first picture is sent, and the browser comes to rest.
 REST_SECONDS = 4
 

@@ -16,9 +16,9 @@ use motorium_proto::domain::id::DisplayId;
 use motorium_proto::limits::MAX_FILE;
 use serde::{Deserialize, Serialize};
 
-use crate::desktop::{Desktop, Parts};
+use crate::desktop::{Desktop, Parts, Terms};
 use crate::drivers::Driver;
-use crate::drivers::launch::{Launcher, Program};
+use crate::drivers::launch::{Launcher, Program, Programs};
 use crate::drivers::recording::RecordingDriver;
 use crate::error::Error as ServiceError;
 use crate::files::Files;
@@ -39,6 +39,12 @@ pub enum Error {
     /// A value is not one of those that are known, or contradicts another.
     #[error("executor.{key}: {problem}")]
     BadValue { key: &'static str, problem: String },
+    /// Another configuration differs in what a running process cannot change.
+    #[error(
+        "rules, applications, browser and secrets change while the executor runs; displays, driver, patience, folders, \
+         largest_file and journal only when it is started again"
+    )]
+    Fixed,
     /// What the configuration names cannot be opened.
     #[error("the executor cannot start: {0}")]
     Start(#[from] ServiceError),
@@ -180,18 +186,48 @@ impl Default for JournalSettings {
 /// What is meant: checked and complete.
 #[derive(Debug, Clone)]
 pub struct Config {
+    fixed: Fixed,
+    terms: Terms,
+    programs: Programs,
+}
+
+/// What stays as it is for as long as the process runs.
+#[derive(Debug, Clone, PartialEq)]
+struct Fixed {
     displays: Vec<DisplayId>,
     driver: DriverKind,
     patience: Duration,
-    rules: Rules,
-    max_actions_per_second: Option<f64>,
-    launcher: Launcher,
-    secrets: Secrets,
     /// Folder of files, and folder of what must survive; each has one for each display below it.
     files: PathBuf,
     state: PathBuf,
     largest_file: u64,
     retention: Retention,
+}
+
+/// The service with what it needs to be told of other terms while it runs.
+#[derive(Debug)]
+pub struct Started {
+    pub service: Arc<ExecutorService>,
+    fixed: Fixed,
+    desktops: Vec<Arc<Desktop>>,
+    launcher: Launcher,
+}
+
+impl Started {
+    /// Puts rules, applications, browser and secrets of another configuration in force.
+    ///
+    /// # Errors
+    /// If it differs in anything else; then nothing changes.
+    pub fn put_in_force(&self, config: Config) -> Result<(), Error> {
+        if config.fixed != self.fixed {
+            return Err(Error::Fixed);
+        }
+        self.launcher.replace(config.programs);
+        for desktop in &self.desktops {
+            desktop.put_in_force(config.terms.clone());
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,23 +253,27 @@ impl Config {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
         Ok(Self {
-            displays: displays(settings.displays, &environment),
-            driver: driver_kind(&settings.driver)?,
-            patience: settings.patience.0,
-            max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
-            rules: rules(settings.rules, applications)?,
-            launcher: Launcher {
+            fixed: Fixed {
+                displays: displays(settings.displays, &environment),
+                driver: driver_kind(&settings.driver)?,
+                patience: settings.patience.0,
+                files: settings.files.unwrap_or_else(|| data.join("files")),
+                state: data.join("executor"),
+                largest_file: settings.largest_file,
+                retention: Retention {
+                    entries: settings.journal.entries,
+                    age: settings.journal.age.0,
+                    sync: settings.journal.sync,
+                },
+            },
+            terms: Terms {
+                max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
+                rules: rules(settings.rules, applications)?,
+                secrets: Secrets::new(settings.secrets, environment),
+            },
+            programs: Programs {
                 applications: settings.applications,
                 browser: settings.browser,
-            },
-            secrets: Secrets::new(settings.secrets, environment),
-            files: settings.files.unwrap_or_else(|| data.join("files")),
-            state: data.join("executor"),
-            largest_file: settings.largest_file,
-            retention: Retention {
-                entries: settings.journal.entries,
-                age: settings.journal.age.0,
-                sync: settings.journal.sync,
             },
         })
     }
@@ -242,22 +282,34 @@ impl Config {
     ///
     /// # Errors
     /// If a folder cannot be used, is another process's, or what lies in it is damaged.
-    pub async fn start(self) -> Result<ExecutorService, Error> {
+    pub async fn start(self) -> Result<Started, Error> {
+        let launcher = Launcher::new(self.programs);
         let mut desktops = Vec::new();
-        for display in &self.displays {
-            desktops.push(self.desktop(display).await?);
+        for display in &self.fixed.displays {
+            let driver = self.fixed.start_driver(display, &launcher)?;
+            desktops.push(self.fixed.desktop(display, driver, &self.terms).await?);
         }
-        Ok(ExecutorService::new(desktops))
+        Ok(Started {
+            service: Arc::new(ExecutorService::new(desktops.clone())),
+            fixed: self.fixed,
+            desktops,
+            launcher,
+        })
     }
+}
 
-    async fn desktop(&self, display: &DisplayId) -> Result<Arc<Desktop>, Error> {
+impl Fixed {
+    async fn desktop(
+        &self,
+        display: &DisplayId,
+        driver: Arc<dyn Driver>,
+        terms: &Terms,
+    ) -> Result<Arc<Desktop>, Error> {
         let folder_name = folder_name(display);
         let parts = Parts {
             display: display.clone(),
-            driver: self.start_driver(display)?,
-            rules: self.rules.clone(),
-            max_actions_per_second: self.max_actions_per_second,
-            secrets: self.secrets.clone(),
+            driver,
+            terms: terms.clone(),
             files: Files::open(&self.files.join(&folder_name), self.largest_file)
                 .map_err(ServiceError::from)?,
             folder: Folder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,
@@ -266,7 +318,11 @@ impl Config {
         Ok(Desktop::start(parts).await?)
     }
 
-    fn start_driver(&self, display: &DisplayId) -> Result<Arc<dyn Driver>, Error> {
+    fn start_driver(
+        &self,
+        display: &DisplayId,
+        launcher: &Launcher,
+    ) -> Result<Arc<dyn Driver>, Error> {
         Ok(match self.driver {
             #[cfg(target_os = "linux")]
             DriverKind::X11 => {
@@ -274,7 +330,7 @@ impl Config {
                 let options = Options {
                     display: display.as_str().to_owned(),
                     patience: self.patience,
-                    launcher: self.launcher.clone(),
+                    launcher: launcher.clone(),
                 };
                 Arc::new(X11Driver::start(options).map_err(Error::Driver)?)
             }
@@ -284,7 +340,7 @@ impl Config {
                 let options = Options {
                     display: display.as_str().to_owned(),
                     patience: self.patience,
-                    launcher: self.launcher.clone(),
+                    launcher: launcher.clone(),
                 };
                 Arc::new(PortableDriver::start(options).map_err(Error::Driver)?)
             }
@@ -445,13 +501,13 @@ mod tests {
     #[test]
     fn nothing_written_means_something_sensible() {
         let config = resolve("", &[("DISPLAY", ":5"), ("MOTORIUM_SECRET_A", "x")]).unwrap();
-        assert_eq!(config.displays, [DisplayId::new(":5")]);
-        assert_eq!(config.files, Path::new("/data/files"));
-        assert_eq!(config.rules.kinds.len(), ActionKind::ALL.len());
-        assert_eq!(config.rules.forbidden_chords.len(), 14);
-        assert_eq!(config.max_actions_per_second, None);
-        assert!(config.secrets.resolve("a").is_ok());
-        assert!(resolve("", &[]).unwrap().displays.is_empty());
+        assert_eq!(config.fixed.displays, [DisplayId::new(":5")]);
+        assert_eq!(config.fixed.files, Path::new("/data/files"));
+        assert_eq!(config.terms.rules.kinds.len(), ActionKind::ALL.len());
+        assert_eq!(config.terms.rules.forbidden_chords.len(), 14);
+        assert_eq!(config.terms.max_actions_per_second, None);
+        assert!(config.terms.secrets.resolve("a").is_ok());
+        assert!(resolve("", &[]).unwrap().fixed.displays.is_empty());
     }
 
     #[test]
@@ -475,21 +531,44 @@ mod tests {
             &[("DISPLAY", ":5")],
         )
         .unwrap();
-        assert_eq!(config.displays.len(), 2);
-        assert_eq!(config.driver, DriverKind::Recording);
+        assert_eq!(config.fixed.displays.len(), 2);
+        assert_eq!(config.fixed.driver, DriverKind::Recording);
         assert_eq!(
-            config.rules.kinds,
+            config.terms.rules.kinds,
             [ActionKind::Click, ActionKind::TypeText].into()
         );
-        assert_eq!(config.rules.url_schemes, ["https"]);
+        assert_eq!(config.terms.rules.url_schemes, ["https"]);
         assert_eq!(
-            config.rules.denied_regions[0].max,
+            config.terms.rules.denied_regions[0].max,
             CapturePoint::new(10, 20)
         );
         assert_eq!(
-            config.launcher.applications["editor"].arguments,
+            config.programs.applications["editor"].arguments,
             ["--disable-server"]
         );
+    }
+
+    #[tokio::test]
+    async fn what_a_running_process_cannot_change_is_refused_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let resolve = |toml: &str| {
+            let recording = format!("driver = \"recording\"\ndisplays = [\":7\"]\n{toml}");
+            let settings: Settings = toml::from_str(&recording).unwrap();
+            Config::resolve(settings, home.path(), []).unwrap()
+        };
+        let started = resolve("").start().await.unwrap();
+        let chords = async || {
+            let desktop = &started.desktops[0];
+            desktop.capabilities().await.unwrap().forbidden_chords
+        };
+        let other = "rules.forbidden_chords = [\"alt+f4\"]";
+        started.put_in_force(resolve(other)).unwrap();
+        assert_eq!(chords().await, ["alt+f4"]);
+        let error = started
+            .put_in_force(resolve("largest_file = 7"))
+            .unwrap_err();
+        assert!(error.to_string().contains("largest_file"), "{error}");
+        assert_eq!(chords().await, ["alt+f4"]);
     }
 
     #[test]

@@ -35,15 +35,37 @@ use crate::guard::rate::Rate;
 use crate::guard::rules::{Refusal, Rules};
 use crate::secrets::Secrets;
 
+/// What may be done. It can be replaced while a desktop is at work.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    pub rules: Rules,
+    /// `None`: no limit.
+    pub max_actions_per_second: Option<f64>,
+    pub secrets: Secrets,
+}
+
+/// The terms in force.
+#[derive(Debug)]
+struct InForce {
+    terms: Terms,
+    /// Counts from when they came into force.
+    rate: Option<Mutex<Rate>>,
+}
+
+impl InForce {
+    fn new(terms: Terms) -> Arc<Self> {
+        let rate = terms.max_actions_per_second;
+        let rate = rate.map(|rate| Mutex::new(Rate::new(rate, Instant::now())));
+        Arc::new(Self { terms, rate })
+    }
+}
+
 /// What a desktop is made of.
 #[derive(Debug)]
 pub struct Parts {
     pub display: DisplayId,
     pub driver: Arc<dyn Driver>,
-    pub rules: Rules,
-    /// `None`: no limit.
-    pub max_actions_per_second: Option<f64>,
-    pub secrets: Secrets,
+    pub terms: Terms,
     pub files: Files,
     /// Where lease and journal are kept.
     pub folder: Folder,
@@ -55,10 +77,7 @@ pub struct Parts {
 pub struct Desktop {
     display: DisplayId,
     driver: Arc<dyn Driver>,
-    rules: Rules,
-    max_actions_per_second: Option<f64>,
-    rate: Option<Mutex<Rate>>,
-    secrets: Secrets,
+    in_force: Mutex<Arc<InForce>>,
     files: Files,
     folder: Arc<Folder>,
     journal: Mutex<Journal>,
@@ -83,16 +102,10 @@ impl Desktop {
         let book = lease::load(&folder)?;
         let journal = Journal::open(folder.clone(), parts.retention, SystemTime::now())?;
         let (lease_ends, ends) = watch::channel(book.ends_at());
-        let rate = parts
-            .max_actions_per_second
-            .map(|rate| Mutex::new(Rate::new(rate, Instant::now())));
         let desktop = Arc::new(Self {
             display: parts.display,
             driver: parts.driver,
-            rules: parts.rules,
-            max_actions_per_second: parts.max_actions_per_second,
-            rate,
-            secrets: parts.secrets,
+            in_force: Mutex::new(InForce::new(parts.terms)),
             files: parts.files,
             folder,
             journal: Mutex::new(journal),
@@ -112,6 +125,15 @@ impl Desktop {
     #[must_use]
     pub fn display(&self) -> &DisplayId {
         &self.display
+    }
+
+    /// Puts other terms in force, for every action that begins from now on.
+    pub fn put_in_force(&self, terms: Terms) {
+        *lock(&self.in_force) = InForce::new(terms);
+    }
+
+    fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&lock(&self.in_force))
     }
 
     // === Leases ===
@@ -239,11 +261,13 @@ impl Desktop {
         if let Some(answer) = self.known(&id, digest)? {
             return Ok(answer);
         }
-        let action = match self.judge(request.action).await? {
+        // One and the same terms for all of the action.
+        let in_force = self.in_force();
+        let action = match self.judge(&in_force, request.action).await? {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
-        let secret = self.resolve_secret(&action).await?;
+        let secret = resolve_secret(in_force, &action).await?;
         if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
@@ -275,42 +299,17 @@ impl Desktop {
 
     async fn judge(
         &self,
+        in_force: &InForce,
         action: Action<CapturePoint>,
     ) -> Result<Result<Action<CapturePoint>, Refusal>, Error> {
-        let pointer = if self.rules.need_pointer() {
+        let rules = &in_force.terms.rules;
+        let pointer = if rules.need_pointer() {
             Some(self.driver.pointer().await?)
         } else {
             None
         };
-        let judged = self.rules.judge(action, pointer);
-        Ok(judged.and_then(|action| self.check_rate().map(|()| action)))
-    }
-
-    fn check_rate(&self) -> Result<(), Refusal> {
-        let Some((rate, most)) = self.rate.as_ref().zip(self.max_actions_per_second) else {
-            return Ok(());
-        };
-        if lock(rate).take(Instant::now()) {
-            return Ok(());
-        }
-        let reason = format!("more than {most} actions a second are not allowed");
-        Err(Refusal {
-            rule: "rules.max_actions_per_second",
-            reason,
-        })
-    }
-
-    async fn resolve_secret(
-        self: &Arc<Self>,
-        action: &Action<CapturePoint>,
-    ) -> Result<Option<SecretString>, Error> {
-        let Some(name) = secret_name(action).map(str::to_owned) else {
-            return Ok(None);
-        };
-        let desktop = self.clone();
-        Ok(Some(
-            blocking(move || desktop.secrets.resolve(&name)).await??,
-        ))
+        let judged = rules.judge(action, pointer);
+        Ok(judged.and_then(|action| in_force.check_rate().map(|()| action)))
     }
 
     async fn begin(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
@@ -468,44 +467,77 @@ impl Desktop {
     /// # Errors
     /// If the secrets' names cannot be listed by a defect.
     pub async fn capabilities(self: &Arc<Self>) -> Result<Capabilities, Error> {
-        let desktop = self.clone();
-        let secrets = blocking(move || desktop.secrets.names()).await?;
+        let in_force = self.in_force();
+        let secrets = in_force.terms.secrets.clone();
+        let secrets = blocking(move || secrets.names()).await?;
+        let Terms {
+            rules,
+            max_actions_per_second,
+            ..
+        } = &in_force.terms;
         let driver = self.driver.capabilities();
         let can_be_done = |kind: &ActionKind| {
-            self.rules.kinds.contains(kind)
-                && (*kind != ActionKind::OpenApplication || !self.rules.applications.is_empty())
+            rules.kinds.contains(kind)
+                && (*kind != ActionKind::OpenApplication || !rules.applications.is_empty())
         };
-        let schemes = self.rules.url_schemes.iter();
+        let schemes = rules.url_schemes.iter();
         let url_patterns = schemes
-            .flat_map(|scheme| self.patterns_of(scheme))
+            .flat_map(|scheme| patterns_of(rules, scheme))
             .collect();
         Ok(Capabilities {
             driver: driver.driver.to_owned(),
             action_kinds: driver.kinds.into_iter().filter(can_be_done).collect(),
-            applications: self.rules.applications.iter().cloned().collect(),
+            applications: rules.applications.iter().cloned().collect(),
             url_patterns,
-            forbidden_chords: self
-                .rules
+            forbidden_chords: rules
                 .forbidden_chords
                 .iter()
                 .map(|chord| chord.name.clone())
                 .collect(),
-            max_actions_per_second: self.max_actions_per_second,
+            max_actions_per_second: *max_actions_per_second,
             secrets: secrets.into_iter().collect(),
             limitations: driver.limitations,
         })
     }
+}
 
-    fn patterns_of(&self, scheme: &str) -> Vec<String> {
-        if self.rules.url_hosts.is_empty() || scheme == "file" {
-            return vec![format!("{scheme}://*")];
+impl InForce {
+    fn check_rate(&self) -> Result<(), Refusal> {
+        let most = self.terms.max_actions_per_second;
+        let Some((rate, most)) = self.rate.as_ref().zip(most) else {
+            return Ok(());
+        };
+        if lock(rate).take(Instant::now()) {
+            return Ok(());
         }
-        self.rules
-            .url_hosts
-            .iter()
-            .map(|host| format!("{scheme}://{}/*", host.as_str()))
-            .collect()
+        let reason = format!("more than {most} actions a second are not allowed");
+        Err(Refusal {
+            rule: "rules.max_actions_per_second",
+            reason,
+        })
     }
+}
+
+async fn resolve_secret(
+    in_force: Arc<InForce>,
+    action: &Action<CapturePoint>,
+) -> Result<Option<SecretString>, Error> {
+    let Some(name) = secret_name(action).map(str::to_owned) else {
+        return Ok(None);
+    };
+    let resolve = move || in_force.terms.secrets.resolve(&name);
+    Ok(Some(blocking(resolve).await??))
+}
+
+/// The addresses of a scheme that may be opened.
+fn patterns_of(rules: &Rules, scheme: &str) -> Vec<String> {
+    if rules.url_hosts.is_empty() || scheme == "file" {
+        return vec![format!("{scheme}://*")];
+    }
+    let hosts = rules.url_hosts.iter();
+    hosts
+        .map(|host| format!("{scheme}://{}/*", host.as_str()))
+        .collect()
 }
 
 /// Ends leases whose time is over, for as long as there is a desktop.

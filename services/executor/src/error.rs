@@ -76,6 +76,7 @@ pub mod reason {
     pub const DISPLAY_LOST: &str = "DISPLAY_LOST";
     pub const DISPLAY_TIMED_OUT: &str = "DISPLAY_TIMED_OUT";
     pub const INPUT_FAILED: &str = "INPUT_FAILED";
+    pub const TOO_MANY_WATCHERS: &str = "TOO_MANY_WATCHERS";
     pub const STORAGE_FAILED: &str = "STORAGE_FAILED";
 
     /// All of them.
@@ -97,6 +98,7 @@ pub mod reason {
         DISPLAY_LOST,
         DISPLAY_TIMED_OUT,
         INPUT_FAILED,
+        TOO_MANY_WATCHERS,
         STORAGE_FAILED,
     ];
 }
@@ -182,6 +184,10 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
         drivers::Error::DisplayLost { display: name, .. } => display(reason::DISPLAY_LOST, name),
         drivers::Error::DisplayTimedOut { display: name, .. } => {
             display(reason::DISPLAY_TIMED_OUT, name)
+        }
+        drivers::Error::TooManyWatchers { most } => {
+            ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHERS, message)
+                .with("most", most)
         }
         _ => ErrorReport::new(Code::Internal, reason::INPUT_FAILED, message),
     }
@@ -313,6 +319,11 @@ mod tests {
                     patience: Duration::from_secs(2),
                 },
                 reason::DISPLAY_TIMED_OUT,
+            ),
+            (
+                Error::Driver(drivers::Error::TooManyWatchers { most: 16 }),
+                Code::ResourceExhausted,
+                reason::TOO_MANY_WATCHERS,
             ),
             (
                 Error::Driver(drivers::Error::ModifierHeld),

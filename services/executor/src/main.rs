@@ -19,12 +19,16 @@ async fn run() -> Result<(), Error> {
     let loaded = config::Loaded::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
-    let settings: Settings = loaded.section()?;
-    let listen = settings.listen;
+    let listen = loaded.section::<Settings>()?.listen;
     let shutdown = Shutdown::on_signals()?;
-    let environment = motorium_executor::config::process_environment();
-    let config = Config::resolve(settings, common.data()?, environment).map_err(Error::service)?;
-    let executor = Arc::new(config.start().await.map_err(Error::service)?);
+    let started = resolve(&loaded)?.start().await.map_err(Error::service)?;
+    let executor = Arc::clone(&started.service);
+    loaded.follow(move |loaded| {
+        let config = resolve(loaded).map_err(|error| error.to_string())?;
+        started
+            .put_in_force(config)
+            .map_err(|error| error.to_string())
+    });
     server::Builder::new(common.server(listen)?)
         .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
         .start(&shutdown)
@@ -33,4 +37,10 @@ async fn run() -> Result<(), Error> {
         .await?;
     executor.close().await;
     Ok(())
+}
+
+fn resolve(loaded: &config::Loaded) -> Result<Config, Error> {
+    let environment = motorium_executor::config::process_environment();
+    let common = loaded.common()?;
+    Config::resolve(loaded.section()?, common.data()?, environment).map_err(Error::service)
 }

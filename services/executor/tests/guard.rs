@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use motorium_executor::desktop::{Desktop, Parts};
+use motorium_executor::desktop::{Desktop, Parts, Terms};
 use motorium_executor::drivers::Driver;
 use motorium_executor::drivers::launch::Launcher;
 use motorium_executor::drivers::recording::RecordingDriver;
@@ -85,9 +85,11 @@ fn parts(home: &Path, driver: Arc<dyn Driver>, rate: Option<f64>) -> Parts {
     Parts {
         display: DisplayId::new(":1"),
         driver,
-        rules: rules(),
-        max_actions_per_second: rate,
-        secrets: Secrets::new(Some(secrets), secret),
+        terms: Terms {
+            rules: rules(),
+            max_actions_per_second: rate,
+            secrets: Secrets::new(Some(secrets), secret),
+        },
         files: Files::open(&home.join("files"), 1_000_000).unwrap(),
         folder: Folder::open(home.join("state")).unwrap(),
         retention: RETENTION,
@@ -735,7 +737,7 @@ async fn without_a_display_nothing_is_begun() {
     motorium_executor::guard::lease::save(&folder, &book).unwrap();
     drop(folder);
     let mut parts = parts(home.path(), driver, None);
-    parts.rules.denied_regions.clear();
+    parts.terms.rules.denied_regions.clear();
     let desktop = Desktop::start(parts).await.unwrap();
     let executor = ExecutorService::new(vec![desktop]);
     let report = check_reason(

@@ -178,13 +178,7 @@ pub(crate) struct See {
 pub(crate) struct Act {
     /// Address of the Executor that acts. Without it, the one that the configuration describes, if it is running;
     /// otherwise the action is performed in this process.
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "MOTORIUM_EXECUTOR_URL",
-        conflicts_with = "in_process"
-    )]
+    #[arg(long, global = true, value_name = "URL", env = "MOTORIUM_EXECUTOR_URL")]
     pub(crate) executor: Option<String>,
     /// Ask no Executor: perform the action in this process.
     #[arg(long, global = true)]
@@ -374,10 +368,6 @@ mod tests {
         check("motorium act drag 1 2 3 4 5 6 --for 500ms", true);
         check("motorium act drag 1 2 3", false);
         check("motorium act wait 2s --in-process", true);
-        check(
-            "motorium act wait 2s --in-process --executor http://127.0.0.1:1",
-            false,
-        );
     }
 
     #[test]

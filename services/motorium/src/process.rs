@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use motorium_executor::ExecutorService;
-use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings};
+use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings, Started};
 use motorium_executor::drivers::launch::Program;
 use motorium_kit::config::{Common, Listen, Loaded};
 use motorium_kit::server::{Builder, Running};
@@ -102,7 +102,9 @@ impl Process {
 
         let perception = perception(loaded, display.clone()).await?;
         let planner = planner(loaded)?;
-        let executor = executor(loaded, data.clone(), virtual_desktop.as_ref()).await?;
+        let started = executor(loaded, &data, virtual_desktop.as_ref()).await?;
+        let executor = Arc::clone(&started.service);
+        follow(loaded, started, data.clone(), virtual_desktop.as_ref());
         let display = known_display(perception.as_ref(), display).await?;
         let nearby = Nearby {
             planner: planner.clone(),
@@ -199,13 +201,14 @@ impl Process {
     pub(crate) async fn until_shutdown(self) -> Result<(), Error> {
         self.shutdown.draining().await;
         let _ = self.working.await;
+        let mut ended = Ok(());
         for (_, running) in self.servers {
-            running.join().await?;
+            ended = ended.and(running.join().await);
         }
         // Nothing asks for input any more: nothing stays pressed, lent or on the clipboard.
         self.executor.close().await;
         drop(self.virtual_desktop);
-        Ok(())
+        Ok(ended?)
     }
 
     /// Ends now.
@@ -272,30 +275,63 @@ fn planner(loaded: &Loaded) -> Result<Arc<dyn Planner>, Error> {
     Ok(Arc::new(settings.resolve().map_err(start_error)?))
 }
 
-/// An Executor for one action on the current display, with a folder of its own, so that it never meets the state of a
-/// server or of a task that runs beside it.
+/// An Executor for one action on the current display. It shares its folder with `run --in-process`, whose lock keeps the
+/// two from acting at the same time.
 pub(crate) async fn executor_here(loaded: &Loaded) -> Result<Arc<ExecutorService>, Error> {
-    let data = loaded.common()?.data()?.join("act");
-    executor(loaded, data, None).await
+    let data = state_folder(loaded.common()?.data()?, false);
+    Ok(executor(loaded, &data, None).await?.service)
 }
 
 async fn executor(
     loaded: &Loaded,
-    data: PathBuf,
+    data: &Path,
     desktop: Option<&VirtualDesktop>,
-) -> Result<Arc<ExecutorService>, Error> {
-    let mut settings: ExecutorSettings = loaded.section()?;
-    if let Some(desktop) = desktop {
-        settings.displays = vec![desktop.display().to_owned()];
-        furnish(&mut settings, desktop.environment());
+) -> Result<Started, Error> {
+    let furniture = desktop.map(Furniture::of);
+    let config = executor_config(loaded, data, furniture.as_ref())?;
+    config.start().await.map_err(start_error)
+}
+
+/// Lets the Executor follow the configuration file.
+fn follow(loaded: &Loaded, started: Started, data: PathBuf, desktop: Option<&VirtualDesktop>) {
+    let furniture = desktop.map(Furniture::of);
+    loaded.follow(move |loaded| {
+        let config = executor_config(loaded, &data, furniture.as_ref());
+        let config = config.map_err(|error| error.to_string())?;
+        started
+            .put_in_force(config)
+            .map_err(|error| error.to_string())
+    });
+}
+
+/// What a virtual desktop brings to the settings.
+#[derive(Debug, Clone)]
+struct Furniture {
+    display: String,
+    environment: BTreeMap<String, String>,
+}
+
+impl Furniture {
+    fn of(desktop: &VirtualDesktop) -> Self {
+        Self {
+            display: desktop.display().to_owned(),
+            environment: desktop.environment().clone(),
+        }
     }
-    let config = ExecutorConfig::resolve(
-        settings,
-        &data,
-        motorium_executor::config::process_environment(),
-    )
-    .map_err(start_error)?;
-    Ok(Arc::new(config.start().await.map_err(start_error)?))
+}
+
+fn executor_config(
+    loaded: &Loaded,
+    data: &Path,
+    furniture: Option<&Furniture>,
+) -> Result<ExecutorConfig, Error> {
+    let mut settings: ExecutorSettings = loaded.section()?;
+    if let Some(furniture) = furniture {
+        settings.displays = vec![furniture.display.clone()];
+        furnish(&mut settings, &furniture.environment);
+    }
+    let environment = motorium_executor::config::process_environment();
+    ExecutorConfig::resolve(settings, data, environment).map_err(start_error)
 }
 
 /// Gives a virtual desktop the applications that one expects, unless the configuration names its own. A terminal is

@@ -64,6 +64,11 @@ pub enum Error {
     /// This driver cannot do that.
     #[error("the driver `{driver}` cannot {what}")]
     Unsupported { driver: &'static str, what: String },
+    /// Each watcher takes a thread.
+    #[error(
+        "{most} watch already what a person does, and no more can: close one, or try again later"
+    )]
+    TooManyWatchers { most: usize },
     /// The action was stopped in the middle.
     #[error("stopped before the action was complete; nothing is left pressed")]
     Stopped,

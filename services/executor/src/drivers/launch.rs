@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -31,34 +32,56 @@ pub struct Program {
 
 /// What may be started.
 #[derive(Debug, Clone, Default)]
-pub struct Launcher {
+pub struct Programs {
     /// By the name that an action gives.
     pub applications: BTreeMap<String, Program>,
     /// Gets the address as its last argument.
     pub browser: Option<Program>,
 }
 
+/// Starts them. Clones start the same ones, also after these have been replaced.
+#[derive(Debug, Clone, Default)]
+pub struct Launcher(Arc<RwLock<Programs>>);
+
 impl Launcher {
+    /// One that starts these.
+    #[must_use]
+    pub fn new(programs: Programs) -> Self {
+        Self(Arc::new(RwLock::new(programs)))
+    }
+
+    /// From now on these may be started, and no others.
+    pub fn replace(&self, programs: Programs) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = programs;
+    }
+
+    fn programs(&self) -> RwLockReadGuard<'_, Programs> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Starts the application of that name on `display`.
     pub(crate) fn open_application(&self, name: &str, display: &str) -> Result<(), Error> {
-        let application = self
-            .applications
-            .get(name)
-            .ok_or_else(|| Error::UnknownApplication {
-                name: name.to_owned(),
-                known: self
-                    .applications
-                    .keys()
-                    .map(String::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })?;
+        let programs = self.programs();
+        let application =
+            programs
+                .applications
+                .get(name)
+                .ok_or_else(|| Error::UnknownApplication {
+                    name: name.to_owned(),
+                    known: programs
+                        .applications
+                        .keys()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                })?;
         start(application, None, display)
     }
 
     /// Starts the browser with an address on `display`.
     pub(crate) fn open_url(&self, url: &str, display: &str) -> Result<(), Error> {
-        let browser = self
+        let programs = self.programs();
+        let browser = programs
             .browser
             .as_ref()
             .ok_or_else(|| Error::UnknownApplication {
@@ -123,10 +146,10 @@ mod tests {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
         };
-        Launcher {
+        Launcher::new(Programs {
             applications: [("editor".to_owned(), program.clone())].into(),
             browser: Some(program),
-        }
+        })
     }
 
     #[tokio::test]

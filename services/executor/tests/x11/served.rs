@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 
 use crate::support::page::{self, Page};
 use crate::support::server::Foreigner;
-use crate::support::{Desktop, Process, wait_for};
+use crate::support::{Desktop, PATIENCE, Process, wait_for};
 use crate::{chord, type_text};
 
 /// The program, serving one display.
@@ -29,8 +29,13 @@ struct Served {
 
 impl Served {
     async fn start(desktop: &Desktop) -> Self {
+        let config = desktop.path("motorium.toml");
+        if !config.exists() {
+            std::fs::write(&config, "").unwrap();
+        }
         let mut command = desktop.command(env!("CARGO_BIN_EXE_motorium-executor"));
         command.env("MOTORIUM_DATA", desktop.path("data"));
+        command.arg("--config").arg(config);
         command.args([
             "--set",
             "executor.listen=127.0.0.1:0",
@@ -255,4 +260,40 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
     served.process.wait_gone();
     assert!(foreigner.pressed().is_empty());
     assert!(foreigner.lent().is_empty());
+}
+
+#[tokio::test]
+async fn rules_change_with_their_file_and_nothing_is_started_again() {
+    let desktop = Desktop::start("us").await;
+    let served = Served::start(&desktop).await;
+    let file = desktop.path("motorium.toml");
+    let epoch = served.acquire(TTL).await;
+    let attempts = std::cell::Cell::new(0);
+    let result = async || {
+        attempts.set(attempts.get() + 1);
+        let id = format!("attempt {}", attempts.get());
+        let request = served.request(epoch, &id, chord("f9"));
+        served.executor.perform(request).await.unwrap()
+    };
+    let until = async |expected: ActionResult| {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let outcome = result().await;
+            if outcome.result == expected {
+                return outcome;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{outcome:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    assert_eq!(result().await.result, ActionResult::Performed);
+    std::fs::write(&file, "[executor.rules]\nforbidden_chords = [\"f9\"]\n").unwrap();
+    let refused = until(ActionResult::Refused).await;
+    assert_eq!(refused.rule.as_deref(), Some("rules.forbidden_chords"));
+    // What cannot be used changes nothing.
+    std::fs::write(&file, "[executor.rules]\nforbidden_chords = [\"flurb\"]\n").unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(result().await.result, ActionResult::Refused);
+    std::fs::write(&file, "").unwrap();
+    until(ActionResult::Performed).await;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use motorium_executor::drivers::Error;
-use motorium_executor::drivers::launch::{Launcher, Program};
+use motorium_executor::drivers::launch::{Launcher, Program, Programs};
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_proto::domain::action::{Action, WindowSelector};
 
@@ -106,14 +106,14 @@ async fn programs_are_started_on_the_display_and_see_no_secrets() {
             .collect(),
         environment: [("HOME".to_owned(), desktop.home.path().display().to_string())].into(),
     };
-    let launcher = Launcher {
+    let launcher = Launcher::new(Programs {
         applications: [(
             "teller".to_owned(),
             program(&["-c", &script, "sh", "fixed; argument"]),
         )]
         .into(),
         browser: Some(program(&["-c", &script, "sh"])),
-    };
+    });
     let options = Options {
         display: desktop.display.clone(),
         patience: Duration::from_secs(5),

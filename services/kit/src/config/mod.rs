@@ -9,6 +9,7 @@
 mod common;
 mod environment;
 mod error;
+mod reload;
 mod secret;
 mod values;
 
@@ -94,6 +95,9 @@ impl From<Flags> for ConfigFlags {
 pub struct Loaded {
     figment: Figment,
     environment: Environment,
+    flags: ConfigFlags,
+    /// The file that was read, if one was named.
+    file: Option<PathBuf>,
 }
 
 impl Loaded {
@@ -112,8 +116,9 @@ impl Loaded {
     pub fn load_from(flags: &ConfigFlags, environment: Environment) -> Result<Self, Error> {
         let mut figment = Figment::new();
         let named = environment.get("MOTORIUM_CONFIG").map(PathBuf::from);
-        if let Some(path) = flags.config.clone().or(named) {
-            figment = figment.merge(file(&path)?);
+        let path = flags.config.clone().or(named);
+        if let Some(path) = &path {
+            figment = figment.merge(file(path)?);
         }
         for (key, text) in environment.settings() {
             figment = figment.merge(Given {
@@ -142,6 +147,8 @@ impl Loaded {
         let loaded = Self {
             figment,
             environment,
+            flags: flags.clone(),
+            file: path,
         };
         loaded.check_top_level()?;
         Ok(loaded)

@@ -1,9 +1,10 @@
 //! `motorium act`: one action on a display, under the same rules and the same lease as those of a task.
 //!
 //! A running Executor is asked, so that nobody is interfered with: a desktop that a task holds is refused. Without one
-//! the action is performed in this process. Pressing a button and leaving it down is no action here: it would have to
+//! the action is performed in this process, unless another command does so already: they share a folder, and its lock. Pressing a button and leaving it down is no action here: it would have to
 //! outlive the command.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,9 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DisplayId};
 use motorium_proto::domain::key::Key;
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{AcquireRequest, Executor, ExecutorClient, PerformRequest};
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, Executor, ExecutorClient, PerformRequest,
+};
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
@@ -59,8 +62,8 @@ struct Hands {
 impl Hands {
     async fn reach(loaded: &Loaded, named: Option<&str>, in_process: bool) -> Result<Self, Error> {
         let address = match named {
+            _ if in_process => None,
             Some(address) => Some(address.to_owned()),
-            None if in_process => None,
             None => running_here(loaded).await?,
         };
         if let Some(address) = address {
@@ -91,11 +94,16 @@ impl Hands {
 
 /// The address of the Executor that the configuration describes, if something listens there.
 async fn running_here(loaded: &Loaded) -> Result<Option<String>, Error> {
-    let listen: Listen = loaded.section::<Settings>()?.listen;
-    let address = listen.0;
+    let Listen(address) = loaded.section::<Settings>()?.listen;
     let connecting = TcpStream::connect(address);
-    let is_there = tokio::time::timeout(LISTENING, connecting).await;
-    Ok(matches!(is_there, Ok(Ok(_))).then(|| format!("http://{address}")))
+    match tokio::time::timeout(LISTENING, connecting).await {
+        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        // Whatever is there is asked: what is wrong with it, the call says. Nobody acts beside it.
+        _ if loaded.is_set("server.tls_certificate") => Err(Error::Usage(format!(
+            "an Executor may be running at {address} behind TLS: name it by --executor https://…"
+        ))),
+        _ => Ok(Some(format!("http://{address}"))),
+    }
 }
 
 async fn perform(
@@ -103,7 +111,9 @@ async fn perform(
     display: Option<DisplayId>,
     action: Action<CapturePoint>,
 ) -> Result<ActionOutcome, Error> {
+    let interrupted = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
     let id = Uuid::new_v4();
+    let action_id = ActionId::new(format!("act/{id}"));
     let lease = executor
         .acquire_desktop(AcquireRequest {
             display,
@@ -116,22 +126,47 @@ async fn perform(
     let request = PerformRequest {
         display: lease.display.clone(),
         epoch: lease.epoch,
-        action_id: ActionId::new(format!("act/{id}")),
+        action_id: action_id.clone(),
         retry_of: None,
         action,
     };
-    let interrupted = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
     let performed = tokio::select! {
-        performed = keeping(executor, &lease, executor.perform(request)) => performed,
+        performed = keeping(executor, &lease, executor.perform(request)) => Some(performed),
         // Whoever drops a call stops its action, and what it pressed is released.
-        () = interrupted.draining() => Ok(ActionOutcome::new(ActionResult::Cancelled, "interrupted")),
+        () = interrupted.draining() => None,
     };
-    let released = executor.release_desktop(lease.display, lease.epoch).await;
+    let released = tokio::select! {
+        released = executor.release_desktop(lease.display.clone(), lease.epoch) => released,
+        () = interrupted.stopping() => Ok(()),
+    };
+    let performed = match performed {
+        Some(performed) => performed,
+        None => how_it_ended(executor, lease.display, action_id).await,
+    };
     let outcome = performed.map_err(Error::Service)?;
     if let Err(report) = released {
         tracing::warn!(%report, "the desktop was not given back");
     }
     Ok(outcome)
+}
+
+/// What became of an action whose call was given up.
+async fn how_it_ended(
+    executor: &dyn Executor,
+    display: DisplayId,
+    action: ActionId,
+) -> motorium_proto::service::Result<ActionOutcome> {
+    Ok(
+        match executor.look_up_action(Some(display), action).await? {
+            ActionProgress::Finished(outcome) => outcome,
+            ActionProgress::NotStarted => {
+                ActionOutcome::new(ActionResult::Cancelled, "interrupted before it had begun")
+            }
+            ActionProgress::Running | ActionProgress::Unknown => {
+                ActionOutcome::new(ActionResult::Unknown, "interrupted; look at the screen")
+            }
+        },
+    )
 }
 
 /// Does `work` while the lease is kept: some actions take longer than one lasts.

@@ -77,7 +77,7 @@ pub struct CaptureRequest {
     /// Also list the windows.
     pub list_windows: bool,
     /// Let the list be of the very moment of the picture, and careful about what covers what, where the platform can:
-    /// for whoever hides windows. It costs more.
+    /// for whoever hides windows. It costs more. Under a compositor the picture may still be one repaint older.
     pub exactly: bool,
 }
 

@@ -102,7 +102,7 @@ impl Parser for OmniParser {
     fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
         let started = Instant::now();
         let picture = STANDARD.encode(bytes_of(lossless(pixels)?));
-        let answer = within(cancel, self.ask(picture))?;
+        let answer = within(cancel, self.endpoint.as_str(), self.ask(picture))?;
         let answer = answer.map_err(|detail| Error::ParserUnavailable {
             url: self.endpoint.to_string(),
             detail,

@@ -4,7 +4,7 @@
 //! take turns ([`turns`](super::turns)). Whoever is dropped while waiting leaves the queue; a parse whose caller has
 //! gone is given up after the line at hand.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use image::RgbaImage;
@@ -22,11 +22,11 @@ use crate::error::Error;
 pub struct ParseQueue {
     parser: Arc<dyn Parser>,
     turns: Arc<Turns<Caller>>,
-    /// Held by whoever works on a large picture.
-    large: Arc<Mutex<()>>,
+    /// Turns at a large picture.
+    large: Arc<Turns<Caller>>,
 }
 
-/// Pictures that take more memory than this are decoded one at a time, in bytes.
+/// Pictures that take more memory than this once they are decoded are worked on one at a time, in bytes.
 const LARGE: u64 = 64 << 20;
 
 /// The parser, for whoever's turn it is.
@@ -34,7 +34,6 @@ const LARGE: u64 = 64 << 20;
 pub struct Admitted<'a> {
     parser: &'a dyn Parser,
     cancel: &'a CancellationToken,
-    large: &'a Mutex<()>,
     /// Until it was its turn.
     waiting: Duration,
 }
@@ -49,13 +48,6 @@ impl Admitted<'_> {
         parse.effort.waiting = self.waiting;
         Ok(parse)
     }
-
-    /// Waits until no other large picture is worked on, if `encoded` is one: several may be admitted at a time.
-    pub fn alone_if_large(&self, encoded: &[u8]) -> Option<MutexGuard<'_, ()>> {
-        let (width, height) = picture::dimensions(encoded).ok()?;
-        let bytes = u64::from(width) * u64::from(height) * 4;
-        (bytes > LARGE).then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl ParseQueue {
@@ -65,7 +57,7 @@ impl ParseQueue {
         Self {
             parser,
             turns,
-            large: Arc::default(),
+            large: Turns::new(1),
         }
     }
 
@@ -77,6 +69,21 @@ impl ParseQueue {
         let held = pixels.as_raw().len();
         self.in_turn(held, move |parser| parser.parse(&pixels))
             .await
+    }
+
+    /// Waits until no other large picture is worked on, if `encoded` is one. What is given is to be held for as long as
+    /// the picture is: several may be admitted at a time.
+    ///
+    /// # Errors
+    /// [`Error::ParserBusy`] if too many wait already.
+    pub async fn alone_if_large(&self, encoded: &[u8]) -> Result<impl Send + use<>, Error> {
+        let size = picture::dimensions(encoded).ok();
+        let bytes = size.map(|(width, height)| u64::from(width) * u64::from(height) * 4);
+        if bytes.is_none_or(|bytes| bytes <= LARGE) {
+            return Ok(None);
+        }
+        let turn = self.large.take(Caller::current(), encoded.len()).await;
+        turn.map(Some).map_err(|Full| Error::ParserBusy)
     }
 
     /// Whether pictures stay in this process.
@@ -108,7 +115,6 @@ impl ParseQueue {
         let turn = turn.map_err(|Full| Error::ParserBusy)?;
         let waiting = queued.elapsed();
         let parser = Arc::clone(&self.parser);
-        let large = Arc::clone(&self.large);
         let cancel = CancellationToken::new();
         let seen_by_work = cancel.clone();
         let _cancelled_when_dropped = cancel.drop_guard();
@@ -118,7 +124,6 @@ impl ParseQueue {
             work(&Admitted {
                 parser: &*parser,
                 cancel: &seen_by_work,
-                large: &large,
                 waiting,
             })
         });
@@ -130,6 +135,7 @@ impl ParseQueue {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;

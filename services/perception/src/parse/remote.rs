@@ -64,7 +64,7 @@ impl Parser for RemoteParser {
             marked_image: None,
             parsing: ParseOptions::default(),
         };
-        let parsed = within(cancel, self.perception.parse(request))?;
+        let parsed = within(cancel, &self.url, self.perception.parse(request))?;
         let parsed = parsed.map_err(|report| failed(&self.url, report))?;
         let mut parse = apart(&parsed.scene.elements, size);
         parse.effort.locating = started.elapsed();
@@ -118,13 +118,15 @@ pub(super) fn bytes_of(image: Image) -> Bytes {
 /// Waits on a thread that may block, until it is done, nobody waits for it, or [`PATIENCE`] is over.
 pub(super) fn within<T>(
     cancel: &CancellationToken,
+    url: &str,
     work: impl Future<Output = T>,
 ) -> Result<T, Error> {
     Handle::current().block_on(async {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Error::Cancelled),
-            done = tokio::time::timeout(PATIENCE, work) => done.map_err(|_| Error::ParseFailed {
+            done = tokio::time::timeout(PATIENCE, work) => done.map_err(|_| Error::ParserUnavailable {
+                url: url.to_owned(),
                 detail: format!("no answer within {} s", PATIENCE.as_secs()),
             }),
         }

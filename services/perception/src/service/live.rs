@@ -1,7 +1,7 @@
 //! Live pictures for people who watch: a whole frame first, then what has changed.
 //!
 //! Nothing is computed ahead: a frame is made when the reader asks for the next one, so a slow reader gets fewer, and
-//! the pace is limited besides. A screen on which nothing happens costs one small request per tick.
+//! the pace is limited besides. A screen on which nothing happens costs one small request every quarter of a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,9 @@ use crate::parse::queue::ParseQueue;
 
 /// Fastest pace that is granted, in frames a second.
 const MAX_PACE: u32 = 30;
+
+/// How often it is looked whether a pointer that rested has begun to move, while nothing is drawn.
+const POINTER_LOOK: Duration = Duration::from_millis(250);
 
 /// With more tiles than this, one whole picture is cheaper.
 const MAX_TILES: usize = 24;
@@ -93,6 +96,7 @@ impl Watch {
         loop {
             self.ticks.tick().await;
             if !self.has_changed().await? {
+                self.rest().await?;
                 continue;
             }
             let mut shot = self
@@ -126,6 +130,18 @@ impl Watch {
                 tiles,
             });
         }
+    }
+
+    /// Waits until something is drawn, or it is time to look at the pointer again, of which nobody tells.
+    async fn rest(&mut self) -> Result<(), Error> {
+        tokio::select! {
+            change = self.changes.next() => {
+                change?;
+                self.due = true;
+            }
+            () = tokio::time::sleep(POINTER_LOOK) => {}
+        }
+        Ok(())
     }
 
     /// Whether anything was drawn, or the pointer was moved, since the last frame.

@@ -54,7 +54,7 @@ pub struct PerceptionService {
     screens: Screens,
     parser: Arc<ParseQueue>,
     frames: FrameStore,
-    memories: Memories,
+    memories: Arc<Memories>,
     /// What is hidden from everybody, whatever a request says.
     hidden: Redactor,
     /// Streams of live pictures that may still be opened.
@@ -85,7 +85,7 @@ impl PerceptionService {
             screens,
             parser: Arc::new(parser),
             frames: FrameStore::new(limits),
-            memories: Memories::default(),
+            memories: Arc::default(),
             hidden,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             warm: watch::channel(false).1,
@@ -116,7 +116,7 @@ impl PerceptionService {
         });
     }
 
-    /// Waits until the models are loaded and warm. False if the service has gone before.
+    /// Waits until the models are loaded and warm. False if the service goes before, or never began to load them.
     pub fn ready(&self) -> impl Future<Output = bool> + Send + use<> {
         let mut warm = self.warm.clone();
         async move { warm.wait_for(|warm| *warm).await.is_ok() }
@@ -210,6 +210,8 @@ impl PerceptionService {
         let mut clock = Clock::start();
         let redactor = self.hidden.and(&request.capture.redactions)?;
         let screen = self.screens.get(request.capture.display.as_ref())?;
+        let view: View = (screen.id().clone(), format!("{:?}", request.capture.area));
+        let before = self.scene_before(request.since_frame.as_ref(), &view)?;
         let mut shot = self
             .shoot(&*screen, &request.capture.area, &redactor)
             .await?;
@@ -218,24 +220,28 @@ impl PerceptionService {
         let mut parse = self
             .parse(Arc::clone(&shot.pixels), request.parsing)
             .await?;
-        redactor.hide_read(&mut shot, &mut parse);
         clock.parsed(&parse);
+        if redactor.hides_text() {
+            let hide = move || {
+                redactor.hide_read(&mut shot, &mut parse);
+                (shot, parse)
+            };
+            (shot, parse) = pictures::off_the_workers(hide).await?;
+        }
 
         let pixels = std::mem::take(&mut shot.pixels);
         let stored = self.keep(shot, pixels, request.capture.omit_cursor);
-        let frame = &stored.frame;
-        let view: View = (frame.display.clone(), format!("{:?}", request.capture.area));
-        let scene = self.memories.number(&view, |memory| {
-            marks::scene(
-                frame.id.clone(),
-                frame.size,
-                &parse,
-                request.parsing.join_paragraphs,
-                memory,
-            )
-        });
+        let (id, size) = (stored.frame.id.clone(), stored.frame.size);
+        let (memories, join_paragraphs) =
+            (Arc::clone(&self.memories), request.parsing.join_paragraphs);
+        let number = move || {
+            let make =
+                |memory: &marks::Memory| marks::scene(id, size, &parse, join_paragraphs, memory);
+            (memories.number(&view, make), view)
+        };
+        let (scene, view) = pictures::off_the_workers(number).await?;
         let scene = Arc::new(scene);
-        let delta = self.delta(request.since_frame.as_ref(), &view, &scene)?;
+        let delta = before.map(|(since, before)| delta(since, &before, &scene));
         stored.set_scene(view, Arc::clone(&scene));
         let shown = selected(&scene, request.max_elements);
         clock.lap("merge");
@@ -258,48 +264,27 @@ impl PerceptionService {
         })
     }
 
-    /// What `scene` changed against the scene of an earlier frame, if that is still known.
+    /// The scene of an earlier frame, if it is still known.
     ///
     /// # Errors
     /// If that frame shows another view: its numbers are those of other elements.
-    fn delta(
+    fn scene_before(
         &self,
         since: Option<&FrameId>,
         view: &View,
-        scene: &Scene,
-    ) -> std::result::Result<Option<SceneDelta>, Error> {
+    ) -> std::result::Result<Option<(FrameId, Arc<Scene>)>, Error> {
         let Some((since, stored)) = since.and_then(|id| Some((id, self.frames.get(id).ok()?)))
         else {
             return Ok(None);
         };
-        let Some((view_before, before)) = stored.scene() else {
-            return Ok(None);
-        };
-        if view_before != view {
-            let problem = "shows another display or another part of it; elements are numbered for each part by itself";
-            return Err(FieldError::new("since_frame", problem).into());
+        match stored.scene() {
+            Some((known, _)) if known != view => {
+                let problem = "shows another display or another part of it; elements are numbered for each part by itself";
+                Err(FieldError::new("since_frame", problem).into())
+            }
+            Some((_, scene)) => Ok(Some((since.clone(), Arc::clone(scene)))),
+            None => Ok(None),
         }
-        let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
-            elements
-                .iter()
-                .filter(|element| wanted(element))
-                .map(|element| element.id)
-                .collect()
-        };
-        Ok(Some(SceneDelta {
-            since_frame: since.clone(),
-            added: ids(&scene.elements, &|element| {
-                before.element(element.id).is_none()
-            }),
-            removed: ids(&before.elements, &|element| {
-                scene.element(element.id).is_none()
-            }),
-            changed: ids(&scene.elements, &|element| {
-                before
-                    .element(element.id)
-                    .is_some_and(|known| !says_the_same(known, element))
-            }),
-        }))
     }
 
     /// What is on a picture, looked at as the options say.
@@ -323,9 +308,10 @@ impl PerceptionService {
             return Err(error.into());
         };
         let held = bytes.len();
+        let alone = self.parser.alone_if_large(&bytes).await?;
         // Decoded only when it is its turn: until then it holds as little as it was sent as.
         let decode_and_look = move |parser: &Admitted<'_>| {
-            let _alone = parser.alone_if_large(&bytes);
+            let _alone = alone;
             let started = Instant::now();
             let pixels = picture::decode(&bytes).map_err(|error| Error::ImageUnreadable {
                 detail: error.to_string(),
@@ -517,6 +503,27 @@ fn selected(scene: &Scene, max: Option<u32>) -> Scene {
         frame: scene.frame.clone(),
         relations: relations.collect(),
         elements,
+    }
+}
+
+/// What has changed from one scene of a view to the next.
+fn delta(since_frame: FrameId, before: &Scene, scene: &Scene) -> SceneDelta {
+    let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
+        let wanted = elements.iter().filter(|element| wanted(element));
+        wanted.map(|element| element.id).collect()
+    };
+    SceneDelta {
+        since_frame,
+        added: ids(&scene.elements, &|element| {
+            before.element(element.id).is_none()
+        }),
+        removed: ids(&before.elements, &|element| {
+            scene.element(element.id).is_none()
+        }),
+        changed: ids(&scene.elements, &|element| {
+            let known = before.element(element.id);
+            known.is_some_and(|known| !says_the_same(known, element))
+        }),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::capture::Shot;
 use crate::error::Error;
 use crate::parse::Parse;
 use crate::parse::queue::ParseQueue;
+use crate::parse::read::TextLine;
 
 /// What is painted instead.
 const PAINT: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
@@ -168,11 +169,7 @@ impl Redactor {
         if !self.hides_text() {
             return Vec::new();
         }
-        let hidden = together::matching(
-            &parse.lines,
-            |text| self.hides_line(text),
-            |text| self.hides_wrapped(text),
-        );
+        let hidden = self.hidden_among(&parse.lines);
         let (hidden, told): (Vec<_>, Vec<_>) = parse
             .lines
             .iter()
@@ -183,6 +180,28 @@ impl Redactor {
         boxes
     }
 
+    /// Which of the lines are hidden. Each rule is asked by itself: what one hides is still part of what another looks
+    /// for.
+    fn hidden_among(&self, lines: &[TextLine]) -> Vec<bool> {
+        let by_pattern = self.patterns.iter().map(|pattern| {
+            let matches = |text: &str| pattern.is_match(text);
+            together::matching(lines, matches, matches)
+        });
+        let by_kind = self.kinds.iter().map(|&kind| {
+            let matches = |text: &str| sensitive::is_in(text, kind);
+            // Columns of numbers are no card's.
+            let wraps = kind != SensitiveText::CardNumber;
+            together::matching(lines, matches, |text| wraps && matches(text))
+        });
+        let mut hidden = vec![false; lines.len()];
+        for of_one_rule in by_pattern.chain(by_kind) {
+            for (hidden, also) in hidden.iter_mut().zip(of_one_rule) {
+                *hidden |= also;
+            }
+        }
+        hidden
+    }
+
     /// Whether text has to be read to know what to hide.
     pub(crate) fn hides_text(&self) -> bool {
         !self.patterns.is_empty() || !self.kinds.is_empty()
@@ -191,16 +210,6 @@ impl Redactor {
     fn hides_line(&self, text: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.is_match(text))
             || self.kinds.iter().any(|&kind| sensitive::is_in(text, kind))
-    }
-
-    /// Whether the text of two lines below each other is hidden. Columns of numbers are no card's.
-    fn hides_wrapped(&self, text: &str) -> bool {
-        let kinds = self
-            .kinds
-            .iter()
-            .filter(|&&kind| kind != SensitiveText::CardNumber);
-        self.patterns.iter().any(|pattern| pattern.is_match(text))
-            || kinds.copied().any(|kind| sensitive::is_in(text, kind))
     }
 
     /// Whether it has to be known which pixels are whose.
@@ -292,7 +301,6 @@ mod tests {
 
     use super::*;
     use crate::parse::Effort;
-    use crate::parse::read::TextLine;
 
     fn at(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
         CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
@@ -350,6 +358,26 @@ mod tests {
         assert_eq!(painted(&pixels), 40);
         let told: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(told, ["Name"]);
+    }
+
+    #[test]
+    fn what_one_rule_hides_is_part_of_what_another_hides() {
+        let line = |x, text: &str| TextLine {
+            bounds: at(x, 0, x + 40, 20),
+            text: text.to_owned(),
+            confidence: 1.0,
+        };
+        let fields = [
+            line(0, "4111"),
+            line(60, "1111"),
+            line(120, "1111"),
+            line(180, "1111"),
+        ];
+        let redactor = redactor(&[
+            Redaction::TextPattern("^1111$".to_owned()),
+            Redaction::SensitiveText(SensitiveText::CardNumber),
+        ]);
+        assert_eq!(redactor.hidden_among(&fields), [true; 4]);
     }
 
     fn window(id: &str, application: &str, title: &str, bounds: CaptureRect) -> Window {

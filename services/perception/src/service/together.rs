@@ -30,13 +30,12 @@ pub(super) fn matching(
         for index in row_that_matches(lines, first, &silent, &alone) {
             matching[index] = true;
         }
-        let Some(next) = next_below(lines, first).filter(|&next| silent(next)) else {
-            continue;
-        };
-        let [above, below] = [first, next].map(|index| lines[index].text.as_str());
-        if wrapped(&format!("{above}{below}")) || wrapped(&format!("{above} {below}")) {
-            matching[first] = true;
-            matching[next] = true;
+        for next in next_below(lines, first).filter(|&next| silent(next)) {
+            let [above, below] = [first, next].map(|index| lines[index].text.as_str());
+            if wrapped(&format!("{above}{below}")) || wrapped(&format!("{above} {below}")) {
+                matching[first] = true;
+                matching[next] = true;
+            }
         }
     }
     matching
@@ -87,19 +86,17 @@ fn next_in_row(lines: &[TextLine], from: usize) -> Option<usize> {
         .min_by_key(|&index| gap(lines[index].bounds))
 }
 
-/// The nearest line below that begins about where this one does.
-fn next_below(lines: &[TextLine], from: usize) -> Option<usize> {
+/// The lines of the next row that begin about where this one does.
+fn next_below(lines: &[TextLine], from: usize) -> impl Iterator<Item = usize> {
     let here = lines[from].bounds;
     let height = here.height();
-    let gap = |other: CaptureRect| other.min.y - here.max.y;
-    let follows = |other: CaptureRect| {
+    let follows = move |other: CaptureRect| {
         (other.min.x - here.min.x).abs() <= SHIFT_WHEN_WRAPPED * height
             && other.min.y > here.min.y
-            && (-height..=height).contains(&gap(other))
+            && shared([here.min.y, here.max.y], [other.min.y, other.max.y]) * 2 < height
+            && other.min.y - here.max.y <= height
     };
-    (0..lines.len())
-        .filter(|&index| index != from && follows(lines[index].bounds))
-        .min_by_key(|&index| gap(lines[index].bounds))
+    (0..lines.len()).filter(move |&index| index != from && follows(lines[index].bounds))
 }
 
 fn shared(one: [i32; 2], other: [i32; 2]) -> i32 {
@@ -164,6 +161,13 @@ mod tests {
             (10, 58, 100, "Warehouse"),
         ];
         check(&cell, &["alexandra.lee@mail", ".example.org"]);
+        // Something beside the first line is not what is below it.
+        let beside = [
+            (10, 10, 120, "alexandra.lee@mail"),
+            (45, 11, 30, "OK"),
+            (10, 34, 100, ".example.org"),
+        ];
+        check(&beside, &["alexandra.lee@mail", ".example.org"]);
         // Far below it is another line.
         check(
             &[

@@ -5,7 +5,7 @@
 //! come back. Typed text is counted and never told: of a key only whether it is one of a chord is looked at.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::action::Button;
@@ -14,12 +14,12 @@ use motorium_proto::domain::key::Key;
 use motorium_proto::service::{HumanInput, HumanInputKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use x11rb::connection::Connection as _;
+use x11rb::connection::{Connection as _, RequestConnection as _};
 use x11rb::protocol::Event;
-use x11rb::protocol::xinput::{ConnectionExt as _, Device, DeviceId, EventMask, XIEventMask};
+use x11rb::protocol::xinput::{self, ConnectionExt as _, Device, DeviceId, EventMask, XIEventMask};
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode,
-    MOTION_NOTIFY_EVENT,
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
+    KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
 };
 
 use super::keymap::Keymap;
@@ -37,6 +37,8 @@ const REST: Duration = Duration::from_millis(150);
 const LOOK: Duration = Duration::from_millis(250);
 /// What has not come back by then never will: a move to where the pointer was makes no event.
 const FORGOTTEN: Duration = Duration::from_secs(10);
+/// What was sent longer ago than this has reached the server, delays included.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
 /// Most events of ours that are remembered; a text of 5,000 characters makes about 20,000.
 const MOST_NOTED: usize = 65_536;
 /// Most who watch at a time; each has a thread.
@@ -46,74 +48,98 @@ const BACKLOG: usize = 1024;
 
 /// The input that this driver makes, as every watcher has to know it.
 #[derive(Debug, Default)]
-pub(super) struct OwnInput(Mutex<Vec<Weak<Ledger>>>);
+pub(super) struct OwnInput(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    /// What was sent lately: whoever begins to watch while it is on its way has to know it too.
+    recent: Sent,
+    ledgers: Vec<Weak<Ledger>>,
+}
 
 impl OwnInput {
     /// This event is about to be sent. Its kind is that of the core protocol.
     pub(super) fn note(&self, kind: u8, detail: u8) {
-        let ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for ledger in ledgers.iter().filter_map(Weak::upgrade) {
-            ledger.note(kind, detail, Instant::now());
+        // Nobody is told of these.
+        if kind == BUTTON_RELEASE_EVENT {
+            return;
+        }
+        let now = Instant::now();
+        let mut noted = lock(&self.0);
+        noted.recent.note(kind, detail, now, ON_ITS_WAY);
+        for ledger in noted.ledgers.iter().filter_map(Weak::upgrade) {
+            lock(&ledger.0).note(kind, detail, now, FORGOTTEN);
         }
     }
 
     fn subscribe(&self) -> Option<Arc<Ledger>> {
-        let mut ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ledgers.retain(|ledger| ledger.strong_count() > 0);
-        if ledgers.len() >= MOST_WATCHERS {
+        let mut noted = lock(&self.0);
+        noted.ledgers.retain(|ledger| ledger.strong_count() > 0);
+        if noted.ledgers.len() >= MOST_WATCHERS {
             return None;
         }
-        let ledger = Arc::new(Ledger::default());
-        ledgers.push(Arc::downgrade(&ledger));
+        noted.recent.forget(Instant::now(), ON_ITS_WAY);
+        let ledger = Arc::new(Ledger(Mutex::new(noted.recent.clone())));
+        noted.ledgers.push(Arc::downgrade(&ledger));
         Some(ledger)
     }
 }
 
-/// Events that were sent and have not been seen to come back.
+/// What one watcher knows to be ours.
 #[derive(Debug, Default)]
-struct Ledger(Mutex<VecDeque<(u8, u8, Instant)>>);
+struct Ledger(Mutex<Sent>);
 
-impl Ledger {
-    fn note(&self, kind: u8, detail: u8, now: Instant) {
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.push_back((kind, detail, now));
-        let is_old =
-            |(_, _, at): &(u8, u8, Instant)| now.saturating_duration_since(*at) > FORGOTTEN;
-        while sent.len() > MOST_NOTED || sent.front().is_some_and(is_old) {
-            sent.pop_front();
+/// Events that were sent and have not been seen to come back, oldest first.
+#[derive(Debug, Clone, Default)]
+struct Sent(VecDeque<(u8, u8, Instant)>);
+
+impl Sent {
+    fn note(&mut self, kind: u8, detail: u8, now: Instant, kept: Duration) {
+        self.0.push_back((kind, detail, now));
+        self.forget(now, kept);
+    }
+
+    fn forget(&mut self, now: Instant, kept: Duration) {
+        let is_old = |(_, _, at): &(u8, u8, Instant)| now.saturating_duration_since(*at) > kept;
+        while self.0.len() > MOST_NOTED || self.0.front().is_some_and(is_old) {
+            self.0.pop_front();
         }
     }
 
     /// Whether an event that has come is one of those, which is then taken off.
-    fn take(&self, kind: u8, detail: u8, now: Instant) -> bool {
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = sent.iter().position(|&(sent_kind, sent_detail, at)| {
-            (sent_kind, sent_detail) == (kind, detail)
-                && now.saturating_duration_since(at) <= FORGOTTEN
-        });
-        found.is_some_and(|index| sent.remove(index).is_some())
+    fn take(&mut self, kind: u8, detail: u8, now: Instant) -> bool {
+        self.forget(now, FORGOTTEN);
+        let mut sent = self.0.iter();
+        let found = sent.position(|&(sent, of, _)| (sent, of) == (kind, detail));
+        found.is_some_and(|index| self.0.remove(index).is_some())
     }
 }
 
-/// Begins to tell what a person does on `display`, from when this returns.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins to tell what a person does on `display`, from when this returns; `None` if its server cannot tell.
 ///
 /// # Errors
-/// If the display cannot be reached or does not tell, or too many watch already.
+/// If the display cannot be reached, or too many watch already.
 pub(super) async fn watch(
     display: String,
     patience: Duration,
     own: &OwnInput,
-) -> Result<HumanWatch, Error> {
-    let ledger = own.subscribe().ok_or_else(|| Error::Unsupported {
-        driver: super::NAME,
-        what: format!("tell more than {MOST_WATCHERS} at a time what a person does"),
+) -> Result<Option<HumanWatch>, Error> {
+    let ledger = own.subscribe().ok_or(Error::TooManyWatchers {
+        most: MOST_WATCHERS,
     })?;
     let (sender, receiver) = mpsc::channel(BACKLOG);
     let (begun, has_begun) = oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("x11-human {display}"));
     let watching = move || match Watcher::begin(&display, patience, ledger) {
-        Ok(mut watcher) => {
-            let _ = begun.send(Ok(()));
+        Ok(None) => {
+            let _ = begun.send(Ok(false));
+        }
+        Ok(Some(mut watcher)) => {
+            let _ = begun.send(Ok(true));
             if let Err(error) = watcher.run(&sender) {
                 let _ = sender.blocking_send(Err(error));
             }
@@ -123,8 +149,8 @@ pub(super) async fn watch(
         }
     };
     thread.spawn(watching).map_err(|_| Error::DriverGone)?;
-    has_begun.await.map_err(|_| Error::DriverGone)??;
-    Ok(receiver)
+    let tells = has_begun.await.map_err(|_| Error::DriverGone)??;
+    Ok(tells.then_some(receiver))
 }
 
 /// Listens on a connection of its own.
@@ -134,8 +160,8 @@ struct Watcher {
     ledger: Arc<Ledger>,
     /// The devices that stand for XTest.
     xtest: HashSet<DeviceId>,
-    /// Modifiers that a person holds.
-    held: Vec<Key>,
+    /// Modifiers that a person holds. A key is let go of as what it was pressed as, whatever the map says by then.
+    held: Vec<(Keycode, Key)>,
     /// What goes on and has not been told yet.
     pending: Option<(HumanInputKind, Instant)>,
     /// The pointer is being moved.
@@ -143,9 +169,18 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn begin(display: &str, patience: Duration, ledger: Arc<Ledger>) -> Result<Self, Error> {
+    /// `None` if the server has no XInput.
+    fn begin(
+        display: &str,
+        patience: Duration,
+        ledger: Arc<Ledger>,
+    ) -> Result<Option<Self>, Error> {
         let link = Link::connect(display, patience)?;
         session::enable_extensions(&link)?;
+        let name = xinput::X11_EXTENSION_NAME;
+        if link.x.extension_information(name).or_lost(&link)?.is_none() {
+            return Ok(None);
+        }
         link.x
             .xinput_xi_query_version(2, 2)
             .or_lost(&link)?
@@ -175,7 +210,7 @@ impl Watcher {
             .infos
             .iter()
             .filter(|info| stands_for_xtest(&info.name));
-        Ok(Self {
+        Ok(Some(Self {
             xtest: xtest.map(|info| info.deviceid).collect(),
             keymap: Keymap::read(&link)?,
             link,
@@ -183,14 +218,23 @@ impl Watcher {
             held: Vec::new(),
             pending: None,
             moving: None,
-        })
+        }))
     }
 
     /// Tells until nobody listens or the display is lost.
     fn run(&mut self, told: &mpsc::Sender<Result<HumanInput, Error>>) -> Result<(), Error> {
         while !told.is_closed() {
             self.link.flush()?;
-            self.link.wait(None, Some(self.next_look(Instant::now())))?;
+            // What a reply brought along is there without anything to wait for.
+            let waiting = self.link.x.poll_for_event().or_lost(&self.link)?;
+            match waiting {
+                Some(event) => {
+                    for input in self.take_in(&event, Instant::now())? {
+                        tell(told, input);
+                    }
+                }
+                None => self.link.wait(None, Some(self.next_look(Instant::now())))?,
+            }
             while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
                 for input in self.take_in(&event, Instant::now())? {
                     tell(told, input);
@@ -227,8 +271,7 @@ impl Watcher {
             Event::XinputRawKeyRelease(release) => {
                 let keycode = Keycode::try_from(release.detail).unwrap_or_default();
                 if !self.is_own(release.sourceid, KEY_RELEASE_EVENT, keycode, now) {
-                    let key = self.key_of(keycode);
-                    self.held.retain(|held| Some(*held) != key);
+                    self.held.retain(|(held, _)| *held != keycode);
                 }
                 Ok(Vec::new())
             }
@@ -240,7 +283,12 @@ impl Watcher {
                 self.button(button, now)
             }
             Event::XinputRawMotion(motion) => {
-                if !self.is_own(motion.sourceid, MOTION_NOTIFY_EVENT, 0, now) {
+                // The third axis and those after it scroll.
+                let moves = motion
+                    .valuator_mask
+                    .first()
+                    .is_some_and(|axes| axes & 0b11 != 0);
+                if moves && !self.is_own(motion.sourceid, MOTION_NOTIFY_EVENT, 0, now) {
                     self.moving = Some(now);
                 }
                 Ok(Vec::new())
@@ -250,7 +298,7 @@ impl Watcher {
     }
 
     fn is_own(&self, device: DeviceId, kind: u8, detail: u8, now: Instant) -> bool {
-        self.xtest.contains(&device) && self.ledger.take(kind, detail, now)
+        self.xtest.contains(&device) && lock(&self.ledger.0).take(kind, detail, now)
     }
 
     fn key_of(&self, keycode: Keycode) -> Option<Key> {
@@ -260,14 +308,14 @@ impl Watcher {
     fn key(&mut self, keycode: Keycode, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
         let key = self.key_of(keycode);
         if let Some(modifier) = key.filter(|key| key.is_modifier()) {
-            if !self.held.contains(&modifier) {
-                self.held.push(modifier);
-            }
+            self.held.retain(|(held, _)| *held != keycode);
+            self.held.push((keycode, modifier));
             return Ok(Vec::new());
         }
-        let makes_a_chord = |held: &Key| !matches!(held, Key::Shift | Key::AltGr);
+        let makes_a_chord = |(_, held): &(Keycode, Key)| !matches!(held, Key::Shift | Key::AltGr);
         if let Some(key) = key.filter(|_| self.held.iter().any(makes_a_chord)) {
-            let keys = self.held.iter().copied().chain([key]).collect();
+            let held = self.held.iter().map(|(_, key)| *key);
+            let keys = held.chain([key]).collect();
             return Ok(self.at_once(HumanInputKind::Chord { keys }));
         }
         let ended = match &mut self.pending {
@@ -290,16 +338,18 @@ impl Watcher {
             5 => (0, 1),
             6 => (-1, 0),
             7 => (1, 0),
-            other => {
-                let button = match other {
+            1..=3 => {
+                let button = match button {
+                    1 => Button::Left,
                     2 => Button::Middle,
-                    3 => Button::Right,
-                    _ => Button::Left,
+                    _ => Button::Right,
                 };
                 // Where a click is, the pointer has come to rest.
                 self.moving = None;
                 return Ok(self.at_once(HumanInputKind::Click { at, button }));
             }
+            // The thumb's buttons have no name in the contract.
+            _ => return Ok(Vec::new()),
         };
         let ended = match &mut self.pending {
             Some((
@@ -368,35 +418,39 @@ mod tests {
 
     #[test]
     fn each_event_of_ours_comes_back_once() {
-        let ledger = Ledger::default();
+        let mut sent = Sent::default();
         let now = Instant::now();
-        ledger.note(KEY_PRESS_EVENT, 38, now);
-        ledger.note(KEY_PRESS_EVENT, 38, now);
-        let check =
-            |kind, detail, at, expected| assert_eq!(ledger.take(kind, detail, at), expected);
+        sent.note(KEY_PRESS_EVENT, 38, now, FORGOTTEN);
+        sent.note(KEY_PRESS_EVENT, 38, now, FORGOTTEN);
+        let mut check =
+            |kind, detail, at, expected| assert_eq!(sent.take(kind, detail, at), expected);
         check(KEY_PRESS_EVENT, 39, now, false);
         check(KEY_RELEASE_EVENT, 38, now, false);
         check(KEY_PRESS_EVENT, 38, now, true);
         check(KEY_PRESS_EVENT, 38, now, true);
         check(KEY_PRESS_EVENT, 38, now, false);
         // What never came back is not waited for for ever.
-        ledger.note(MOTION_NOTIFY_EVENT, 0, now);
-        check(MOTION_NOTIFY_EVENT, 0, now + FORGOTTEN * 2, false);
-        ledger.note(MOTION_NOTIFY_EVENT, 0, now + FORGOTTEN * 2);
-        assert_eq!(ledger.0.lock().unwrap().len(), 1);
+        sent.note(MOTION_NOTIFY_EVENT, 0, now, FORGOTTEN);
+        assert!(!sent.take(MOTION_NOTIFY_EVENT, 0, now + FORGOTTEN * 2));
+        assert!(sent.0.is_empty());
     }
 
-    #[test]
-    fn nobody_is_told_of_input_that_nobody_watches() {
+    #[tokio::test(start_paused = true)]
+    async fn what_is_on_its_way_is_known_to_who_begins_to_watch() {
         let own = OwnInput::default();
+        own.note(KEY_PRESS_EVENT, 24);
+        tokio::time::advance(ON_ITS_WAY * 2).await;
+        own.note(KEY_PRESS_EVENT, 38);
         let ledger = own.subscribe().unwrap();
-        own.note(KEY_PRESS_EVENT, 38);
-        assert!(ledger.take(KEY_PRESS_EVENT, 38, Instant::now()));
-        drop(ledger);
-        own.note(KEY_PRESS_EVENT, 38);
-        let many: Vec<_> = (0..MOST_WATCHERS)
+        own.note(KEY_RELEASE_EVENT, 38);
+        let take = |kind, detail| lock(&ledger.0).take(kind, detail, Instant::now());
+        assert!(take(KEY_PRESS_EVENT, 38) && take(KEY_RELEASE_EVENT, 38));
+        assert!(!take(KEY_PRESS_EVENT, 24), "that has arrived long ago");
+        let many: Vec<_> = (1..MOST_WATCHERS)
             .map(|_| own.subscribe().unwrap())
             .collect();
         assert!(own.subscribe().is_none(), "{} watch", many.len());
+        drop(ledger);
+        assert!(own.subscribe().is_some());
     }
 }

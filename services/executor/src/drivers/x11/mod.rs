@@ -132,8 +132,7 @@ impl Driver for X11Driver {
     }
 
     async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
-        let watch = human::watch(self.display.clone(), self.patience, &self.own);
-        watch.await.map(Some)
+        human::watch(self.display.clone(), self.patience, &self.own).await
     }
 
     async fn close(&self) {

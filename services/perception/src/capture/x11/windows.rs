@@ -165,9 +165,12 @@ fn children_of(connection: &Connection, parents: &[Id]) -> Result<Vec<Id>, Fault
         .collect::<Result<Vec<_>, _>>()?;
     let mut children = Vec::new();
     for cookie in cookies {
-        // The topmost of them last, as the server has it.
         let tree = unless_gone(cookie.reply())?;
-        children.extend(tree.into_iter().flat_map(|tree| tree.children));
+        // The server lists the topmost last.
+        let topmost_first = tree
+            .into_iter()
+            .flat_map(|tree| tree.children.into_iter().rev());
+        children.extend(topmost_first);
     }
     children.truncate(MAX_SEARCHED);
     Ok(children)
