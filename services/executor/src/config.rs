@@ -27,6 +27,7 @@ use crate::guard::journal::Retention;
 use crate::guard::rules::{
     Chord, DEFAULT_FORBIDDEN_CHORDS, DEFAULT_URL_SCHEMES, HostPattern, Rules,
 };
+use crate::guard::targets::{SecretTargets, WindowPattern};
 use crate::secrets::Secrets;
 use crate::service::ExecutorService;
 
@@ -71,6 +72,9 @@ pub struct Settings {
     pub browser: Option<Program>,
     /// A folder of files, one for each secret, that nobody else may read.
     pub secrets: Option<PathBuf>,
+    /// For each secret the windows that it may go into: `application:NAME`, `title:WORDS`, `anywhere`. `*` is for those
+    /// that are not named; without either a secret goes nowhere.
+    pub secret_targets: BTreeMap<String, Vec<String>>,
     /// A folder with one for each display, for the files of tasks. Without it, one below the data folder.
     pub files: Option<PathBuf>,
     /// Largest file, in bytes.
@@ -94,6 +98,7 @@ impl Default for Settings {
             applications: BTreeMap::new(),
             browser: None,
             secrets: None,
+            secret_targets: BTreeMap::new(),
             files: None,
             largest_file: MAX_FILE as u64,
             journal: JournalSettings::default(),
@@ -270,6 +275,7 @@ impl Config {
                 max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
                 rules: rules(settings.rules, applications)?,
                 secrets: Secrets::new(settings.secrets, environment),
+                secret_targets: secret_targets(settings.secret_targets)?,
             },
             programs: Programs {
                 applications: settings.applications,
@@ -449,6 +455,20 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
     })
 }
 
+fn secret_targets(written: BTreeMap<String, Vec<String>>) -> Result<SecretTargets, Error> {
+    let bad = |problem| Error::BadValue {
+        key: "secret_targets",
+        problem,
+    };
+    let mut targets = BTreeMap::new();
+    for (secret, windows) in written {
+        let windows = windows.iter().map(|window| WindowPattern::parse(window));
+        let windows = windows.collect::<Result<_, _>>().map_err(bad)?;
+        targets.insert(secret, windows);
+    }
+    Ok(SecretTargets::new(targets))
+}
+
 fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
     if names.is_empty() {
         return Ok(ActionKind::ALL.iter().copied().collect());
@@ -584,6 +604,10 @@ mod tests {
         check_refused(
             "rules.forbidden_chords = [\"ctrl+flurb\"]",
             "executor.rules.forbidden_chords: no key is called",
+        );
+        check_refused(
+            "secret_targets.bank = [\"window:x\"]",
+            "executor.secret_targets: `window:x` names no window",
         );
         check_refused(
             "rules.max_actions_per_second = -1",

@@ -33,7 +33,11 @@ use crate::guard::journal::{Begun, Digest, Journal, Progress, Retention};
 use crate::guard::lease::{self, Book};
 use crate::guard::rate::Rate;
 use crate::guard::rules::{Refusal, Rules};
+use crate::guard::targets::{SecretTargets, WindowPattern};
 use crate::secrets::Secrets;
+
+/// The rule about where secrets go, as the configuration names it.
+const SECRET_TARGETS: &str = "secret_targets";
 
 /// What may be done. It can be replaced while a desktop is at work.
 #[derive(Debug, Clone)]
@@ -42,6 +46,7 @@ pub struct Terms {
     /// `None`: no limit.
     pub max_actions_per_second: Option<f64>,
     pub secrets: Secrets,
+    pub secret_targets: SecretTargets,
 }
 
 /// The terms in force.
@@ -267,13 +272,22 @@ impl Desktop {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
+        let only_into = match in_force.terms.windows_for(&action) {
+            Ok(windows) => windows,
+            Err(refusal) => return Ok(refused(refusal)),
+        };
         let secret = resolve_secret(in_force, &action).await?;
         if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
         self.begin(&id, digest).await?;
         let started = Instant::now();
-        let done = self.driver.perform(Work { action, secret }, stop).await;
+        let work = Work {
+            action,
+            secret,
+            only_into,
+        };
+        let done = self.driver.perform(work, stop).await;
         self.settle(&id, done, started.elapsed()).await
     }
 
@@ -330,6 +344,13 @@ impl Desktop {
             Err(failure) if failure.error.is_display() && !failure.input_sent => {
                 self.write(id, |journal, id| journal.withdraw(id)).await;
                 return Err(failure.error.into());
+            }
+            Err(failure) if matches!(failure.error, drivers::Error::WrongWindow { .. }) => {
+                self.write(id, |journal, id| journal.withdraw(id)).await;
+                return Ok(refused(Refusal {
+                    rule: SECRET_TARGETS,
+                    reason: failure.error.to_string(),
+                }));
             }
             Err(failure) => failed_outcome(failure),
         };
@@ -497,6 +518,21 @@ impl Desktop {
             max_actions_per_second: *max_actions_per_second,
             secrets: secrets.into_iter().collect(),
             limitations: driver.limitations,
+        })
+    }
+}
+
+impl Terms {
+    /// The windows that the secret of an action may go into; none for an action without one.
+    fn windows_for(&self, action: &Action<CapturePoint>) -> Result<Arc<[WindowPattern]>, Refusal> {
+        let Some(name) = secret_name(action) else {
+            return Ok(Arc::new([]));
+        };
+        self.secret_targets.of(name).ok_or_else(|| Refusal {
+            rule: SECRET_TARGETS,
+            reason: format!(
+                "no window is named that the secret `{name}` may go into; name some in executor.{SECRET_TARGETS}"
+            ),
         })
     }
 }

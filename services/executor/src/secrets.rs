@@ -124,7 +124,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// How a name is written in a variable.
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     name.to_ascii_uppercase().replace(['.', '-'], "_")
 }
 

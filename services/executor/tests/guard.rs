@@ -16,6 +16,7 @@ use motorium_executor::files::Files;
 use motorium_executor::guard::Folder;
 use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
+use motorium_executor::guard::targets::{SecretTargets, WindowPattern};
 use motorium_executor::secrets::Secrets;
 use motorium_executor::{ExecutorService, error::reason};
 use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
@@ -89,6 +90,13 @@ fn parts(home: &Path, driver: Arc<dyn Driver>, rate: Option<f64>) -> Parts {
             rules: rules(),
             max_actions_per_second: rate,
             secrets: Secrets::new(Some(secrets), secret),
+            secret_targets: SecretTargets::new(
+                [
+                    ("login".to_owned(), vec![WindowPattern::Anywhere]),
+                    ("nobody".to_owned(), vec![WindowPattern::Anywhere]),
+                ]
+                .into(),
+            ),
         },
         files: Files::open(&home.join("files"), 1_000_000).unwrap(),
         folder: Folder::open(home.join("state")).unwrap(),
@@ -536,6 +544,9 @@ async fn secrets_are_resolved_here_and_nowhere_else(scene: Scene) {
             .result,
         ActionResult::Performed
     );
+    let nowhere = scene.perform(epoch, "d", secret("pin")).await.unwrap();
+    assert_eq!(nowhere.result, ActionResult::Refused);
+    assert_eq!(nowhere.rule.as_deref(), Some("secret_targets"));
     assert_eq!(scene.driver.actions()[0], secret("login"), "by its name");
     let journal = std::fs::read_to_string(scene.home.path().join("state/journal")).unwrap();
     assert!(!journal.contains("diary") && !journal.contains("horse"));

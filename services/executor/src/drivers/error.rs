@@ -64,6 +64,11 @@ pub enum Error {
     /// This driver cannot do that.
     #[error("the driver `{driver}` cannot {what}")]
     Unsupported { driver: &'static str, what: String },
+    /// A secret, and a window that it may not go into. Nothing was sent.
+    #[error(
+        "the window with the keyboard ({window}) is none of those that the secret may go into: {allowed}"
+    )]
+    WrongWindow { window: String, allowed: String },
     /// Each watcher takes a thread.
     #[error(
         "{most} watch already what a person does, and no more can: close one, or try again later"

@@ -7,6 +7,7 @@
 //! button pressed that the action pressed, except for the button of a `MouseDown` that was carried out whole.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
@@ -15,6 +16,8 @@ use motorium_proto::service::HumanInput;
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::guard::targets::WindowPattern;
 
 mod error;
 mod gesture;
@@ -34,6 +37,8 @@ pub struct Work {
     pub action: Action<CapturePoint>,
     /// What a `Text::Secret` of the action stands for. It is entered as keys and by nothing else.
     pub secret: Option<SecretString>,
+    /// The windows that it may be entered into, looked at just before; any other is [`Error::WrongWindow`].
+    pub only_into: Arc<[WindowPattern]>,
 }
 
 impl From<Action<CapturePoint>> for Work {
@@ -41,6 +46,7 @@ impl From<Action<CapturePoint>> for Work {
         Self {
             action,
             secret: None,
+            only_into: Arc::new([]),
         }
     }
 }

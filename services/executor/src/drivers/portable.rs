@@ -31,6 +31,7 @@ use super::gesture::{
 use super::launch::Launcher;
 use super::pause::{check, pause};
 use super::{Capabilities, Driver, Error, Failure, Performed, Work};
+use crate::guard::targets::WindowPattern;
 
 /// The driver's name in configuration.
 pub const NAME: &str = "enigo";
@@ -479,7 +480,13 @@ impl Hands {
     ) -> Result<(), Error> {
         let text = match (text, &work.secret) {
             (Text::Literal(text), _) => text.as_str(),
-            (Text::Secret(_), Some(value)) => value.expose_secret(),
+            (Text::Secret(_), Some(value)) => {
+                // This driver does not see which window has the keyboard.
+                if !work.only_into.contains(&WindowPattern::Anywhere) {
+                    return Err(unsupported("enter a secret into certain windows only"));
+                }
+                value.expose_secret()
+            }
             (Text::Secret(name), None) => {
                 return Err(Error::TextNotTypable {
                     why: format!("the secret `{name}` was not resolved"),

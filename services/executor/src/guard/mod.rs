@@ -10,5 +10,6 @@ pub mod lease;
 pub mod rate;
 pub mod rules;
 mod storage;
+pub mod targets;
 
 pub use storage::{Folder, StorageError};

@@ -2,8 +2,10 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use motorium_executor::drivers::{Driver as _, Error, Work};
+use motorium_executor::guard::targets::WindowPattern;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -202,6 +204,7 @@ async fn a_secret_goes_in_as_keys_alone() {
             control_characters: ControlCharacters::AsKeys,
         },
         secret: Some(SecretString::from(secret.clone())),
+        only_into: Arc::new([WindowPattern::Application("chromium".to_owned())]),
     };
     let performed = driver
         .perform(typed, &CancellationToken::new())
@@ -210,6 +213,22 @@ async fn a_secret_goes_in_as_keys_alone() {
     assert!(performed.note.unwrap().contains("as keys"));
     assert_eq!(received(&driver, &page).await, secret);
     assert_eq!(paste(&desktop.display, "UTF8_STRING").unwrap(), b"mine");
+    let elsewhere = Work {
+        action: Action::TypeText {
+            text: text.clone(),
+            control_characters: ControlCharacters::AsKeys,
+        },
+        secret: Some(SecretString::from(secret)),
+        only_into: Arc::new([WindowPattern::Title("my bank".to_owned())]),
+    };
+    let stop = CancellationToken::new();
+    let failure = driver.perform(elsewhere, &stop).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::WrongWindow { .. }),
+        "{failure}"
+    );
+    assert!(!failure.input_sent);
+    assert_eq!(received(&driver, &page).await, "");
     for action in [
         Action::SetClipboard { text: text.clone() },
         Action::Paste {

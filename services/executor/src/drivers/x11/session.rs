@@ -257,6 +257,9 @@ impl Session {
                 });
             }
         };
+        if secret {
+            windows::check_target(&self.hands.link, &self.hands.atoms, &work.only_into)?;
+        }
         let keymap = Keymap::read(&self.hands.link)?;
         let circumstances = Circumstances {
             control_characters,

@@ -16,6 +16,7 @@ use x11rb::protocol::xproto::{
 use super::link::{Link, OrLost};
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
+use crate::guard::targets::WindowPattern;
 
 x11rb::atom_manager! {
     /// The window manager's properties.
@@ -91,6 +92,34 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
         window: focus,
         application: String::new(),
     }))
+}
+
+/// Refuses to enter a secret into a window that is none of these.
+pub(super) fn check_target(
+    link: &Link,
+    atoms: &Atoms,
+    allowed: &[WindowPattern],
+) -> Result<(), Error> {
+    let focused = focused(link)?;
+    let application = focused.map(|focused| focused.application);
+    let application = application.unwrap_or_default();
+    // The title is that of the window that its manager calls active; the keyboard may be with a part of it.
+    let active = active(link, atoms)?;
+    let title = active
+        .map(|active| title(link, atoms, active))
+        .transpose()?;
+    let title = title.unwrap_or_default();
+    if allowed
+        .iter()
+        .any(|window| window.matches(&application, &title))
+    {
+        return Ok(());
+    }
+    let names: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+    Err(Error::WrongWindow {
+        window: format!("`{application}`, \"{title}\""),
+        allowed: names.join(", "),
+    })
 }
 
 /// Waits until the application that has the keyboard has handled everything that was sent to it so far.
