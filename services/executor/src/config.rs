@@ -28,7 +28,7 @@ use crate::guard::rules::{
     Chord, DEFAULT_FORBIDDEN_CHORDS, DEFAULT_URL_SCHEMES, HostPattern, Rules,
 };
 use crate::guard::targets::{SecretTargets, WindowPattern};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, variable};
 use crate::service::ExecutorService;
 
 /// The port that the service listens on if nobody says otherwise.
@@ -42,8 +42,8 @@ pub enum Error {
     BadValue { key: &'static str, problem: String },
     /// Another configuration differs in what a running process cannot change.
     #[error(
-        "rules, applications, browser and secrets change while the executor runs; displays, driver, patience, folders, \
-         largest_file and journal only when it is started again"
+        "rules, applications, browser and secrets change while the executor runs; listen, displays, driver, patience, \
+         folders, largest_file and journal only when it is started again"
     )]
     Fixed,
     /// What the configuration names cannot be opened.
@@ -199,6 +199,7 @@ pub struct Config {
 /// What stays as it is for as long as the process runs.
 #[derive(Debug, Clone, PartialEq)]
 struct Fixed {
+    listen: Listen,
     displays: Vec<DisplayId>,
     driver: DriverKind,
     patience: Duration,
@@ -259,6 +260,7 @@ impl Config {
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
         Ok(Self {
             fixed: Fixed {
+                listen: settings.listen,
                 displays: displays(settings.displays, &environment),
                 driver: driver_kind(&settings.driver)?,
                 patience: settings.patience.0,
@@ -461,7 +463,14 @@ fn secret_targets(written: BTreeMap<String, Vec<String>>) -> Result<SecretTarget
         problem,
     };
     let mut targets = BTreeMap::new();
+    let mut spelled: BTreeMap<String, String> = BTreeMap::new();
     for (secret, windows) in written {
+        if let Some(other) = spelled.insert(variable(&secret), secret.clone()) {
+            return Err(bad(format!(
+                "`{other}` and `{secret}` are one secret: both are {}",
+                variable(&secret)
+            )));
+        }
         let windows = windows.iter().map(|window| WindowPattern::parse(window));
         let windows = windows.collect::<Result<_, _>>().map_err(bad)?;
         targets.insert(secret, windows);
@@ -604,6 +613,10 @@ mod tests {
         check_refused(
             "rules.forbidden_chords = [\"ctrl+flurb\"]",
             "executor.rules.forbidden_chords: no key is called",
+        );
+        check_refused(
+            "secret_targets = { my-bank = [], my_bank = [\"anywhere\"] }",
+            "`my-bank` and `my_bank` are one secret",
         );
         check_refused(
             "secret_targets.bank = [\"window:x\"]",

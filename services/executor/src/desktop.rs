@@ -53,14 +53,22 @@ pub struct Terms {
 #[derive(Debug)]
 struct InForce {
     terms: Terms,
-    /// Counts from when they came into force.
-    rate: Option<Mutex<Rate>>,
+    /// Goes on counting while the limit stays as it is.
+    rate: Option<Arc<Mutex<Rate>>>,
 }
 
 impl InForce {
     fn new(terms: Terms) -> Arc<Self> {
         let rate = terms.max_actions_per_second;
-        let rate = rate.map(|rate| Mutex::new(Rate::new(rate, Instant::now())));
+        let rate = rate.map(|rate| Arc::new(Mutex::new(Rate::new(rate, Instant::now()))));
+        Arc::new(Self { terms, rate })
+    }
+
+    fn followed_by(&self, terms: Terms) -> Arc<Self> {
+        if terms.max_actions_per_second != self.terms.max_actions_per_second {
+            return Self::new(terms);
+        }
+        let rate = self.rate.clone();
         Arc::new(Self { terms, rate })
     }
 }
@@ -134,7 +142,8 @@ impl Desktop {
 
     /// Puts other terms in force, for every action that begins from now on.
     pub fn put_in_force(&self, terms: Terms) {
-        *lock(&self.in_force) = InForce::new(terms);
+        let mut in_force = lock(&self.in_force);
+        *in_force = in_force.followed_by(terms);
     }
 
     fn in_force(&self) -> Arc<InForce> {
@@ -345,7 +354,10 @@ impl Desktop {
                 self.write(id, |journal, id| journal.withdraw(id)).await;
                 return Err(failure.error.into());
             }
-            Err(failure) if matches!(failure.error, drivers::Error::WrongWindow { .. }) => {
+            Err(failure)
+                if matches!(failure.error, drivers::Error::WrongWindow { .. })
+                    && !failure.input_sent =>
+            {
                 self.write(id, |journal, id| journal.withdraw(id)).await;
                 return Ok(refused(Refusal {
                     rule: SECRET_TARGETS,

@@ -1,7 +1,7 @@
 //! Where a secret may go: into the windows that the configuration names for it, and into no other.
 //!
 //! Pure. Which window has the keyboard is for the driver to see, at the moment of typing. An address that a browser shows
-//! is no window's: a title is what comes nearest.
+//! is no window's; a title comes nearest, and any page can give itself one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,8 +29,9 @@ impl WindowPattern {
     /// # Errors
     /// What is wrong with it, and how it is written.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "anywhere" => Ok(Self::Anywhere),
+        let named = text.split_once(':');
+        match named.map(|(kind, words)| (kind.trim(), words.trim())) {
+            None if text.trim() == "anywhere" => Ok(Self::Anywhere),
             Some(("application", name)) if !name.is_empty() => {
                 Ok(Self::Application(name.to_lowercase()))
             }
@@ -107,7 +108,7 @@ mod tests {
             true,
         );
         check("title:My Bank", "Chromium", "Notes", false);
-        for bad in ["", "bank", "title:", "window:x"] {
+        for bad in ["", "bank", "title:", "title: ", "window:x"] {
             assert!(WindowPattern::parse(bad).is_err(), "{bad}");
         }
     }

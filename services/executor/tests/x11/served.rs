@@ -292,7 +292,7 @@ async fn rules_change_with_their_file_and_nothing_is_started_again() {
     assert_eq!(refused.rule.as_deref(), Some("rules.forbidden_chords"));
     // What cannot be used changes nothing.
     std::fs::write(&file, "[executor.rules]\nforbidden_chords = [\"flurb\"]\n").unwrap();
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(result().await.result, ActionResult::Refused);
     std::fs::write(&file, "").unwrap();
     until(ActionResult::Performed).await;

@@ -97,7 +97,14 @@ pub struct Loaded {
     environment: Environment,
     flags: ConfigFlags,
     /// The file that was read, if one was named.
-    file: Option<PathBuf>,
+    file: Option<File>,
+}
+
+/// A configuration file as it was read.
+#[derive(Debug, Clone)]
+struct File {
+    path: PathBuf,
+    content: String,
 }
 
 impl Loaded {
@@ -116,9 +123,9 @@ impl Loaded {
     pub fn load_from(flags: &ConfigFlags, environment: Environment) -> Result<Self, Error> {
         let mut figment = Figment::new();
         let named = environment.get("MOTORIUM_CONFIG").map(PathBuf::from);
-        let path = flags.config.clone().or(named);
-        if let Some(path) = &path {
-            figment = figment.merge(file(path)?);
+        let file = flags.config.clone().or(named).map(File::read).transpose()?;
+        if let Some(file) = &file {
+            figment = figment.merge(file.layer()?);
         }
         for (key, text) in environment.settings() {
             figment = figment.merge(Given {
@@ -148,7 +155,7 @@ impl Loaded {
             figment,
             environment,
             flags: flags.clone(),
-            file: path,
+            file,
         };
         loaded.check_top_level()?;
         Ok(loaded)
@@ -322,20 +329,25 @@ impl Loaded {
     }
 }
 
-/// The file as a layer.
-fn file(path: &Path) -> Result<figment::providers::Data<Toml>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    // Parsed here only for its error, which has line and column; figment reads the file again with its source.
-    if let Err(error) = text.parse::<toml::Table>() {
-        return Err(Error::NotToml {
-            path: path.to_owned(),
-            text: error.to_string().trim_end().to_owned(),
-        });
+impl File {
+    fn read(path: PathBuf) -> Result<Self, Error> {
+        match std::fs::read_to_string(&path) {
+            Ok(content) => Ok(Self { path, content }),
+            Err(source) => Err(Error::Unreadable { path, source }),
+        }
     }
-    Ok(Toml::file_exact(path))
+
+    /// The file as a layer.
+    fn layer(&self) -> Result<figment::providers::Data<Toml>, Error> {
+        // Parsed here only for its error, which has line and column; figment reads the file again with its source.
+        if let Err(error) = self.content.parse::<toml::Table>() {
+            return Err(Error::NotToml {
+                path: self.path.clone(),
+                text: error.to_string().trim_end().to_owned(),
+            });
+        }
+        Ok(Toml::file_exact(&self.path))
+    }
 }
 
 /// One setting given as text, as a layer of its own, so that its source is known.

@@ -1,6 +1,6 @@
 //! Following the configuration file while a process runs.
 //!
-//! The file's content is looked at now and then: that works on every platform and file system, and where a file is
+//! The file's content is looked at now and then, and counts once it has been the same twice: that works on every platform and file system, and where a file is
 //! replaced by another (editors, mounted ConfigMaps). What a change means is for the parts that follow it; a file that
 //! cannot be used is said so once and changes nothing.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{ConfigFlags, Loaded};
+use super::{ConfigFlags, File, Loaded};
 
 /// How often the file is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -22,32 +22,47 @@ impl Loaded {
         &self,
         apply: impl Fn(&Loaded) -> Result<(), String> + Send + 'static,
     ) -> Option<JoinHandle<()>> {
-        let (path, flags) = (self.file.clone()?, self.flags.clone());
-        Some(tokio::spawn(follow(path, flags, apply)))
+        let File { path, content } = self.file.clone()?;
+        Some(tokio::spawn(follow(
+            path,
+            content,
+            self.flags.clone(),
+            apply,
+        )))
     }
 }
 
 async fn follow(
     path: PathBuf,
+    in_force: String,
     flags: ConfigFlags,
     apply: impl Fn(&Loaded) -> Result<(), String> + Send + 'static,
 ) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut known = tokio::fs::read(&path).await.ok();
+    let mut known = in_force;
+    let mut seen = known.clone();
     loop {
         ticks.tick().await;
-        let now = tokio::fs::read(&path).await.ok();
-        if now == known {
+        // A file that is gone is about to be replaced; one that has just changed may be half written.
+        let Ok(now) = tokio::fs::read_to_string(&path).await else {
+            continue;
+        };
+        let is_whole = now == seen;
+        seen = now;
+        if !is_whole || seen == known {
             continue;
         }
-        known = now;
+        known.clone_from(&seen);
         let file = path.display();
         let applied = Loaded::load(flags.clone())
             .map_err(|error| error.to_string())
             .and_then(|loaded| apply(&loaded));
         match applied {
-            Ok(()) => tracing::info!(%file, "the configuration has changed and is in force"),
+            Ok(()) => tracing::info!(
+                %file,
+                "what follows the configuration has changed with it; other settings need a restart"
+            ),
             Err(error) => tracing::error!(
                 %file,
                 error,

@@ -131,9 +131,10 @@ async fn perform(
         action,
     };
     let performed = tokio::select! {
-        performed = keeping(executor, &lease, executor.perform(request)) => Some(performed),
+        biased;
         // Whoever drops a call stops its action, and what it pressed is released.
         () = interrupted.draining() => None,
+        performed = keeping(executor, &lease, executor.perform(request)) => Some(performed),
     };
     let released = tokio::select! {
         released = executor.release_desktop(lease.display.clone(), lease.epoch) => released,
@@ -141,7 +142,12 @@ async fn perform(
     };
     let performed = match performed {
         Some(performed) => performed,
-        None => how_it_ended(executor, lease.display, action_id).await,
+        None => tokio::select! {
+            ended = how_it_ended(executor, lease.display, action_id) => ended,
+            () = interrupted.stopping() => {
+                Ok(ActionOutcome::new(ActionResult::Unknown, "interrupted; look at the screen"))
+            }
+        },
     };
     let outcome = performed.map_err(Error::Service)?;
     if let Err(report) = released {

@@ -78,8 +78,12 @@ impl OwnInput {
         if noted.ledgers.len() >= MOST_WATCHERS {
             return None;
         }
-        noted.recent.forget(Instant::now(), ON_ITS_WAY);
-        let ledger = Arc::new(Ledger(Mutex::new(noted.recent.clone())));
+        let now = Instant::now();
+        noted.recent.forget(now, ON_ITS_WAY);
+        // Most of it has arrived: what has not been seen in a moment is forgotten.
+        let mut sent = noted.recent.clone();
+        sent.age(FORGOTTEN.saturating_sub(ON_ITS_WAY));
+        let ledger = Arc::new(Ledger(Mutex::new(sent)));
         noted.ledgers.push(Arc::downgrade(&ledger));
         Some(ledger)
     }
@@ -103,6 +107,13 @@ impl Sent {
         let is_old = |(_, _, at): &(u8, u8, Instant)| now.saturating_duration_since(*at) > kept;
         while self.0.len() > MOST_NOTED || self.0.front().is_some_and(is_old) {
             self.0.pop_front();
+        }
+    }
+
+    /// Makes everything older.
+    fn age(&mut self, by: Duration) {
+        for (_, _, at) in &mut self.0 {
+            *at = at.checked_sub(by).unwrap_or(*at);
         }
     }
 

@@ -24,6 +24,7 @@ use super::loans::Loans;
 use super::text::{Circumstances, Piece, plan};
 use super::windows;
 use crate::drivers::{Error, Failure, Performed, Work};
+use crate::guard::targets::WindowPattern;
 
 /// Pastes the clipboard in windows of every toolkit.
 const PASTE: [Key; 2] = [Key::Control, Key::Character('v')];
@@ -257,9 +258,6 @@ impl Session {
                 });
             }
         };
-        if secret {
-            windows::check_target(&self.hands.link, &self.hands.atoms, &work.only_into)?;
-        }
         let keymap = Keymap::read(&self.hands.link)?;
         let circumstances = Circumstances {
             control_characters,
@@ -270,12 +268,18 @@ impl Session {
             keyboard::is_in_layout(&keymap, &self.loans, character)
         })?;
         for piece in &pieces {
-            self.enter(piece, stop)?;
+            self.enter(piece, secret.then_some(&*work.only_into), stop)?;
         }
         Ok(note(&pieces))
     }
 
-    fn enter(&mut self, piece: &Piece, stop: &CancellationToken) -> Result<(), Error> {
+    /// Enters a piece; one of a secret only into these windows, looked at when the keys are ready.
+    fn enter(
+        &mut self,
+        piece: &Piece,
+        only_into: Option<&[WindowPattern]>,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         let text = match piece {
             Piece::Keys(text) => text,
             Piece::Lent { text, .. } => {
@@ -284,6 +288,9 @@ impl Session {
             }
             Piece::Pasted(text) => return self.paste_once(text, stop),
         };
+        if let Some(windows) = only_into {
+            windows::check_target(&self.hands.link, &self.hands.atoms, windows)?;
+        }
         let entered = self.hands.strokes(text, stop);
         self.loans.used();
         entered

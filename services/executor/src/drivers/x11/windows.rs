@@ -101,14 +101,12 @@ pub(super) fn check_target(
     allowed: &[WindowPattern],
 ) -> Result<(), Error> {
     let focused = focused(link)?;
+    let title = match &focused {
+        Some(focused) => title_above(link, atoms, focused.window)?,
+        None => String::new(),
+    };
     let application = focused.map(|focused| focused.application);
     let application = application.unwrap_or_default();
-    // The title is that of the window that its manager calls active; the keyboard may be with a part of it.
-    let active = active(link, atoms)?;
-    let title = active
-        .map(|active| title(link, atoms, active))
-        .transpose()?;
-    let title = title.unwrap_or_default();
     if allowed
         .iter()
         .any(|window| window.matches(&application, &title))
@@ -294,6 +292,22 @@ fn title(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Error> {
         false => modern,
     };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The title of a window, or of the nearest one around it that has one: toolkits give the keyboard to parts.
+fn title_above(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Error> {
+    let mut window = window;
+    for _ in 0..DEEPEST {
+        let title = title(link, atoms, window)?;
+        if !title.is_empty() {
+            return Ok(title);
+        }
+        let Some(parent) = parent(link, window)? else {
+            break;
+        };
+        window = parent;
+    }
+    Ok(String::new())
 }
 
 fn class(link: &Link, window: Window) -> Result<Option<String>, Error> {
