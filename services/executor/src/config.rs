@@ -16,7 +16,7 @@ use motorium_proto::domain::id::DisplayId;
 use motorium_proto::limits::MAX_FILE;
 use serde::{Deserialize, Serialize};
 
-use crate::desktop::{Desktop, Parts, Terms};
+use crate::desktop::{Desktop, Parts};
 use crate::drivers::Driver;
 use crate::drivers::launch::{Launcher, Program, Programs};
 use crate::drivers::recording::RecordingDriver;
@@ -30,6 +30,7 @@ use crate::guard::rules::{
 use crate::guard::targets::{SecretTargets, WindowPattern};
 use crate::secrets::{Secrets, variable};
 use crate::service::ExecutorService;
+use crate::terms::Terms;
 
 /// The port that the service listens on if nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 7703;

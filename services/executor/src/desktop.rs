@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use motorium_proto::domain::action::{Action, ActionKind, Text};
+use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -31,47 +31,8 @@ use crate::files::Files;
 use crate::guard::Folder;
 use crate::guard::journal::{Begun, Digest, Journal, Progress, Retention};
 use crate::guard::lease::{self, Book};
-use crate::guard::rate::Rate;
 use crate::guard::rules::{Refusal, Rules};
-use crate::guard::targets::{SecretTargets, WindowPattern};
-use crate::secrets::Secrets;
-
-/// The rule about where secrets go, as the configuration names it.
-const SECRET_TARGETS: &str = "secret_targets";
-
-/// What may be done. It can be replaced while a desktop is at work.
-#[derive(Debug, Clone)]
-pub struct Terms {
-    pub rules: Rules,
-    /// `None`: no limit.
-    pub max_actions_per_second: Option<f64>,
-    pub secrets: Secrets,
-    pub secret_targets: SecretTargets,
-}
-
-/// The terms in force.
-#[derive(Debug)]
-struct InForce {
-    terms: Terms,
-    /// Goes on counting while the limit stays as it is.
-    rate: Option<Arc<Mutex<Rate>>>,
-}
-
-impl InForce {
-    fn new(terms: Terms) -> Arc<Self> {
-        let rate = terms.max_actions_per_second;
-        let rate = rate.map(|rate| Arc::new(Mutex::new(Rate::new(rate, Instant::now()))));
-        Arc::new(Self { terms, rate })
-    }
-
-    fn followed_by(&self, terms: Terms) -> Arc<Self> {
-        if terms.max_actions_per_second != self.terms.max_actions_per_second {
-            return Self::new(terms);
-        }
-        let rate = self.rate.clone();
-        Arc::new(Self { terms, rate })
-    }
-}
+use crate::terms::{InForce, SECRET_TARGETS, Terms, secret_name};
 
 /// What a desktop is made of.
 #[derive(Debug)]
@@ -534,49 +495,6 @@ impl Desktop {
     }
 }
 
-impl Terms {
-    /// The windows that the secret of an action may go into; none for an action without one.
-    fn windows_for(&self, action: &Action<CapturePoint>) -> Result<Arc<[WindowPattern]>, Refusal> {
-        let Some(name) = secret_name(action) else {
-            return Ok(Arc::new([]));
-        };
-        self.secret_targets.of(name).ok_or_else(|| Refusal {
-            rule: SECRET_TARGETS,
-            reason: format!(
-                "no window is named that the secret `{name}` may go into; name some in executor.{SECRET_TARGETS}"
-            ),
-        })
-    }
-}
-
-impl InForce {
-    fn check_rate(&self) -> Result<(), Refusal> {
-        let most = self.terms.max_actions_per_second;
-        let Some((rate, most)) = self.rate.as_ref().zip(most) else {
-            return Ok(());
-        };
-        if lock(rate).take(Instant::now()) {
-            return Ok(());
-        }
-        let reason = format!("more than {most} actions a second are not allowed");
-        Err(Refusal {
-            rule: "rules.max_actions_per_second",
-            reason,
-        })
-    }
-}
-
-async fn resolve_secret(
-    in_force: Arc<InForce>,
-    action: &Action<CapturePoint>,
-) -> Result<Option<SecretString>, Error> {
-    let Some(name) = secret_name(action).map(str::to_owned) else {
-        return Ok(None);
-    };
-    let resolve = move || in_force.terms.secrets.resolve(&name);
-    Ok(Some(blocking(resolve).await??))
-}
-
 /// The addresses of a scheme that may be opened.
 fn patterns_of(rules: &Rules, scheme: &str) -> Vec<String> {
     if rules.url_hosts.is_empty() || scheme == "file" {
@@ -621,14 +539,15 @@ async fn sleep_or_for_ever(duration: Option<Duration>) {
     }
 }
 
-fn secret_name(action: &Action<CapturePoint>) -> Option<&str> {
-    match action {
-        Action::TypeText {
-            text: Text::Secret(name),
-            ..
-        } => Some(name),
-        _ => None,
-    }
+async fn resolve_secret(
+    in_force: Arc<InForce>,
+    action: &Action<CapturePoint>,
+) -> Result<Option<SecretString>, Error> {
+    let Some(name) = secret_name(action).map(str::to_owned) else {
+        return Ok(None);
+    };
+    let resolve = move || in_force.terms.secrets.resolve(&name);
+    Ok(Some(blocking(resolve).await??))
 }
 
 fn refused(refusal: Refusal) -> ActionOutcome {

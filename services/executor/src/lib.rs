@@ -12,6 +12,7 @@ pub mod files;
 pub mod guard;
 pub mod secrets;
 pub mod service;
+pub mod terms;
 
 pub use config::{Config, Settings};
 pub use service::ExecutorService;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use motorium_executor::desktop::{Desktop, Parts, Terms};
+use motorium_executor::desktop::{Desktop, Parts};
 use motorium_executor::drivers::Driver;
 use motorium_executor::drivers::launch::Launcher;
 use motorium_executor::drivers::recording::RecordingDriver;
@@ -18,6 +18,7 @@ use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use motorium_executor::guard::targets::{SecretTargets, WindowPattern};
 use motorium_executor::secrets::Secrets;
+use motorium_executor::terms::Terms;
 use motorium_executor::{ExecutorService, error::reason};
 use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
 use motorium_proto::domain::desktop::Lease;

@@ -24,6 +24,7 @@ use x11rb::protocol::xproto::{
 
 use super::keymap::Keymap;
 use super::link::{Link, OrLost};
+use super::pointer::{WHEEL_DOWN, WHEEL_LEFT, WHEEL_RIGHT, WHEEL_UP};
 use super::{keysym, session};
 use crate::drivers::{Error, HumanWatch};
 
@@ -237,25 +238,30 @@ impl Watcher {
         while !told.is_closed() {
             self.link.flush()?;
             // What a reply brought along is there without anything to wait for.
-            let waiting = self.link.x.poll_for_event().or_lost(&self.link)?;
-            match waiting {
-                Some(event) => {
-                    for input in self.take_in(&event, Instant::now())? {
-                        tell(told, input);
-                    }
-                }
-                None => self.link.wait(None, Some(self.next_look(Instant::now())))?,
-            }
-            while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
-                for input in self.take_in(&event, Instant::now())? {
-                    tell(told, input);
-                }
+            if !self.take_in_all(told)? {
+                self.link.wait(None, Some(self.next_look(Instant::now())))?;
+                self.take_in_all(told)?;
             }
             for input in self.rest(Instant::now())? {
                 tell(told, input);
             }
         }
         Ok(())
+    }
+
+    /// Takes in every event that is there, and says whether there was one.
+    fn take_in_all(
+        &mut self,
+        told: &mpsc::Sender<Result<HumanInput, Error>>,
+    ) -> Result<bool, Error> {
+        let mut any = false;
+        while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
+            any = true;
+            for input in self.take_in(&event, Instant::now())? {
+                tell(told, input);
+            }
+        }
+        Ok(any)
     }
 
     fn next_look(&self, now: Instant) -> Duration {
@@ -329,26 +335,16 @@ impl Watcher {
             let keys = held.chain([key]).collect();
             return Ok(self.at_once(HumanInputKind::Chord { keys }));
         }
-        let ended = match &mut self.pending {
-            Some((HumanInputKind::Typing { characters }, last)) => {
-                *characters = characters.saturating_add(1);
-                *last = now;
-                None
-            }
-            _ => self
-                .pending
-                .replace((HumanInputKind::Typing { characters: 1 }, now)),
-        };
-        Ok(ended.into_iter().map(|(kind, _)| kind).collect())
+        Ok(self.goes_on(HumanInputKind::Typing { characters: 1 }, now))
     }
 
     fn button(&mut self, button: u8, now: Instant) -> Result<Vec<HumanInputKind>, Error> {
         let at = self.pointer()?;
         let (x, y) = match button {
-            4 => (0, -1),
-            5 => (0, 1),
-            6 => (-1, 0),
-            7 => (1, 0),
+            WHEEL_UP => (0, -1),
+            WHEEL_DOWN => (0, 1),
+            WHEEL_LEFT => (-1, 0),
+            WHEEL_RIGHT => (1, 0),
             1..=3 => {
                 let button = match button {
                     1 => Button::Left,
@@ -362,23 +358,19 @@ impl Watcher {
             // The thumb's buttons have no name in the contract.
             _ => return Ok(Vec::new()),
         };
-        let ended = match &mut self.pending {
-            Some((
-                HumanInputKind::Scroll {
-                    x: right, y: down, ..
-                },
-                last,
-            )) => {
-                *right = right.saturating_add(x);
-                *down = down.saturating_add(y);
-                *last = now;
-                None
-            }
-            _ => self
-                .pending
-                .replace((HumanInputKind::Scroll { at, x, y }, now)),
-        };
-        Ok(ended.into_iter().map(|(kind, _)| kind).collect())
+        Ok(self.goes_on(HumanInputKind::Scroll { at, x, y }, now))
+    }
+
+    /// Adds to what goes on; what cannot be added to that ends it.
+    fn goes_on(&mut self, more: HumanInputKind, now: Instant) -> Vec<HumanInputKind> {
+        if let Some((known, last)) = &mut self.pending
+            && add(known, &more)
+        {
+            *last = now;
+            return Vec::new();
+        }
+        let ended = self.pending.replace((more, now));
+        ended.into_iter().map(|(kind, _)| kind).collect()
     }
 
     /// What went on before, and what is whole by itself.
@@ -414,6 +406,26 @@ impl Watcher {
             pointer.root_y.into(),
         ))
     }
+}
+
+/// Adds typing to typing and scrolling to scrolling; false if the two are not of a kind.
+fn add(known: &mut HumanInputKind, more: &HumanInputKind) -> bool {
+    match (known, more) {
+        (HumanInputKind::Typing { characters }, HumanInputKind::Typing { characters: added }) => {
+            *characters = characters.saturating_add(*added)
+        }
+        (
+            HumanInputKind::Scroll { x, y, .. },
+            HumanInputKind::Scroll {
+                x: right, y: down, ..
+            },
+        ) => {
+            *x = x.saturating_add(*right);
+            *y = y.saturating_add(*down);
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn tell(told: &mpsc::Sender<Result<HumanInput, Error>>, kind: HumanInputKind) {

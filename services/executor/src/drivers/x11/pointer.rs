@@ -30,10 +30,10 @@ const DROP_PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The wheel's buttons in the core protocol.
-const WHEEL_UP: u8 = 4;
-const WHEEL_DOWN: u8 = 5;
-const WHEEL_LEFT: u8 = 6;
-const WHEEL_RIGHT: u8 = 7;
+pub(super) const WHEEL_UP: u8 = 4;
+pub(super) const WHEEL_DOWN: u8 = 5;
+pub(super) const WHEEL_LEFT: u8 = 6;
+pub(super) const WHEEL_RIGHT: u8 = 7;
 
 impl Hands {
     pub(super) fn point_at(&mut self, at: Option<CapturePoint>) -> Result<(), Error> {
