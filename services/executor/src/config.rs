@@ -15,18 +15,20 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::limits::MAX_FILE;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use url::Url;
 
 use crate::desktop::{Desktop, Parts};
 use crate::drivers::Driver;
+use crate::drivers::devtools::{BrowserDriver, Options as BrowserOptions};
 use crate::drivers::launch::{Launcher, Program, Programs};
 use crate::drivers::recording::RecordingDriver;
 use crate::error::Error as ServiceError;
 use crate::files::Files;
 use crate::guard::Folder;
+use crate::guard::addresses::{Addresses, DEFAULT_URL_SCHEMES, HostPattern};
 use crate::guard::journal::Retention;
-use crate::guard::rules::{
-    Chord, DEFAULT_FORBIDDEN_CHORDS, DEFAULT_URL_SCHEMES, HostPattern, Rules,
-};
+use crate::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use crate::guard::targets::{SecretTargets, WindowPattern};
 use crate::secrets::{Secrets, variable};
 use crate::service::ExecutorService;
@@ -43,8 +45,8 @@ pub enum Error {
     BadValue { key: &'static str, problem: String },
     /// Another configuration differs in what a running process cannot change.
     #[error(
-        "rules, applications, browser and secrets change while the executor runs; listen, displays, driver, patience, \
-         folders, largest_file and journal only when it is started again"
+        "rules, applications, browser and secrets change while the executor runs; listen, displays, driver, devtools, \
+         patience, folders, largest_file and journal only when it is started again"
     )]
     Fixed,
     /// What the configuration names cannot be opened.
@@ -69,8 +71,11 @@ pub struct Settings {
     pub rules: RuleSettings,
     /// What may be opened, by name.
     pub applications: BTreeMap<String, Program>,
-    /// What opens addresses. It gets the address as its last argument.
+    /// What opens addresses. It gets the address as its last argument, unless `devtools` are there to be told it.
     pub browser: Option<Program>,
+    /// Where the browser's DevTools listen, as `http://127.0.0.1:9222`. With them pages are read, and the browser is
+    /// held to the addresses that the rules allow. They belong to one display.
+    pub devtools: Option<String>,
     /// A folder of files, one for each secret, that nobody else may read.
     pub secrets: Option<PathBuf>,
     /// For each secret the windows that it may go into: `application:NAME`, `title:WORDS`, `anywhere`. `*` is for those
@@ -98,6 +103,7 @@ impl Default for Settings {
             rules: RuleSettings::default(),
             applications: BTreeMap::new(),
             browser: None,
+            devtools: None,
             secrets: None,
             secret_targets: BTreeMap::new(),
             files: None,
@@ -122,6 +128,8 @@ pub struct RuleSettings {
     pub url_schemes: Vec<String>,
     /// `example.com`, `*.example.com`. Without any, all.
     pub url_hosts: Vec<String>,
+    /// Never these, whatever else is configured.
+    pub denied_url_hosts: Vec<String>,
     /// Where the pointer may act. Without any, everywhere.
     pub allowed_regions: Vec<Region>,
     /// Where it may not.
@@ -140,6 +148,7 @@ impl Default for RuleSettings {
             forbidden_chords: texts(DEFAULT_FORBIDDEN_CHORDS),
             url_schemes: texts(DEFAULT_URL_SCHEMES),
             url_hosts: Vec::new(),
+            denied_url_hosts: Vec::new(),
             allowed_regions: Vec::new(),
             denied_regions: Vec::new(),
             max_actions_per_second: 0.0,
@@ -203,6 +212,7 @@ struct Fixed {
     listen: Listen,
     displays: Vec<DisplayId>,
     driver: DriverKind,
+    devtools: Option<String>,
     patience: Duration,
     /// Folder of files, and folder of what must survive; each has one for each display below it.
     files: PathBuf,
@@ -218,6 +228,8 @@ pub struct Started {
     fixed: Fixed,
     desktops: Vec<Arc<Desktop>>,
     launcher: Launcher,
+    /// For the browser that is held to them.
+    addresses: watch::Sender<Arc<Addresses>>,
 }
 
 impl Started {
@@ -230,6 +242,8 @@ impl Started {
             return Err(Error::Fixed);
         }
         self.launcher.replace(config.programs);
+        self.addresses
+            .send_replace(Arc::new(config.terms.rules.addresses.clone()));
         for desktop in &self.desktops {
             desktop.put_in_force(config.terms.clone());
         }
@@ -259,10 +273,12 @@ impl Config {
     ) -> Result<Self, Error> {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
+        let displays = displays(settings.displays, &environment);
         Ok(Self {
             fixed: Fixed {
                 listen: settings.listen,
-                displays: displays(settings.displays, &environment),
+                devtools: devtools(settings.devtools, displays.len())?,
+                displays,
                 driver: driver_kind(&settings.driver)?,
                 patience: settings.patience.0,
                 files: settings.files.unwrap_or_else(|| data.join("files")),
@@ -293,9 +309,13 @@ impl Config {
     /// If a folder cannot be used, is another process's, or what lies in it is damaged.
     pub async fn start(self) -> Result<Started, Error> {
         let launcher = Launcher::new(self.programs);
+        let (addresses, in_force) = watch::channel(Arc::new(self.terms.rules.addresses.clone()));
         let mut desktops = Vec::new();
         for display in &self.fixed.displays {
             let driver = self.fixed.start_driver(display, &launcher)?;
+            let driver = self
+                .fixed
+                .with_browser(driver, display, &launcher, &in_force);
             desktops.push(self.fixed.desktop(display, driver, &self.terms).await?);
         }
         Ok(Started {
@@ -303,6 +323,7 @@ impl Config {
             fixed: self.fixed,
             desktops,
             launcher,
+            addresses,
         })
     }
 }
@@ -325,6 +346,28 @@ impl Fixed {
             retention: self.retention,
         };
         Ok(Desktop::start(parts).await?)
+    }
+
+    /// Puts the browser's DevTools beside the hands, where they are configured. A dry run leads no browser.
+    fn with_browser(
+        &self,
+        hands: Arc<dyn Driver>,
+        display: &DisplayId,
+        launcher: &Launcher,
+        addresses: &watch::Receiver<Arc<Addresses>>,
+    ) -> Arc<dyn Driver> {
+        match &self.devtools {
+            Some(endpoint) if self.driver != DriverKind::Recording => {
+                let options = BrowserOptions {
+                    endpoint: endpoint.clone(),
+                    display: display.as_str().to_owned(),
+                    launcher: launcher.clone(),
+                    addresses: addresses.clone(),
+                };
+                Arc::new(BrowserDriver::start(hands, options))
+            }
+            _ => hands,
+        }
     }
 
     fn start_driver(
@@ -378,6 +421,30 @@ fn displays(configured: Vec<String>, environment: &[(String, String)]) -> Vec<Di
         .map(|(_, display)| DisplayId::new(display.as_str()))
         .into_iter()
         .collect()
+}
+
+/// An address as it is needed to connect, of a browser that can belong to one display only.
+fn devtools(written: Option<String>, displays: usize) -> Result<Option<String>, Error> {
+    let bad = |problem: String| Error::BadValue {
+        key: "devtools",
+        problem,
+    };
+    let Some(written) = written else {
+        return Ok(None);
+    };
+    let whole = Url::parse(&written)
+        .is_ok_and(|url| url.scheme() == "http" && url.port().is_some() && url.path() == "/");
+    if !whole {
+        return Err(bad(format!(
+            "`{written}` is not where DevTools listen; write it like http://127.0.0.1:9222"
+        )));
+    }
+    if displays > 1 {
+        return Err(bad(format!(
+            "one browser cannot belong to {displays} displays; run an executor for each display"
+        )));
+    }
+    Ok(Some(written))
 }
 
 fn driver_kind(name: &str) -> Result<DriverKind, Error> {
@@ -434,16 +501,15 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
         kinds: kinds(&settings.actions)?,
         forbidden_chords,
         applications,
-        url_schemes: settings
-            .url_schemes
-            .iter()
-            .map(|scheme| scheme.to_lowercase())
-            .collect(),
-        url_hosts: settings
-            .url_hosts
-            .iter()
-            .map(|pattern| HostPattern::new(pattern))
-            .collect(),
+        addresses: Addresses {
+            schemes: settings
+                .url_schemes
+                .iter()
+                .map(|scheme| scheme.to_lowercase())
+                .collect(),
+            hosts: host_patterns("rules.url_hosts", &settings.url_hosts)?,
+            denied_hosts: host_patterns("rules.denied_url_hosts", &settings.denied_url_hosts)?,
+        },
         allowed_regions: settings
             .allowed_regions
             .into_iter()
@@ -456,6 +522,13 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
             .collect(),
         longest: settings.longest.0,
     })
+}
+
+fn host_patterns(key: &'static str, written: &[String]) -> Result<Vec<HostPattern>, Error> {
+    let patterns = written.iter().map(|pattern| HostPattern::parse(pattern));
+    patterns
+        .collect::<Result<_, _>>()
+        .map_err(|problem| Error::BadValue { key, problem })
 }
 
 fn secret_targets(written: BTreeMap<String, Vec<String>>) -> Result<SecretTargets, Error> {
@@ -567,7 +640,7 @@ mod tests {
             config.terms.rules.kinds,
             [ActionKind::Click, ActionKind::TypeText].into()
         );
-        assert_eq!(config.terms.rules.url_schemes, ["https"]);
+        assert_eq!(config.terms.rules.addresses.schemes, ["https"]);
         assert_eq!(
             config.terms.rules.denied_regions[0].max,
             CapturePoint::new(10, 20)
@@ -622,6 +695,18 @@ mod tests {
         check_refused(
             "secret_targets.bank = [\"window:x\"]",
             "executor.secret_targets: `window:x` names no window",
+        );
+        check_refused(
+            "devtools = \"9222\"",
+            "executor.devtools: `9222` is not where",
+        );
+        check_refused(
+            "devtools = \"http://127.0.0.1:9222\"\ndisplays = [\":1\", \":2\"]",
+            "executor.devtools: one browser cannot belong to 2 displays",
+        );
+        check_refused(
+            "rules.denied_url_hosts = [\"https://evil.test\"]",
+            "executor.rules.denied_url_hosts: `https://evil.test` is no host",
         );
         check_refused(
             "rules.max_actions_per_second = -1",

@@ -16,7 +16,7 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, FileInfo, PerformRequest, PutFile,
+    AcquireRequest, ActionProgress, Capabilities, FileInfo, PageText, PerformRequest, PutFile,
 };
 use motorium_proto::v1::executor as wire;
 use prost::Message as _;
@@ -31,7 +31,7 @@ use crate::files::Files;
 use crate::guard::Folder;
 use crate::guard::journal::{Begun, Digest, Journal, Progress, Retention};
 use crate::guard::lease::{self, Book};
-use crate::guard::rules::{Refusal, Rules};
+use crate::guard::rules::Refusal;
 use crate::terms::{InForce, SECRET_TARGETS, Terms, secret_name};
 
 /// What a desktop is made of.
@@ -256,6 +256,7 @@ impl Desktop {
             action,
             secret,
             only_into,
+            page: None,
         };
         let done = self.driver.perform(work, stop).await;
         self.settle(&id, done, started.elapsed()).await
@@ -415,6 +416,18 @@ impl Desktop {
         })
     }
 
+    /// The page in front of the browser.
+    ///
+    /// # Errors
+    /// If no browser is listened to, or it cannot be reached.
+    pub async fn read_page(&self, max_characters: usize) -> Result<PageText, Error> {
+        let page = self.driver.read_page(max_characters).await?;
+        page.ok_or_else(|| Error::NotServed {
+            driver: self.driver_name(),
+            call: "ReadPage",
+        })
+    }
+
     // === Files ===
 
     /// Puts a file into the desktop's folder.
@@ -474,15 +487,11 @@ impl Desktop {
             rules.kinds.contains(kind)
                 && (*kind != ActionKind::OpenApplication || !rules.applications.is_empty())
         };
-        let schemes = rules.url_schemes.iter();
-        let url_patterns = schemes
-            .flat_map(|scheme| patterns_of(rules, scheme))
-            .collect();
         Ok(Capabilities {
             driver: driver.driver.to_owned(),
             action_kinds: driver.kinds.into_iter().filter(can_be_done).collect(),
             applications: rules.applications.iter().cloned().collect(),
-            url_patterns,
+            url_patterns: rules.addresses.patterns(),
             forbidden_chords: rules
                 .forbidden_chords
                 .iter()
@@ -493,17 +502,6 @@ impl Desktop {
             limitations: driver.limitations,
         })
     }
-}
-
-/// The addresses of a scheme that may be opened.
-fn patterns_of(rules: &Rules, scheme: &str) -> Vec<String> {
-    if rules.url_hosts.is_empty() || scheme == "file" {
-        return vec![format!("{scheme}://*")];
-    }
-    let hosts = rules.url_hosts.iter();
-    hosts
-        .map(|host| format!("{scheme}://{}/*", host.as_str()))
-        .collect()
 }
 
 /// Ends leases whose time is over, for as long as there is a desktop.

@@ -77,6 +77,9 @@ pub mod reason {
     pub const DISPLAY_TIMED_OUT: &str = "DISPLAY_TIMED_OUT";
     pub const INPUT_FAILED: &str = "INPUT_FAILED";
     pub const TOO_MANY_WATCHERS: &str = "TOO_MANY_WATCHERS";
+    pub const BROWSER_UNREACHABLE: &str = "BROWSER_UNREACHABLE";
+    pub const NO_PAGE: &str = "NO_PAGE";
+    pub const PAGE_SILENT: &str = "PAGE_SILENT";
     pub const STORAGE_FAILED: &str = "STORAGE_FAILED";
 
     /// All of them.
@@ -99,6 +102,9 @@ pub mod reason {
         DISPLAY_TIMED_OUT,
         INPUT_FAILED,
         TOO_MANY_WATCHERS,
+        BROWSER_UNREACHABLE,
+        NO_PAGE,
+        PAGE_SILENT,
         STORAGE_FAILED,
     ];
 }
@@ -188,6 +194,15 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
         drivers::Error::TooManyWatchers { most } => {
             ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHERS, message)
                 .with("most", most)
+        }
+        drivers::Error::BrowserUnreachable { .. } | drivers::Error::BrowserGone => {
+            ErrorReport::new(Code::Unavailable, reason::BROWSER_UNREACHABLE, message)
+        }
+        drivers::Error::NoPage => {
+            ErrorReport::new(Code::FailedPrecondition, reason::NO_PAGE, message)
+        }
+        drivers::Error::PageSilent { .. } => {
+            ErrorReport::new(Code::Unavailable, reason::PAGE_SILENT, message)
         }
         _ => ErrorReport::new(Code::Internal, reason::INPUT_FAILED, message),
     }
@@ -324,6 +339,25 @@ mod tests {
                 Error::Driver(drivers::Error::TooManyWatchers { most: 16 }),
                 Code::ResourceExhausted,
                 reason::TOO_MANY_WATCHERS,
+            ),
+            screen(
+                drivers::Error::BrowserUnreachable {
+                    endpoint: "http://127.0.0.1:9".to_owned(),
+                    cause: "c".to_owned(),
+                },
+                reason::BROWSER_UNREACHABLE,
+            ),
+            screen(drivers::Error::BrowserGone, reason::BROWSER_UNREACHABLE),
+            (
+                Error::Driver(drivers::Error::NoPage),
+                Code::FailedPrecondition,
+                reason::NO_PAGE,
+            ),
+            screen(
+                drivers::Error::PageSilent {
+                    waited: Duration::from_secs(1),
+                },
+                reason::PAGE_SILENT,
             ),
             (
                 Error::Driver(drivers::Error::ModifierHeld),

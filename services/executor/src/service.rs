@@ -24,6 +24,8 @@ use crate::error::Error;
 /// A lease that ends sooner cannot be renewed in time; one that ends later keeps a desktop of a dead holder busy.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
 const LONGEST_TTL: Duration = Duration::from_secs(3600);
+/// More of a page's text than a model reads, and little enough for one message.
+const MOST_CHARACTERS: usize = 1_000_000;
 
 /// The Executor of one or several displays.
 #[derive(Debug)]
@@ -138,14 +140,11 @@ impl Executor for ExecutorService {
     async fn read_page(
         &self,
         display: Option<DisplayId>,
-        _max_characters: usize,
+        max_characters: usize,
     ) -> Result<PageText> {
-        let driver = self.desktop(display.as_ref())?.driver_name();
-        Err(Error::NotServed {
-            driver,
-            call: "ReadPage",
-        }
-        .into())
+        let desktop = self.desktop(display.as_ref())?;
+        let most = max_characters.min(MOST_CHARACTERS);
+        Ok(desktop.read_page(most).await?)
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {

@@ -14,6 +14,7 @@ use motorium_executor::drivers::recording::RecordingDriver;
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::files::Files;
 use motorium_executor::guard::Folder;
+use motorium_executor::guard::addresses::Addresses;
 use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use motorium_executor::guard::targets::{SecretTargets, WindowPattern};
@@ -67,8 +68,11 @@ fn rules() -> Rules {
             .map(|chord| Chord::parse(chord).unwrap())
             .collect(),
         applications: ["editor".to_owned()].into(),
-        url_schemes: vec!["https".to_owned()],
-        url_hosts: Vec::new(),
+        addresses: Addresses {
+            schemes: vec!["https".to_owned()],
+            hosts: Vec::new(),
+            denied_hosts: Vec::new(),
+        },
         allowed_regions: Vec::new(),
         denied_regions: vec![CaptureRect::new(
             CapturePoint::new(0, 0),

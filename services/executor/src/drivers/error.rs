@@ -55,6 +55,29 @@ pub enum Error {
     /// A browser verb while something else is in front.
     #[error("the active window (`{application}`) is not a browser; focus a browser window first")]
     NoBrowser { application: String },
+    /// No browser answers where its DevTools should listen.
+    #[error(
+        "no browser answers at {endpoint}: {cause}; open one with an `open_url` action, or start it with --remote-debugging-port"
+    )]
+    BrowserUnreachable { endpoint: String, cause: String },
+    /// The browser went away while it was being talked to.
+    #[error("the browser went away")]
+    BrowserGone,
+    /// The browser is there without a page.
+    #[error("the browser has no page open; open one with an `open_url` action")]
+    NoPage,
+    /// The page does nothing that it is asked for.
+    #[error("the page in the browser has not answered within {} ms; it may show a dialog or hang", waited.as_millis())]
+    PageSilent { waited: Duration },
+    /// The browser does not know how to do what it was asked.
+    #[error("the browser refused: {cause}")]
+    BrowserRefused { cause: String },
+    /// Nothing came from an address.
+    #[error("{url} could not be loaded: {cause}")]
+    PageNotLoaded { url: String, cause: String },
+    /// The history ends there.
+    #[error("the page has no history to go {way} to")]
+    NoHistory { way: &'static str },
     /// An application that is not in the list.
     #[error("no application is called `{name}`; known are: {known}")]
     UnknownApplication { name: String, known: String },

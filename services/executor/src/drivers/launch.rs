@@ -80,21 +80,27 @@ impl Launcher {
 
     /// Starts the browser with an address on `display`.
     pub(crate) fn open_url(&self, url: &str, display: &str) -> Result<(), Error> {
-        let programs = self.programs();
-        let browser = programs
-            .browser
-            .as_ref()
-            .ok_or_else(|| Error::UnknownApplication {
-                name: "browser".to_owned(),
-                known: "none is configured".to_owned(),
-            })?;
+        let browser = self.browser()?;
         // The guard has parsed it; a browser that took it for an option would do as it says.
         if url.starts_with('-') {
             return Err(Error::Malformed {
                 what: "an address does not begin with a hyphen".to_owned(),
             });
         }
-        start(browser, Some(url), display)
+        start(&browser, Some(url), display)
+    }
+
+    /// Starts the browser on `display`, with no address.
+    pub(crate) fn open_browser(&self, display: &str) -> Result<(), Error> {
+        start(&self.browser()?, None, display)
+    }
+
+    fn browser(&self) -> Result<Program, Error> {
+        let browser = self.programs().browser.clone();
+        browser.ok_or_else(|| Error::UnknownApplication {
+            name: "browser".to_owned(),
+            known: "none is configured".to_owned(),
+        })
     }
 }
 

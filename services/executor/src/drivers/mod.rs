@@ -12,13 +12,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
-use motorium_proto::service::HumanInput;
+use motorium_proto::service::{HumanInput, PageText};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::guard::targets::WindowPattern;
 
+pub mod devtools;
 mod error;
 mod gesture;
 pub mod launch;
@@ -39,6 +41,17 @@ pub struct Work {
     pub secret: Option<SecretString>,
     /// The windows that it may be entered into, looked at just before; any other is [`Error::WrongWindow`].
     pub only_into: Arc<[WindowPattern]>,
+    /// Who knows the page that has the keyboard; nobody where no browser is listened to.
+    pub page: Option<Arc<dyn FocusedPage>>,
+}
+
+/// Knows which page of a browser has the keyboard.
+pub trait FocusedPage: fmt::Debug + Send + Sync {
+    /// Its address; `None` if no page's document has it. Waits, so that it must not be called from an async task.
+    ///
+    /// # Errors
+    /// If the browser cannot be reached or does not answer.
+    fn address(&self) -> Result<Option<Url>, Error>;
 }
 
 impl From<Action<CapturePoint>> for Work {
@@ -47,6 +60,7 @@ impl From<Action<CapturePoint>> for Work {
             action,
             secret: None,
             only_into: Arc::new([]),
+            page: None,
         }
     }
 }
@@ -111,6 +125,15 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// # Errors
     /// If the display cannot be reached or does not answer.
     async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
+        Ok(None)
+    }
+
+    /// The page in front of the browser, with at most so many characters of its text; `None` where no browser is
+    /// listened to.
+    ///
+    /// # Errors
+    /// If the browser cannot be reached, or has no page that answers.
+    async fn read_page(&self, _max_characters: usize) -> Result<Option<PageText>, Error> {
         Ok(None)
     }
 

@@ -5,6 +5,7 @@
 //! Invariant: an action reaches a driver only after its rules were checked, under a live lease of the highest epoch,
 //! and after its intent was written down.
 
+pub mod addresses;
 pub mod journal;
 pub mod lease;
 pub mod rate;

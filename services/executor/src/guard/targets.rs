@@ -1,12 +1,15 @@
 //! Where a secret may go: into the windows that the configuration names for it, and into no other.
 //!
-//! Pure. Which window has the keyboard is for the driver to see, at the moment of typing. An address that a browser shows
-//! is no window's; a title comes nearest, and any page can give itself one.
+//! Pure. Which window has the keyboard, and which page, is for the driver to see, at the moment of typing. Any page can
+//! give itself a title; only a browser that is listened to tells its address.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use url::Url;
+
+use super::addresses::HostPattern;
 use crate::secrets::variable;
 
 /// Stands for every secret that is not named.
@@ -21,6 +24,8 @@ pub enum WindowPattern {
     Application(String),
     /// With this in its title, in lower case.
     Title(String),
+    /// With a page of this host that has the keyboard.
+    Url(HostPattern),
 }
 
 impl WindowPattern {
@@ -36,20 +41,31 @@ impl WindowPattern {
                 Ok(Self::Application(name.to_lowercase()))
             }
             Some(("title", words)) if !words.is_empty() => Ok(Self::Title(words.to_lowercase())),
+            Some(("url", host)) => HostPattern::parse(host).map(Self::Url),
             _ => Err(format!(
-                "`{text}` names no window; write application:NAME, title:WORDS or anywhere"
+                "`{text}` names no window; write application:NAME, title:WORDS, url:HOST or anywhere"
             )),
         }
     }
 
-    /// Whether a window of this class and title is meant.
+    /// Whether a window of this class and title is meant, whatever page it shows.
     #[must_use]
     pub fn matches(&self, application: &str, title: &str) -> bool {
         match self {
             Self::Anywhere => true,
             Self::Application(name) => application.to_lowercase() == *name,
             Self::Title(words) => title.to_lowercase().contains(words),
+            Self::Url(_) => false,
         }
+    }
+
+    /// Whether a page of this address is meant.
+    #[must_use]
+    pub fn matches_page(&self, address: &Url) -> bool {
+        let Self::Url(pattern) = self else {
+            return false;
+        };
+        address.host().is_some_and(|host| pattern.matches(&host))
     }
 }
 
@@ -59,6 +75,7 @@ impl fmt::Display for WindowPattern {
             Self::Anywhere => f.write_str("anywhere"),
             Self::Application(name) => write!(f, "application:{name}"),
             Self::Title(words) => write!(f, "title:{words}"),
+            Self::Url(host) => write!(f, "url:{host}"),
         }
     }
 }
@@ -108,9 +125,36 @@ mod tests {
             true,
         );
         check("title:My Bank", "Chromium", "Notes", false);
-        for bad in ["", "bank", "title:", "title: ", "window:x"] {
+        for bad in [
+            "",
+            "bank",
+            "title:",
+            "title: ",
+            "window:x",
+            "url:",
+            "url:https://a/",
+        ] {
             assert!(WindowPattern::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn pages_are_meant_by_their_host() {
+        let check = |pattern: &str, address, expected| {
+            let pattern = WindowPattern::parse(pattern).unwrap();
+            let address = Url::parse(address).unwrap();
+            assert_eq!(pattern.matches_page(&address), expected, "{pattern}");
+        };
+        check("url:bank.example", "https://bank.example/login", true);
+        check("url:*.bank.example", "https://www.bank.example/", true);
+        check("url:bank.example", "https://bank.example.evil.test/", false);
+        check("url:bank.example", "data:text/html,bank.example", false);
+        check("title:bank", "https://bank.example/", false);
+        assert!(
+            !WindowPattern::parse("url:bank.example")
+                .unwrap()
+                .matches("Chromium", "bank.example")
+        );
     }
 
     #[test]

@@ -205,6 +205,7 @@ async fn a_secret_goes_in_as_keys_alone() {
         },
         secret: Some(SecretString::from(secret.clone())),
         only_into: Arc::new([WindowPattern::Application("chromium".to_owned())]),
+        page: None,
     };
     let performed = driver
         .perform(typed, &CancellationToken::new())
@@ -220,6 +221,7 @@ async fn a_secret_goes_in_as_keys_alone() {
         },
         secret: Some(SecretString::from(secret)),
         only_into: Arc::new([WindowPattern::Title("my bank".to_owned())]),
+        page: None,
     };
     let stop = CancellationToken::new();
     let failure = driver.perform(elsewhere, &stop).await.unwrap_err();

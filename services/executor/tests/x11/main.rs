@@ -1,5 +1,6 @@
 //! The drivers on real displays, with real applications that tell what they received.
 
+mod browser;
 mod clipboard;
 mod conformance;
 mod human;

@@ -15,8 +15,10 @@ use motorium_proto::service::{
 use serde_json::Value;
 use tonic::transport::Channel;
 
+use crate::browser::{chromium, free_port};
 use crate::support::page::{self, Page};
 use crate::support::server::Foreigner;
+use crate::support::web::Web;
 use crate::support::{Desktop, PATIENCE, Process, wait_for};
 use crate::{chord, type_text};
 
@@ -296,4 +298,58 @@ async fn rules_change_with_their_file_and_nothing_is_started_again() {
     assert_eq!(result().await.result, ActionResult::Refused);
     std::fs::write(&file, "").unwrap();
     until(ActionResult::Performed).await;
+}
+
+#[tokio::test]
+async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
+    let web = Web::serve(&[("/", "<title>Here</title>words")]).await;
+    let desktop = Desktop::start("us").await;
+    let port = free_port();
+    let file = desktop.path("motorium.toml");
+    let configured = |rules: &str| {
+        let browser = toml::to_string(&chromium(&desktop, port)).unwrap();
+        let (program, environment) = browser.split_once("[environment]").unwrap();
+        let config = format!(
+            "[executor]\ndevtools = \"http://127.0.0.1:{port}\"\n{rules}\n\
+             [executor.browser]\n{program}\n[executor.browser.environment]{environment}"
+        );
+        std::fs::write(&file, config).unwrap();
+    };
+    configured("");
+    let served = Served::start(&desktop).await;
+    let read = async || served.executor.read_page(None, 1_000).await;
+    let error = read().await.unwrap_err();
+    assert_eq!(error.reason, "BROWSER_UNREACHABLE");
+
+    let epoch = served.acquire(TTL).await;
+    let url = web.address("good.test", "/");
+    let open = Action::OpenUrl { url: url.clone() };
+    let opened = served
+        .executor
+        .perform(served.request(epoch, "open", open.clone()))
+        .await;
+    assert_eq!(opened.unwrap().result, ActionResult::Performed);
+    let page = read().await.unwrap();
+    assert_eq!(
+        (page.url, &*page.title, &*page.text),
+        (url, "Here", "words")
+    );
+
+    configured("rules.denied_url_hosts = [\"*.test\"]");
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while read().await.unwrap().url != "about:blank" {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "the page is still shown"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let refused = served
+        .executor
+        .perform(served.request(epoch, "again", open))
+        .await;
+    assert_eq!(
+        refused.unwrap().rule.as_deref(),
+        Some("rules.denied_url_hosts")
+    );
 }

@@ -93,9 +93,14 @@ impl Hands {
         let application = windows::focused(&self.link)?
             .map(|focused| focused.application)
             .unwrap_or_default();
-        if BROWSERS.contains(&application.to_lowercase().as_str()) {
+        if is_browser(&application) {
             return Ok(());
         }
         Err(Error::NoBrowser { application })
     }
+}
+
+/// Whether windows of this class are a browser's.
+pub(super) fn is_browser(application: &str) -> bool {
+    BROWSERS.contains(&application.to_lowercase().as_str())
 }

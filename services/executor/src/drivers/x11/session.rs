@@ -24,7 +24,6 @@ use super::loans::Loans;
 use super::text::{Circumstances, Piece, plan};
 use super::windows;
 use crate::drivers::{Error, Failure, Performed, Work};
-use crate::guard::targets::WindowPattern;
 
 /// Pastes the clipboard in windows of every toolkit.
 const PASTE: [Key; 2] = [Key::Control, Key::Character('v')];
@@ -268,16 +267,16 @@ impl Session {
             keyboard::is_in_layout(&keymap, &self.loans, character)
         })?;
         for piece in &pieces {
-            self.enter(piece, secret.then_some(&*work.only_into), stop)?;
+            self.enter(piece, secret.then_some(work), stop)?;
         }
         Ok(note(&pieces))
     }
 
-    /// Enters a piece; one of a secret only into these windows, looked at when the keys are ready.
+    /// Enters a piece; one of a secret's work only where it may go, looked at when the keys are ready.
     fn enter(
         &mut self,
         piece: &Piece,
-        only_into: Option<&[WindowPattern]>,
+        secret: Option<&Work>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let text = match piece {
@@ -288,8 +287,12 @@ impl Session {
             }
             Piece::Pasted(text) => return self.paste_once(text, stop),
         };
-        if let Some(windows) = only_into {
-            windows::check_target(&self.hands.link, &self.hands.atoms, windows)?;
+        if let Some(Work {
+            only_into, page, ..
+        }) = secret
+        {
+            let (link, atoms) = (&self.hands.link, &self.hands.atoms);
+            windows::check_target(link, atoms, only_into, page.as_deref())?;
         }
         let entered = self.hands.strokes(text, stop);
         self.loans.used();

@@ -13,9 +13,10 @@ use x11rb::protocol::xproto::{
     GetPropertyReply, InputFocus, Window,
 };
 
+use super::browser::is_browser;
 use super::link::{Link, OrLost};
-use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
+use crate::drivers::{Error, FocusedPage};
 use crate::guard::targets::WindowPattern;
 
 x11rb::atom_manager! {
@@ -94,11 +95,12 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
     }))
 }
 
-/// Refuses to enter a secret into a window that is none of these.
+/// Refuses to enter a secret into a window, or a page of a browser's, that is none of these.
 pub(super) fn check_target(
     link: &Link,
     atoms: &Atoms,
     allowed: &[WindowPattern],
+    page: Option<&dyn FocusedPage>,
 ) -> Result<(), Error> {
     let focused = focused(link)?;
     let title = match &focused {
@@ -113,9 +115,23 @@ pub(super) fn check_target(
     {
         return Ok(());
     }
+    let wants_page = allowed
+        .iter()
+        .any(|one| matches!(one, WindowPattern::Url(_)));
+    let address = match page.filter(|_| wants_page && is_browser(&application)) {
+        Some(page) => page.address()?,
+        None => None,
+    };
+    if let Some(address) = &address
+        && allowed.iter().any(|one| one.matches_page(address))
+    {
+        return Ok(());
+    }
     let names: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+    let host = address.as_ref().and_then(|address| address.host_str());
+    let host = host.map(|host| format!(", {host}")).unwrap_or_default();
     Err(Error::WrongWindow {
-        window: format!("`{application}`, \"{title}\""),
+        window: format!("`{application}`, \"{title}\"{host}"),
         allowed: names.join(", "),
     })
 }

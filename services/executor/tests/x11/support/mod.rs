@@ -2,6 +2,7 @@
 
 pub(crate) mod page;
 pub(crate) mod server;
+pub(crate) mod web;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,409 @@
+//! The pages of a browser: which of them is in front, where it is led, what it says.
+//!
+//! Pages are looked at from a world of their own (an isolated world), in which they cannot change what `document` means,
+//! and only for as long as a call takes: otherwise nothing is attached to them.
+//!
+//! Not here: which addresses are allowed, and input.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use motorium_proto::service::PageText;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use url::Url;
+
+use super::connection::{Connection, Party};
+use crate::drivers::Error;
+
+/// How long a page may take to say whether it is in front. One that is silent has a dialog open, or hangs.
+const GLANCE: Duration = Duration::from_millis(700);
+/// The world in which pages are looked at.
+const WORLD: &str = "motorium";
+
+/// A page, as the browser lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Target {
+    pub(super) target_id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    subtype: Option<String>,
+    #[serde(default)]
+    pub(super) url: String,
+    #[serde(default)]
+    pub(super) title: String,
+}
+
+impl Target {
+    /// Whether it is something in a tab, rather than a worker, a frame, or a page that is only being prepared.
+    pub(super) fn is_page(&self) -> bool {
+        self.kind == "page" && self.subtype.as_deref().unwrap_or_default().is_empty()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Targets {
+    target_infos: Vec<Target>,
+}
+
+/// All pages.
+pub(super) async fn list(connection: &Connection) -> Result<Vec<Target>, Error> {
+    let targets: Targets = connection
+        .call(Party::Browser, "Target.getTargets", json!({}))
+        .await?;
+    Ok(targets
+        .target_infos
+        .into_iter()
+        .filter(Target::is_page)
+        .collect())
+}
+
+/// A page that is attached to, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Page {
+    connection: Connection,
+    session: String,
+    pub(super) target: Target,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let session = json!({ "sessionId": self.session });
+        self.connection
+            .tell(Party::Browser, "Target.detachFromTarget", session);
+    }
+}
+
+/// What a page says of itself at a glance.
+#[derive(Debug, Deserialize)]
+struct Glance {
+    focused: bool,
+    visible: bool,
+    address: String,
+    /// The keyboard is in a frame inside of the page.
+    in_frame: bool,
+}
+
+const GLANCE_SCRIPT: &str = "({ focused: document.hasFocus(), visible: document.visibilityState === 'visible', \
+     address: location.href, in_frame: ['IFRAME', 'FRAME', 'OBJECT', 'EMBED'].includes(document.activeElement?.tagName) })";
+
+/// How much a page is in front; the greater, the more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Prominence {
+    Hidden,
+    /// On the screen; its window may not have the keyboard.
+    Visible,
+    /// It does not answer: its dialog has the keyboard, or it hangs.
+    Silent,
+    Focused,
+}
+
+/// The page that a person would call the current one: the one with the keyboard, else one that can be seen.
+///
+/// # Errors
+/// If there is no page, or the browser is gone.
+pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
+    let mut pages = list(connection).await?;
+    if pages.len() == 1 {
+        let only = pages.remove(0);
+        return Page::attach(connection, only).await;
+    }
+    let looks = pages.into_iter().map(|target| async {
+        let page = Page::attach(connection, target).await.ok()?;
+        let prominence = match page.glance().await {
+            Err(_) => Prominence::Silent,
+            Ok(glance) if glance.focused => Prominence::Focused,
+            Ok(glance) if glance.visible => Prominence::Visible,
+            Ok(_) => Prominence::Hidden,
+        };
+        Some((prominence, page))
+    });
+    let looked_at = join_all(looks).await.into_iter().flatten();
+    let foremost = looked_at.max_by_key(|(prominence, _)| *prominence);
+    foremost.map(|(_, page)| page).ok_or(Error::NoPage)
+}
+
+/// The address of the page whose document has the keyboard; `None` if none has, because it is in the address bar, in a
+/// frame inside of the page, or in another application.
+pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Url>, Error> {
+    let page = match front(connection).await {
+        Err(Error::NoPage) => return Ok(None),
+        page => page?,
+    };
+    let glance = page.glance().await?;
+    let has_keyboard = glance.focused && !glance.in_frame;
+    Ok(has_keyboard
+        .then(|| Url::parse(&glance.address).ok())
+        .flatten())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTreeAnswer {
+    frame_tree: FrameTree,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTree {
+    frame: Frame,
+    #[serde(default)]
+    child_frames: Vec<FrameTree>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Frame {
+    id: String,
+    url: String,
+    unreachable_url: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct World {
+    execution_context_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Evaluated {
+    #[serde(default)]
+    result: Remote,
+    exception_details: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+struct Remote {
+    #[serde(default)]
+    value: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Navigated {
+    error_text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    current_index: i64,
+    entries: Vec<HistoryEntry>,
+}
+
+#[derive(Deserialize)]
+struct HistoryEntry {
+    id: i64,
+}
+
+/// A step in a page's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Back,
+    Forward,
+}
+
+impl Page {
+    /// Attaches to a page.
+    pub(super) async fn attach(connection: &Connection, target: Target) -> Result<Self, Error> {
+        let whom = json!({ "targetId": target.target_id, "flatten": true });
+        let attached: Attached = connection
+            .call(Party::Browser, "Target.attachToTarget", whom)
+            .await?;
+        Ok(Self {
+            connection: connection.clone(),
+            session: attached.session_id,
+            target,
+        })
+    }
+
+    async fn call<T: serde::de::DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, Error> {
+        self.connection
+            .call(Party::Session(&self.session), method, params)
+            .await
+    }
+
+    async fn glance(&self) -> Result<Glance, Error> {
+        let silent = Error::PageSilent { waited: GLANCE };
+        // The main frame of a page has the page's own name.
+        let glance = self.evaluate(&self.target.target_id, GLANCE_SCRIPT);
+        let glance = timeout(GLANCE, glance).await.map_err(|_| silent)??;
+        serde_json::from_value(glance).map_err(|error| Error::BrowserRefused {
+            cause: error.to_string(),
+        })
+    }
+
+    /// The value of an expression within a frame, in a world of ours.
+    async fn evaluate(&self, frame: &str, expression: &str) -> Result<Value, Error> {
+        let world = json!({ "frameId": frame, "worldName": WORLD });
+        let world: World = self.call("Page.createIsolatedWorld", world).await?;
+        let question = json!({
+            "expression": expression,
+            "contextId": world.execution_context_id,
+            "returnByValue": true,
+            "silent": true,
+        });
+        let evaluated: Evaluated = self.call("Runtime.evaluate", question).await?;
+        match evaluated.exception_details {
+            None => Ok(evaluated.result.value),
+            Some(details) => Err(Error::BrowserRefused {
+                cause: details["text"].as_str().unwrap_or_default().to_owned(),
+            }),
+        }
+    }
+
+    async fn frames(&self) -> Result<FrameTree, Error> {
+        let answer: FrameTreeAnswer = self.call("Page.getFrameTree", json!({})).await?;
+        Ok(answer.frame_tree)
+    }
+
+    /// The address of what it shows; `None` while it only says that something could not be loaded.
+    pub(super) async fn shown(&self) -> Result<Option<String>, Error> {
+        let frame = self.frames().await?.frame;
+        Ok(frame.unreachable_url.is_none().then_some(frame.url))
+    }
+
+    /// Address, title and text, at most so many characters of it. Frames of other sites are left out: they are pages of
+    /// their own.
+    pub(super) async fn read(&self, max_characters: usize) -> Result<PageText, Error> {
+        let tree = self.frames().await?;
+        let url = tree.frame.unreachable_url.clone();
+        let url = url.unwrap_or_else(|| tree.frame.url.clone());
+        let title = self.evaluate(&tree.frame.id, "document.title").await?;
+        let mut text = String::new();
+        let mut left = max_characters;
+        let mut truncated = false;
+        for frame in tree.ids() {
+            // One more than is wanted tells whether there is more. A character is at most two units there.
+            let most = 2 * (left + 1);
+            let question = format!("(document.body?.innerText ?? '').slice(0, {most})");
+            let Ok(Value::String(words)) = self.evaluate(frame, &question).await else {
+                continue;
+            };
+            if words.is_empty() {
+                continue;
+            }
+            let separator = if text.is_empty() { "" } else { "\n\n" };
+            let words = format!("{separator}{words}");
+            let end = words.char_indices().nth(left).map(|(end, _)| end);
+            truncated |= end.is_some();
+            let words = &words[..end.unwrap_or(words.len())];
+            left -= words.chars().count();
+            text.push_str(words);
+        }
+        Ok(PageText {
+            url,
+            title: title.as_str().unwrap_or_default().to_owned(),
+            text,
+            truncated,
+        })
+    }
+
+    /// Leads it to an address, and waits until the first of its answer is there.
+    ///
+    /// # Errors
+    /// If nothing can be loaded from there.
+    pub(super) async fn go_to(&self, url: &str) -> Result<(), Error> {
+        let navigated: Navigated = self.call("Page.navigate", json!({ "url": url })).await?;
+        match navigated.error_text.filter(|text| !text.is_empty()) {
+            // A download, and a page that takes another way in between, are no failures.
+            None => Ok(()),
+            Some(text) if text == "net::ERR_ABORTED" => Ok(()),
+            Some(cause) => Err(Error::PageNotLoaded {
+                url: url.to_owned(),
+                cause,
+            }),
+        }
+    }
+
+    /// Leads it one step through its history.
+    ///
+    /// # Errors
+    /// If there is no such step.
+    pub(super) async fn step(&self, step: Step) -> Result<(), Error> {
+        let history: History = self.call("Page.getNavigationHistory", json!({})).await?;
+        let (offset, way) = match step {
+            Step::Back => (-1, "back"),
+            Step::Forward => (1, "forward"),
+        };
+        let entry = usize::try_from(history.current_index + offset)
+            .ok()
+            .and_then(|index| history.entries.get(index))
+            .ok_or(Error::NoHistory { way })?;
+        let _: Value = self
+            .call(
+                "Page.navigateToHistoryEntry",
+                json!({ "entryId": entry.id }),
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Loads it again.
+    pub(super) async fn reload(&self) -> Result<(), Error> {
+        let _: Value = self.call("Page.reload", json!({})).await?;
+        Ok(())
+    }
+
+    /// Brings its tab and its window to the front.
+    pub(super) async fn bring_to_front(&self) -> Result<(), Error> {
+        let _: Value = self.call("Page.bringToFront", json!({})).await?;
+        Ok(())
+    }
+}
+
+impl FrameTree {
+    /// This frame and those inside of it, as they stand in the page.
+    fn ids(&self) -> Vec<&str> {
+        let below = self.child_frames.iter().flat_map(FrameTree::ids);
+        std::iter::once(self.frame.id.as_str())
+            .chain(below)
+            .collect()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    target_id: String,
+}
+
+/// Opens an address in a tab of its own, in front.
+///
+/// # Errors
+/// If nothing can be loaded from there.
+pub(super) async fn open(connection: &Connection, url: &str) -> Result<(), Error> {
+    // An empty one first, so that a failure to load is told.
+    let created: Created = connection
+        .call(
+            Party::Browser,
+            "Target.createTarget",
+            json!({ "url": "about:blank" }),
+        )
+        .await?;
+    let target = Target {
+        target_id: created.target_id,
+        kind: "page".to_owned(),
+        subtype: None,
+        url: String::new(),
+        title: String::new(),
+    };
+    let page = Page::attach(connection, target).await?;
+    page.bring_to_front().await?;
+    page.go_to(url).await
+}

@@ -1,0 +1,380 @@
+//! Which addresses may be opened: schemes, hosts that are named, hosts that are not.
+//!
+//! Pure. An address is judged as a browser reads it: parsed, its host in ASCII and without the dot of a full name.
+//! Who holds a browser to this is for the drivers.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use super::rules::Refusal;
+
+/// Schemes of addresses that may be opened unless others are configured.
+pub const DEFAULT_URL_SCHEMES: &[&str] = &["http", "https"];
+
+/// What a browser shows before it has been told to show anything.
+const EMPTY_PAGES: &[&str] = &["about:blank", "about:srcdoc"];
+/// Hosts of the scheme `chrome` that are a browser's empty page or its words about a page that did not come.
+const EMPTY_CHROME_PAGES: &[&str] = &[
+    "newtab",
+    "new-tab-page",
+    "new-tab-page-third-party",
+    "chromewebdata",
+];
+
+/// The addresses that may be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// In lower case.
+    pub schemes: Vec<String>,
+    /// Any host if empty.
+    pub hosts: Vec<HostPattern>,
+    /// Never these, also where `hosts` has them.
+    pub denied_hosts: Vec<HostPattern>,
+}
+
+impl Addresses {
+    /// Reads an address as a browser will, and says yes or why not.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn judge(&self, text: &str) -> Result<Url, Refusal> {
+        let url = Url::parse(text).map_err(|error| {
+            scheme_refusal(format!(
+                "`{text}` is not a whole address ({error}); write it like https://example.com/"
+            ))
+        })?;
+        self.judge_url(&url)?;
+        Ok(url)
+    }
+
+    /// The same for an address that has been read.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn judge_url(&self, url: &Url) -> Result<(), Refusal> {
+        if !self.schemes.iter().any(|allowed| allowed == url.scheme()) {
+            let allowed = self.schemes.join(", ");
+            return Err(scheme_refusal(format!(
+                "addresses of the scheme {} are not opened; allowed are: {allowed}",
+                url.scheme()
+            )));
+        }
+        // A file has no host; whether files are opened at all is the scheme's matter.
+        let Some(host) = url.host() else {
+            return Ok(());
+        };
+        if let Some(pattern) = self.denied_hosts.iter().find(|one| one.matches(&host)) {
+            let reason =
+                format!("the host {host} is among those that are never opened ({pattern})");
+            return Err(Refusal {
+                rule: "rules.denied_url_hosts",
+                reason,
+            });
+        }
+        if self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(&host)) {
+            return Ok(());
+        }
+        Err(Refusal {
+            rule: "rules.url_hosts",
+            reason: format!("the host {host} is not among those that may be opened"),
+        })
+    }
+
+    /// Whether a browser may show this as a page: what may be opened, its source, what a page of such an address made
+    /// up (`blob:`), and the browser's own empty pages.
+    #[must_use]
+    pub fn may_show(&self, address: &str) -> bool {
+        if address.is_empty() || EMPTY_PAGES.contains(&address) {
+            return true;
+        }
+        if let Some(inner) = address.strip_prefix("view-source:") {
+            return self.may_show(inner);
+        }
+        let Ok(url) = Url::parse(address) else {
+            return false;
+        };
+        match url.scheme() {
+            "chrome-error" => true,
+            "chrome"
+                if url
+                    .host_str()
+                    .is_some_and(|host| EMPTY_CHROME_PAGES.contains(&host)) =>
+            {
+                true
+            }
+            "blob" => Url::parse(url.path()).is_ok_and(|maker| self.judge_url(&maker).is_ok()),
+            _ => self.judge_url(&url).is_ok(),
+        }
+    }
+
+    /// What may be opened, in words like `https://*.example.com/*`; hosts that are never opened begin with `not `.
+    #[must_use]
+    pub fn patterns(&self) -> Vec<String> {
+        let any_host = |scheme: &String| self.hosts.is_empty() || scheme == "file";
+        let of_scheme = |scheme: &String| match any_host(scheme) {
+            true => vec![format!("{scheme}://*")],
+            false => self
+                .hosts
+                .iter()
+                .map(|host| format!("{scheme}://{host}/*"))
+                .collect(),
+        };
+        let denied = self.denied_hosts.iter().map(|host| format!("not {host}"));
+        self.schemes
+            .iter()
+            .flat_map(of_scheme)
+            .chain(denied)
+            .collect()
+    }
+
+    /// Whether nothing of `http` and `https` is refused.
+    #[must_use]
+    pub fn leave_the_web_open(&self) -> bool {
+        let open = |scheme: &&str| self.schemes.iter().any(|allowed| allowed == scheme);
+        self.hosts.is_empty() && self.denied_hosts.is_empty() && ["http", "https"].iter().all(open)
+    }
+}
+
+fn scheme_refusal(reason: String) -> Refusal {
+    Refusal {
+        rule: "rules.url_schemes",
+        reason,
+    }
+}
+
+/// `example.com`, or `*.example.com` for everything below it as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPattern {
+    host: Host,
+    below: bool,
+}
+
+impl HostPattern {
+    /// Parses the pattern as it stands in the configuration.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how it is written.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        let bad =
+            || format!("`{pattern}` is no host; write example.com, *.example.com or 192.0.2.1");
+        let (name, below) = match pattern.trim().strip_prefix("*.") {
+            Some(parent) => (parent, true),
+            None => (pattern.trim(), false),
+        };
+        let host = Host::parse(without_root(name)).map_err(|_| bad())?;
+        if name.contains('*') || (below && !matches!(host, Host::Domain(_))) {
+            return Err(bad());
+        }
+        Ok(Self { host, below })
+    }
+
+    /// Whether this host is meant. The two spellings of one machine's number (`::ffff:192.0.2.1`) are one.
+    #[must_use]
+    pub fn matches(&self, host: &Host<&str>) -> bool {
+        match (&self.host, host) {
+            (Host::Domain(wanted), Host::Domain(given)) => {
+                let given = without_root(given);
+                given == wanted
+                    || self.below
+                        && given
+                            .strip_suffix(wanted.as_str())
+                            .is_some_and(|below| below.ends_with('.'))
+            }
+            (Host::Domain(_), _) | (_, Host::Domain(_)) => false,
+            (wanted, given) => {
+                let given = given.to_owned();
+                as_ipv6(wanted) == as_ipv6(&given)
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = if self.below { "*." } else { "" };
+        write!(f, "{below}{}", self.host)
+    }
+}
+
+/// A name with the dot of the root is the same name.
+fn without_root(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+fn as_ipv6<S>(host: &Host<S>) -> Option<Ipv6Addr> {
+    match host {
+        Host::Ipv4(number) => Some(Ipv4Addr::to_ipv6_mapped(number)),
+        Host::Ipv6(number) => Some(*number),
+        Host::Domain(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(hosts: &[&str]) -> Vec<HostPattern> {
+        hosts
+            .iter()
+            .map(|host| HostPattern::parse(host).unwrap())
+            .collect()
+    }
+
+    fn addresses(hosts: &[&str], denied: &[&str]) -> Addresses {
+        Addresses {
+            schemes: DEFAULT_URL_SCHEMES
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            hosts: patterns(hosts),
+            denied_hosts: patterns(denied),
+        }
+    }
+
+    fn check(addresses: &Addresses, address: &str, expected: Result<&str, (&str, &str)>) {
+        match (addresses.judge(address), expected) {
+            (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
+            (Err(refusal), Err((rule, part))) => {
+                assert_eq!(refusal.rule, rule, "{address}");
+                assert!(refusal.reason.contains(part), "{}", refusal.reason);
+            }
+            (got, expected) => panic!("{address}: {got:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn addresses_are_judged_as_a_browser_reads_them() {
+        let named = addresses(&["*.Example.com", "localhost", "bücher.example"], &[]);
+        let stranger = |host| Err(("rules.url_hosts", host));
+        let scheme = |part| Err(("rules.url_schemes", part));
+        check(
+            &named,
+            "HTTPS://WWW.EXAMPLE.COM",
+            Ok("https://www.example.com/"),
+        );
+        check(&named, "https://example.com./", Ok("https://example.com./"));
+        check(
+            &named,
+            "http://localhost:8080/",
+            Ok("http://localhost:8080/"),
+        );
+        check(
+            &named,
+            "https://xn--bcher-kva.example/",
+            Ok("https://xn--bcher-kva.example/"),
+        );
+        check(
+            &named,
+            "https://example.com/a b\t?q=ü",
+            Ok("https://example.com/a%20b?q=%C3%BC"),
+        );
+        check(
+            &named,
+            "https://notexample.com/",
+            stranger("notexample.com"),
+        );
+        check(
+            &named,
+            "https://example.com@evil.test/",
+            stranger("evil.test"),
+        );
+        check(
+            &named,
+            "https:\\\\evil.test\\example.com",
+            stranger("evil.test"),
+        );
+        check(&named, "javascript:alert(1)", scheme("javascript"));
+        check(&named, "file:///etc/passwd", scheme("file"));
+        check(&named, "--incognito", scheme("whole address"));
+        check(&named, "ftp://example.com", scheme("ftp"));
+    }
+
+    #[test]
+    fn denied_hosts_are_denied_in_every_spelling() {
+        let most = addresses(&[], &["evil.test", "*.ads.test", "127.0.0.1"]);
+        let denied = |host| Err(("rules.denied_url_hosts", host));
+        check(&most, "https://example.com/", Ok("https://example.com/"));
+        check(&most, "http://sub.evil.test/", Ok("http://sub.evil.test/"));
+        for spelling in [
+            "http://EVIL.test./",
+            "http://a@evil.test:8/",
+            "http://%65vil.test/",
+        ] {
+            check(&most, spelling, denied("evil.test"));
+        }
+        for spelling in ["http://ads.test/", "http://a.b.ads.test/"] {
+            check(&most, spelling, denied("ads.test"));
+        }
+        for spelling in [
+            "http://127.0.0.1/",
+            "http://0x7f.1/",
+            "http://[::ffff:127.0.0.1]/",
+        ] {
+            check(&most, spelling, denied("127.0.0.1"));
+        }
+        let both = addresses(&["*.example.com"], &["pay.example.com"]);
+        check(&both, "http://pay.example.com/", denied("pay.example.com"));
+        check(&both, "http://example.com/", Ok("http://example.com/"));
+    }
+
+    #[test]
+    fn pages_are_what_may_be_opened_and_the_browsers_own_empty_ones() {
+        let named = addresses(&["example.com"], &[]);
+        for shown in [
+            "",
+            "about:blank",
+            "chrome://newtab/",
+            "chrome-error://chromewebdata/",
+            "https://example.com/",
+            "view-source:https://example.com/",
+            "blob:https://example.com/7b4c",
+        ] {
+            assert!(named.may_show(shown), "{shown}");
+        }
+        for hidden in [
+            "https://evil.test/",
+            "view-source:https://evil.test/",
+            "view-source:file:///etc/passwd",
+            "blob:https://evil.test/7b4c",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "chrome://settings/",
+            "filesystem:https://example.com/x",
+            "nonsense",
+        ] {
+            assert!(!named.may_show(hidden), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn the_web_is_open_only_if_nothing_of_it_is_refused() {
+        assert!(addresses(&[], &[]).leave_the_web_open());
+        assert!(!addresses(&["example.com"], &[]).leave_the_web_open());
+        assert!(!addresses(&[], &["evil.test"]).leave_the_web_open());
+        let secure = Addresses {
+            schemes: vec!["https".to_owned()],
+            ..addresses(&[], &[])
+        };
+        assert!(!secure.leave_the_web_open());
+    }
+
+    #[test]
+    fn a_pattern_that_names_no_host_is_refused() {
+        for bad in [
+            "",
+            "https://example.com",
+            "example.com/path",
+            "*",
+            "a.*.com",
+            "*.127.0.0.1",
+        ] {
+            assert!(HostPattern::parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            HostPattern::parse("*.Bücher.example.").unwrap().to_string(),
+            "*.xn--bcher-kva.example"
+        );
+    }
+}

@@ -1,0 +1,429 @@
+//! The browser driver against a real Chromium: pages are led and read, and no way leads around the list of addresses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use motorium_executor::drivers::devtools::{BrowserDriver, Options};
+use motorium_executor::drivers::launch::{Launcher, Program, Programs};
+use motorium_executor::drivers::{Driver, Error, Work};
+use motorium_executor::guard::addresses::{Addresses, DEFAULT_URL_SCHEMES, HostPattern};
+use motorium_executor::guard::targets::WindowPattern;
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::service::PageText;
+use secrecy::SecretString;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::web::Web;
+use crate::support::{Desktop, PATIENCE};
+use crate::{chord, driver, perform, type_text};
+
+/// A browser on a desktop of its own, and the driver that leads it.
+struct Scene {
+    driver: BrowserDriver,
+    addresses: watch::Sender<Arc<Addresses>>,
+    web: Web,
+    desktop: Desktop,
+}
+
+fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<Addresses> {
+    let patterns = |hosts: &[&str]| {
+        let parsed = hosts.iter().map(|host| HostPattern::parse(host).unwrap());
+        parsed.collect()
+    };
+    Arc::new(Addresses {
+        schemes: DEFAULT_URL_SCHEMES
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        hosts: patterns(hosts),
+        denied_hosts: patterns(denied),
+    })
+}
+
+impl Scene {
+    async fn start(pages: &[(&'static str, &str)]) -> Self {
+        let web = Web::serve(pages).await;
+        let desktop = Desktop::start("us").await;
+        let port = free_port();
+        let (addresses, in_force) = watch::channel(addresses(&[], &[]));
+        let options = Options {
+            endpoint: format!("http://127.0.0.1:{port}"),
+            display: desktop.display.clone(),
+            launcher: Launcher::new(Programs {
+                applications: BTreeMap::new(),
+                browser: Some(chromium(&desktop, port)),
+            }),
+            addresses: in_force,
+        };
+        let hands = Arc::new(driver(&desktop.display));
+        Self {
+            driver: BrowserDriver::start(hands, options),
+            addresses,
+            web,
+            desktop,
+        }
+    }
+
+    async fn open(&self, host: &str, path: &str) {
+        let url = self.web.address(host, path);
+        perform(&self.driver, Action::OpenUrl { url })
+            .await
+            .unwrap();
+    }
+
+    async fn read(&self) -> PageText {
+        let page = self.driver.read_page(100_000).await;
+        page.unwrap().expect("a browser is listened to")
+    }
+
+    /// Reads the page in front again and again until it is the one that is meant.
+    async fn read_until(&self, what: &str, is_it: impl Fn(&PageText) -> bool) -> PageText {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let page = self.driver.read_page(100_000).await;
+            match page {
+                Ok(Some(page)) if is_it(&page) => return page,
+                page => assert!(Instant::now() < end, "waited for {what}: {page:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Types an address into the address bar, as a model may try.
+    async fn type_address(&self, address: &str) {
+        perform(&self.driver, chord("ctrl+l")).await.unwrap();
+        // The browser offers the chord to the page first.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        perform(&self.driver, type_text(address)).await.unwrap();
+        perform(&self.driver, chord("Delete")).await.unwrap();
+        perform(&self.driver, chord("Return")).await.unwrap();
+    }
+}
+
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+pub(crate) fn chromium(desktop: &Desktop, port: u16) -> Program {
+    let home = desktop.home.path().display().to_string();
+    let arguments = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--password-store=basic",
+        "--window-position=0,0",
+        "--window-size=1200,700",
+        "--host-resolver-rules=MAP *.test 127.0.0.1",
+        "--disable-popup-blocking",
+        &format!("--remote-debugging-port={port}"),
+        &format!("--user-data-dir={home}/profile"),
+    ];
+    Program {
+        program: "chromium".to_owned(),
+        arguments: arguments.map(str::to_owned).to_vec(),
+        environment: [("HOME".to_owned(), home)].into(),
+    }
+}
+
+fn go_to(url: String) -> Action<CapturePoint> {
+    Action::GoToUrl { url }
+}
+
+fn click_in_page() -> Action<CapturePoint> {
+    Action::Click {
+        at: Some(CapturePoint::new(500, 450)),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
+    }
+}
+
+/// Ways to `evil.test`, each a page of `good.test` that takes it by itself. What cannot be told from the page that is
+/// left in front tells `good.test` of its failure.
+const WAYS: &[(&str, &str, Sign)] = &[
+    (
+        "/redirect",
+        "REDIRECT http://evil.test:PORT/at/redirect",
+        Sign::PageInFront,
+    ),
+    (
+        "/script",
+        "<a id=a href='javascript:void(location.href=\"http://evil.test:PORT/at/script\")'>x</a><script>a.click()</script>",
+        Sign::PageInFront,
+    ),
+    (
+        "/refresh",
+        "<meta http-equiv=refresh content='0;url=http://evil.test:PORT/at/refresh'>",
+        Sign::PageInFront,
+    ),
+    (
+        "/form",
+        "<form id=f method=post action='http://evil.test:PORT/at/form'><input name=a value=b></form><script>f.submit()</script>",
+        Sign::PageInFront,
+    ),
+    (
+        "/blank",
+        "<a id=a target=_blank href='http://evil.test:PORT/at/blank'>x</a><script>a.click()</script>",
+        Sign::PageInFront,
+    ),
+    (
+        "/popup",
+        "<script>window.open('http://evil.test:PORT/at/popup')</script>",
+        Sign::PageInFront,
+    ),
+    (
+        "/fetch",
+        "<script>fetch('http://evil.test:PORT/at/fetch', { mode: 'no-cors' }).catch(() => fetch('/failed?/fetch'))</script>",
+        Sign::Told,
+    ),
+    (
+        "/image",
+        "<img src='http://evil.test:PORT/at/image' onerror='fetch(\"/failed?/image\")'>",
+        Sign::Told,
+    ),
+    (
+        "/data",
+        "<iframe src='data:text/html,<img src=http://evil.test:PORT/at/data>' onload='fetch(\"/failed?/data\")'></iframe>",
+        Sign::Told,
+    ),
+    (
+        "/made-up",
+        "<iframe src='javascript:\"<img src=http://evil.test:PORT/at/made-up>\"' onload='fetch(\"/failed?/made-up\")'></iframe>",
+        Sign::Told,
+    ),
+    (
+        "/worker",
+        "<script>new Worker('/worker.js').onmessage = () => fetch('/failed?/worker')</script>",
+        Sign::Told,
+    ),
+];
+
+const WORKER: (&str, &str) = (
+    "/worker.js",
+    "fetch('http://evil.test:PORT/at/worker', { mode: 'no-cors' }).catch(() => postMessage('failed'))",
+);
+
+/// How it is told that a way has come to its end without arriving.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    /// The page in front says that it could not be loaded.
+    PageInFront,
+    /// `good.test` is told so.
+    Told,
+}
+
+#[tokio::test]
+async fn no_way_leads_to_a_host_that_is_denied() {
+    let mut pages: Vec<_> = WAYS.iter().map(|&(path, page, _)| (path, page)).collect();
+    pages.push(WORKER);
+    let scene = Scene::start(&pages).await;
+    scene.open("good.test", "/").await;
+    // While nothing is denied every one of them arrives, or it would prove nothing.
+    for (way, ..) in WAYS {
+        scene.open("good.test", way).await;
+        scene
+            .web
+            .wait_asked("evil.test", &format!("/at{way}"))
+            .await;
+    }
+    let denying = addresses(&[], &["*.evil.test"]);
+    let naming = addresses(&["good.test"], &[]);
+    for rules in [denying, naming] {
+        scene.open("evil.test", "/before").await;
+        scene.web.wait_asked("evil.test", "/before").await;
+        scene.web.forget();
+        scene.addresses.send_replace(rules);
+        // What was open when the rules changed is no longer shown.
+        scene
+            .read_until("an empty page", |page| page.url == "about:blank")
+            .await;
+        for &(way, _, sign) in WAYS {
+            let url = scene.web.address("good.test", way);
+            // A redirect is refused within the action, the others after it.
+            let _ = perform(&scene.driver, Action::OpenUrl { url }).await;
+            if sign == Sign::PageInFront {
+                let evil = scene.web.address("evil.test", &format!("/at{way}"));
+                let page = scene.read_until(&evil, |page| page.url == evil).await;
+                assert!(page.text.contains("ERR_BLOCKED_BY_CLIENT"), "{page:?}");
+            } else {
+                scene
+                    .web
+                    .wait_asked("good.test", &format!("/failed?{way}"))
+                    .await;
+            }
+        }
+        assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
+        scene.addresses.send_replace(addresses(&[], &[]));
+    }
+}
+
+#[tokio::test]
+async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
+    let scene = Scene::start(&[("/", "<title>start</title>here")]).await;
+    let secret = scene.desktop.path("secret.txt");
+    std::fs::write(&secret, "the file was shown").unwrap();
+    scene.addresses.send_replace(addresses(&["good.test"], &[]));
+    scene.open("good.test", "/").await;
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    let file = format!("file://{}", secret.display());
+    for address in [
+        &scene.web.address("evil.test", "/typed"),
+        &file,
+        &format!("view-source:{file}"),
+        "data:text/html,the data was shown",
+        "chrome://version",
+    ] {
+        scene.type_address(address).await;
+        let left = |page: &PageText| page.url != scene.web.address("good.test", "/");
+        let page = scene.read_until("another page", left).await;
+        assert!(!page.text.contains("was shown"), "{page:?}");
+        let led = |page: &PageText| page.url == "about:blank" || page.text.contains("ERR_BLOCKED");
+        let page = scene.read_until("an empty page", led).await;
+        assert!(!page.text.contains("was shown"), "{page:?}");
+        let home = scene.web.address("good.test", "/");
+        perform(&scene.driver, go_to(home.clone())).await.unwrap();
+        scene
+            .read_until("the start", |page| page.url == home && page.text == "here")
+            .await;
+    }
+    assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
+    let link =
+        "<a target=_blank href='/second' style='position:fixed;inset:0'>第一页 with a link</a>";
+    let scene = Scene::start(&[
+        (
+            "/first",
+            &format!("<title>One</title>{link}<iframe src='/frame'></iframe>"),
+        ),
+        ("/frame", "within"),
+        (
+            "/second",
+            "<title>Two</title><p>second page<p hidden>unseen",
+        ),
+    ])
+    .await;
+    scene.open("good.test", "/first").await;
+    let first = scene
+        .read_until("the frame", |page| page.text.contains("within"))
+        .await;
+    assert_eq!((&*first.title, first.truncated), ("One", false));
+    assert_eq!(first.url, scene.web.address("good.test", "/first"));
+    assert_eq!(first.text, "第一页 with a link\n\nwithin");
+    let short = scene.driver.read_page(3).await.unwrap().unwrap();
+    assert_eq!((&*short.text, short.truncated), ("第一页", true));
+
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    let second = scene
+        .read_until("the new tab", |page| page.title == "Two")
+        .await;
+    assert_eq!(second.text, "second page");
+
+    let third = scene.web.address("other.test", "/third");
+    perform(&scene.driver, go_to(third.clone())).await.unwrap();
+    assert_eq!(scene.read().await.url, third);
+    perform(&scene.driver, Action::GoBack).await.unwrap();
+    scene
+        .read_until("the page before", |page| page.title == "Two")
+        .await;
+    perform(&scene.driver, Action::GoForward).await.unwrap();
+    scene
+        .read_until("the page after", |page| page.url == third)
+        .await;
+    let failure = perform(&scene.driver, Action::GoForward).await.unwrap_err();
+    assert_eq!(failure.error, Error::NoHistory { way: "forward" });
+    scene.web.forget();
+    perform(&scene.driver, Action::Refresh).await.unwrap();
+    scene.web.wait_asked("other.test", "/third").await;
+
+    let nowhere = "http://127.0.0.1:1/".to_owned();
+    let failure = perform(&scene.driver, go_to(nowhere)).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::PageNotLoaded { .. }),
+        "{failure}"
+    );
+}
+
+#[tokio::test]
+async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
+    let field = "<title>Bank</title><input id=i autofocus style='position:fixed;width:100%;height:100%' \
+                 oninput='fetch(\"/typed?\" + i.value.length)'>";
+    let scene = Scene::start(&[("/", field)]).await;
+    let enter = async || {
+        let work = Work {
+            secret: Some(SecretString::from("hunter2")),
+            only_into: [WindowPattern::parse("url:bank.test").unwrap()].into(),
+            ..Work::from(Action::TypeText {
+                text: Text::Secret("bank".to_owned()),
+                control_characters: ControlCharacters::AsKeys,
+            })
+        };
+        scene.driver.perform(work, &CancellationToken::new()).await
+    };
+    scene.open("evil.test", "/").await;
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    let failure = enter().await.unwrap_err();
+    assert!(!failure.input_sent);
+    let told = failure.to_string();
+    assert!(
+        told.contains("evil.test") && told.contains("url:bank.test"),
+        "{told}"
+    );
+
+    scene.open("bank.test", "/").await;
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    enter().await.unwrap();
+    scene.web.wait_asked("bank.test", "/typed?7").await;
+
+    // The address bar is no page, whatever page is below it.
+    perform(&scene.driver, chord("ctrl+l")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let failure = enter().await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::WrongWindow { .. }),
+        "{failure}"
+    );
+    assert_eq!(scene.web.asked_of("evil.test"), ["/"]);
+}
+
+#[tokio::test]
+async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
+    let scene = Scene::start(&[
+        ("/", "here"),
+        ("/dialog", "<script>setTimeout(alert, 300)</script>"),
+    ])
+    .await;
+    let failure = perform(&scene.driver, Action::Refresh).await.unwrap_err();
+    assert!(matches!(failure.error, Error::BrowserUnreachable { .. }) && !failure.input_sent);
+    scene.open("good.test", "/dialog").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let silent = scene.driver.read_page(10).await.unwrap_err();
+    assert!(matches!(silent, Error::PageSilent { .. }), "{silent}");
+    perform(&scene.driver, chord("Return")).await.unwrap();
+    let dialog = scene.web.address("good.test", "/dialog");
+    scene
+        .read_until("the page behind its dialog", |page| page.url == dialog)
+        .await;
+
+    perform(&scene.driver, chord("ctrl+shift+w")).await.unwrap();
+    let end = Instant::now() + PATIENCE;
+    while !matches!(
+        scene.driver.read_page(10).await,
+        Err(Error::BrowserUnreachable { .. })
+    ) {
+        assert!(Instant::now() < end, "the browser does not end");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    scene.open("good.test", "/").await;
+    assert_eq!(scene.read().await.text, "here");
+}
