@@ -10,6 +10,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::clock::{Clock as _, SteadyClock};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
@@ -58,6 +59,8 @@ pub struct Desktop {
     book: tokio::sync::Mutex<Book>,
     /// When the present lease ends, for the task that watches over it.
     lease_ends: watch::Sender<Option<SystemTime>>,
+    /// Of leases and of the journal's ages, which nobody ends by setting the machine's clock.
+    clock: SteadyClock,
     /// One action at a time.
     turn: tokio::sync::Mutex<()>,
     /// Cancelled and replaced when everything is to stop.
@@ -73,8 +76,9 @@ impl Desktop {
     /// If lease or journal cannot be read, or are damaged.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Error> {
         let folder = Arc::new(parts.folder);
-        let book = lease::load(&folder)?;
-        let journal = Journal::open(folder.clone(), parts.retention, SystemTime::now())?;
+        let clock = SteadyClock::start();
+        let book = lease::load(&folder, clock.now())?;
+        let journal = Journal::open(folder.clone(), parts.retention, clock.now())?;
         let (lease_ends, ends) = watch::channel(book.ends_at());
         let desktop = Arc::new(Self {
             display: parts.display,
@@ -85,10 +89,11 @@ impl Desktop {
             journal: Mutex::new(journal),
             book: tokio::sync::Mutex::new(book),
             lease_ends,
+            clock,
             turn: tokio::sync::Mutex::new(()),
             stop: Mutex::default(),
         });
-        tokio::spawn(watch_lease(Arc::downgrade(&desktop), ends));
+        tokio::spawn(watch_lease(Arc::downgrade(&desktop), clock, ends));
         if let Err(error) = desktop.driver.release_all().await {
             tracing::warn!(display = %desktop.display, %error, "not there yet");
         }
@@ -124,7 +129,7 @@ impl Desktop {
             &request.holder,
             request.ttl,
             request.take_over,
-            SystemTime::now(),
+            self.clock.now(),
         )?;
         self.stop_everything();
         self.driver.release_all().await?;
@@ -144,7 +149,7 @@ impl Desktop {
     ) -> Result<Lease, Error> {
         let mut book = self.book.lock().await;
         let mut next = book.clone();
-        next.renew(epoch, ttl, SystemTime::now())?;
+        next.renew(epoch, ttl, self.clock.now())?;
         self.keep(&mut book, next).await?;
         Ok(self.lease(&book, epoch))
     }
@@ -167,7 +172,7 @@ impl Desktop {
     /// Ends the lease if its time is over.
     async fn expire(self: &Arc<Self>) {
         let book = self.book.lock().await;
-        let ended = book.ends_at().is_some_and(|end| end <= SystemTime::now());
+        let ended = book.ends_at().is_some_and(|end| end <= self.clock.now());
         if ended {
             self.let_go("expired").await;
         }
@@ -189,7 +194,7 @@ impl Desktop {
     }
 
     fn lease(&self, book: &Book, epoch: DesktopEpoch) -> Lease {
-        let expires_at = book.ends_at().unwrap_or_else(SystemTime::now);
+        let expires_at = book.ends_at().unwrap_or_else(|| self.clock.now());
         Lease {
             display: self.display.clone(),
             epoch,
@@ -198,7 +203,7 @@ impl Desktop {
     }
 
     async fn check_lease(&self, epoch: DesktopEpoch) -> Result<(), Error> {
-        Ok(self.book.lock().await.check(epoch, SystemTime::now())?)
+        Ok(self.book.lock().await.check(epoch, self.clock.now())?)
     }
 
     // === Actions ===
@@ -299,7 +304,8 @@ impl Desktop {
 
     async fn begin(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
         let (desktop, id) = (self.clone(), id.clone());
-        blocking(move || lock(&desktop.journal).begin(&id, digest, SystemTime::now())).await??;
+        let now = self.clock.now();
+        blocking(move || lock(&desktop.journal).begin(&id, digest, now)).await??;
         Ok(())
     }
 
@@ -329,11 +335,9 @@ impl Desktop {
             Err(failure) => failed_outcome(failure),
         };
         let outcome = ActionOutcome { elapsed, ..outcome };
-        let written = outcome.clone();
-        self.write(id, move |journal, id| {
-            journal.finish(id, &written, SystemTime::now())
-        })
-        .await;
+        let (written, now) = (outcome.clone(), self.clock.now());
+        self.write(id, move |journal, id| journal.finish(id, &written, now))
+            .await;
         Ok(outcome)
     }
 
@@ -507,11 +511,12 @@ impl Desktop {
 /// Ends leases whose time is over, for as long as there is a desktop.
 async fn watch_lease(
     desktop: std::sync::Weak<Desktop>,
+    clock: SteadyClock,
     mut ends: watch::Receiver<Option<SystemTime>>,
 ) {
     loop {
         let end = *ends.borrow_and_update();
-        let left = end.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
+        let left = end.map(|end| end.duration_since(clock.now()).unwrap_or_default());
         tokio::select! {
             changed = ends.changed() => {
                 if changed.is_err() {

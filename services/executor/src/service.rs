@@ -20,10 +20,10 @@ use motorium_proto::service::{
 
 use crate::desktop::Desktop;
 use crate::error::Error;
+use crate::guard::lease::LONGEST_TTL;
 
-/// A lease that ends sooner cannot be renewed in time; one that ends later keeps a desktop of a dead holder busy.
+/// A lease that ends sooner cannot be renewed in time.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
-const LONGEST_TTL: Duration = Duration::from_secs(3600);
 /// More of a page's text than a model reads, and little enough for one message.
 const MOST_CHARACTERS: usize = 1_000_000;
 

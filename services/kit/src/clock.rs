@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use tokio::time::Instant;
+
 /// Knows what time it is.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time now. It may go backwards when the machine's clock is set.
@@ -20,6 +22,31 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> SystemTime {
         SystemTime::now()
+    }
+}
+
+/// The machine's clock as it was when this was made, and from then on as much later as time has passed: setting the
+/// machine's clock changes nothing within a process.
+#[derive(Debug, Clone, Copy)]
+pub struct SteadyClock {
+    wall: SystemTime,
+    since: Instant,
+}
+
+impl SteadyClock {
+    /// A clock that shows the machine's time now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            wall: SystemTime::now(),
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now(&self) -> SystemTime {
+        self.wall + self.since.elapsed()
     }
 }
 
@@ -49,6 +76,14 @@ impl Clock for ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_steady_clock_goes_on_as_time_passes() {
+        let clock = SteadyClock::start();
+        let before = clock.now();
+        tokio::time::advance(Duration::from_secs(90)).await;
+        assert_eq!(clock.now(), before + Duration::from_secs(90));
+    }
 
     #[test]
     fn a_manual_clock_moves_when_it_is_moved() {

@@ -52,6 +52,9 @@ pub enum Error {
     /// The application does not read its input, so that keys lent to its text cannot be lent to the rest.
     #[error("the active window has not read its input within {} ms; the application may hang", waited.as_millis())]
     WindowNotResponding { waited: Duration },
+    /// Another window took the keyboard while a text was being entered.
+    #[error("the keyboard went to another window (`{application}`) in the middle of the text")]
+    FocusLost { application: String },
     /// A browser verb while something else is in front.
     #[error("the active window (`{application}`) is not a browser; focus a browser window first")]
     NoBrowser { application: String },

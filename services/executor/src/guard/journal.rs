@@ -80,6 +80,8 @@ pub struct Journal {
     order: VecDeque<String>,
     /// Lines in the file.
     lines: usize,
+    /// A line may have been written by half, as on a full disk. What followed it would make the file unreadable.
+    torn: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +143,7 @@ impl Journal {
             entries: HashMap::new(),
             order: VecDeque::new(),
             lines: lines.len(),
+            torn: false,
         };
         for line in lines {
             journal.apply(line);
@@ -254,7 +257,12 @@ impl Journal {
     }
 
     fn append(&mut self, line: &Line) -> Result<(), StorageError> {
+        if self.torn {
+            // With it comes back what was not written down meanwhile.
+            self.rewrite()?;
+        }
         let written = self.file.write_all(&encode(line));
+        self.torn = written.is_err();
         self.lines += 1;
         written.map_err(|source| at(&self.folder.path(FILE), source))
     }
@@ -321,6 +329,7 @@ impl Journal {
         self.folder.replace(FILE, &content)?;
         self.file = self.folder.append(FILE)?;
         self.lines = lines.len();
+        self.torn = false;
         Ok(())
     }
 

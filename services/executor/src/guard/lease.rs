@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::storage::{Folder, StorageError};
 
+/// A lease that ends later would keep a desktop of a dead holder busy.
+pub const LONGEST_TTL: Duration = Duration::from_secs(3600);
+
 /// Why a lease was not given, or an epoch is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -147,18 +150,24 @@ fn remaining(current: &Current, now: SystemTime) -> Option<Duration> {
 /// The book's file within a folder.
 const FILE: &str = "lease.json";
 
-/// Reads the book; an empty one if there is none yet.
+/// Reads the book; an empty one if there is none yet. Where the clock was set back meanwhile no lease lasts for longer
+/// than it can have been given.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged: beginning at epoch 1 again would let an old holder back in.
-pub fn load(folder: &Folder) -> Result<Book, StorageError> {
+pub fn load(folder: &Folder, now: SystemTime) -> Result<Book, StorageError> {
     let Some(content) = folder.read(FILE)? else {
         return Ok(Book::default());
     };
-    serde_json::from_slice(&content).map_err(|error| StorageError::Damaged {
+    let read = serde_json::from_slice(&content);
+    let mut book: Book = read.map_err(|error| StorageError::Damaged {
         path: folder.path(FILE),
         what: error.to_string(),
-    })
+    })?;
+    if let Some(current) = &mut book.current {
+        current.ends_at = current.ends_at.min(now + LONGEST_TTL);
+    }
+    Ok(book)
 }
 
 /// Writes the book, so that it survives a power cut.
@@ -271,16 +280,30 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_set_back_makes_no_lease_last() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::open(parent.path()).unwrap();
+        let mut book = Book::default();
+        acquire(&mut book, "a", 1_000_000).unwrap();
+        save(&folder, &book).unwrap();
+        let again = load(&folder, at(0)).unwrap();
+        assert_eq!(again.ends_at(), Some(at(0) + LONGEST_TTL));
+    }
+
+    #[test]
     fn epochs_grow_across_restarts() {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::open(parent.path()).unwrap();
-        let mut book = load(&folder).unwrap();
+        let mut book = load(&folder, at(0)).unwrap();
         acquire(&mut book, "a", 0).unwrap();
         save(&folder, &book).unwrap();
-        let mut again = load(&folder).unwrap();
+        let mut again = load(&folder, at(0)).unwrap();
         assert_eq!(again, book);
         assert_eq!(acquire(&mut again, "a", 100), Ok(2));
         folder.replace(FILE, b"{").unwrap();
-        assert!(matches!(load(&folder), Err(StorageError::Damaged { .. })));
+        assert!(matches!(
+            load(&folder, at(0)),
+            Err(StorageError::Damaged { .. })
+        ));
     }
 }

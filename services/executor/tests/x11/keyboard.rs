@@ -206,6 +206,14 @@ async fn a_layout_without_latin_letters_types_them_all_the_same() {
     // Looked at first: what is lent is given back when it has not been used for a while.
     assert!(!foreigner.lent().is_empty());
     assert_eq!(received(&driver, &page).await, text);
+    // The browser takes these by the place of their keys, also while a letter of them is lent.
+    perform(&driver, type_text("vac")).await.unwrap();
+    assert_eq!(received(&driver, &page).await, "vac");
+    perform(&driver, type_text("копия")).await.unwrap();
+    for keys in ["ctrl+a", "ctrl+c", "End", "ctrl+v"] {
+        perform(&driver, chord(keys)).await.unwrap();
+    }
+    assert_eq!(received(&driver, &page).await, "копиякопия");
 }
 
 #[tokio::test]

@@ -1,103 +1,22 @@
 //! The program itself, killed and started again while it acts on a real display.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, Button};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::domain::id::ActionId;
 use motorium_proto::domain::key::Key;
-use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Executor as _, ExecutorClient, PerformRequest,
-};
-use serde_json::Value;
-use tonic::transport::Channel;
+use motorium_proto::service::{ActionProgress, Executor as _};
 
 use crate::browser::{chromium, free_port};
 use crate::support::page::{self, Page};
+use crate::support::served::{Served, TTL};
 use crate::support::server::Foreigner;
 use crate::support::web::Web;
-use crate::support::{Desktop, PATIENCE, Process, wait_for};
+use crate::support::{Desktop, PATIENCE, wait_for};
 use crate::{chord, type_text};
 
-/// The program, serving one display.
-struct Served {
-    process: Process,
-    executor: ExecutorClient<Channel>,
-    display: DisplayId,
-}
-
-impl Served {
-    async fn start(desktop: &Desktop) -> Self {
-        let config = desktop.path("motorium.toml");
-        if !config.exists() {
-            std::fs::write(&config, "").unwrap();
-        }
-        let mut command = desktop.command(env!("CARGO_BIN_EXE_motorium-executor"));
-        command.env("MOTORIUM_DATA", desktop.path("data"));
-        command.arg("--config").arg(config);
-        command.args([
-            "--set",
-            "executor.listen=127.0.0.1:0",
-            "--set",
-            "log.format=json",
-        ]);
-        let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
-        let address = address(&mut process);
-        let channel = Channel::from_shared(format!("http://{address}"))
-            .unwrap()
-            .connect()
-            .await
-            .unwrap();
-        let display = DisplayId::new(desktop.display.as_str());
-        Self {
-            process,
-            executor: ExecutorClient::new(channel),
-            display,
-        }
-    }
-
-    async fn acquire(&self, ttl: Duration) -> DesktopEpoch {
-        let request = AcquireRequest {
-            display: None,
-            holder: "test".to_owned(),
-            ttl,
-            take_over: false,
-        };
-        self.executor.acquire_desktop(request).await.unwrap().epoch
-    }
-
-    fn request(
-        &self,
-        epoch: DesktopEpoch,
-        id: &str,
-        action: Action<CapturePoint>,
-    ) -> PerformRequest {
-        let action_id = ActionId::new(id);
-        PerformRequest {
-            display: self.display.clone(),
-            epoch,
-            action_id,
-            retry_of: None,
-            action,
-        }
-    }
-}
-
-/// The address that the program tells in its log. The rest of the log is read and dropped.
-fn address(process: &mut Process) -> String {
-    let mut lines = BufReader::new(process.stderr()).lines();
-    let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-        let entry: Value = serde_json::from_str(&line).ok()?;
-        (entry["message"] == "ready").then(|| entry["address"].as_str().unwrap().to_owned())
-    });
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-    address.expect("the program is ready")
-}
-
-const TTL: Duration = Duration::from_secs(600);
 const SHORT: Duration = Duration::from_secs(1);
 
 fn hold_control() -> Action<CapturePoint> {

@@ -1,44 +1,77 @@
 //! What is typed is what is received.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use motorium_executor::drivers::Performed;
 use motorium_executor::drivers::x11::X11Driver;
 
+use crate::support::corpus::corpus;
 use crate::support::page::{self, Page};
-use crate::support::{Desktop, wait_for};
+use crate::support::server::Foreigner;
+use crate::support::{Desktop, Process, wait_for};
 use crate::{chord, driver, perform, type_text};
 
-/// Texts that others get wrong.
-fn corpus() -> Vec<String> {
-    let ascii: String = (' '..='~').collect();
-    let chinese: String = ('\u{4e00}'..'\u{4e3c}').collect();
-    let fixed = [
-        "The quick brown fox jumps over the lazy dog, 42 times; isn't it?",
-        "äöüß ÄÖÜ éèçà €µ ñ",
-        "你好世界",
-        "こんにちは、カタカナと漢字",
-        "👩‍👩‍👧‍👦 👍🏽 🇩🇪",
-        "e\u{301}a\u{308}o\u{302} n\u{303}",
-        "one\ttwo\nthree\tfour\nfive",
-    ];
-    [ascii, chinese]
-        .into_iter()
-        .chain(fixed.map(str::to_owned))
-        .collect()
+/// What became of the texts of a run.
+#[derive(Debug, Default)]
+struct Tally {
+    /// How many were received exactly, by the way they went in.
+    exact: BTreeMap<String, usize>,
+    /// What was said of those that could not be entered.
+    errors: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn note(&mut self, kind: &str, performed: Performed, text: &str, received: &str) {
+        if received == text {
+            let way = performed.note.unwrap_or_else(|| "as keys".to_owned());
+            *self.exact.entry(way).or_default() += 1;
+        } else {
+            self.wrong
+                .push(format!("{kind}: {text:?} came as {received:?}"));
+        }
+    }
+
+    #[expect(
+        clippy::print_stdout,
+        reason = "a run of all texts is made for its figures"
+    )]
+    fn judge(self, place: &str) {
+        let Self {
+            exact,
+            errors,
+            wrong,
+        } = self;
+        let (failed, bad) = (errors.len(), wrong.len());
+        println!("{place}: exact {exact:?}, errors {failed}, wrong {bad}");
+        assert!(wrong.is_empty(), "{place}: {wrong:#?}");
+        assert!(errors.is_empty(), "{place}: {errors:#?}");
+    }
 }
 
 async fn check_browser(layout: &str) {
     let mut desktop = Desktop::start(layout).await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
-    for text in corpus() {
+    let mut tally = Tally::default();
+    for (kind, text) in corpus() {
         // Tab leaves a text area.
         let text = text.replace('\t', " ");
-        perform(&driver, type_text(&text))
-            .await
-            .unwrap_or_else(|failure| panic!("{layout}: {text:?}: {failure}"));
-        assert_eq!(received(&driver, &page).await, text, "layout {layout}");
+        match perform(&driver, type_text(&text)).await {
+            Ok(performed) => {
+                let received = received(&driver, &page).await;
+                tally.note(&kind, performed, &text, &received);
+            }
+            Err(failure) => {
+                tally.errors.push(format!("{kind}: {failure}"));
+                received(&driver, &page).await;
+            }
+        }
     }
+    tally.judge(&format!("browser, {layout}"));
 }
 
 pub(crate) async fn received(driver: &X11Driver, page: &Page) -> String {
@@ -57,29 +90,37 @@ async fn check_editor(layout: &str) {
     fs::write(&file, "").unwrap();
     let mut editor = desktop.command("mousepad");
     desktop.open(editor.arg(&file), "mousepad").await;
-    for text in corpus() {
+    let mut tally = Tally::default();
+    for (kind, text) in corpus() {
         perform(&driver, chord("ctrl+a")).await.unwrap();
-        perform(&driver, type_text(&text))
-            .await
-            .unwrap_or_else(|failure| panic!("{layout}: {text:?}: {failure}"));
-        let before = fs::metadata(&file).unwrap().modified().unwrap();
-        perform(&driver, chord("ctrl+s")).await.unwrap();
-        wait_for("the saved file", || {
-            (fs::metadata(&file).ok()?.modified().ok()? > before).then_some(())
-        })
-        .await;
-        let saved = wait_for("its content", || {
-            fs::read_to_string(&file)
-                .ok()
-                .filter(|text| !text.is_empty())
-        })
-        .await;
-        assert_eq!(saved, text, "layout {layout}");
+        match perform(&driver, type_text(&text)).await {
+            Ok(performed) => {
+                let saved = saved(&driver, &file).await;
+                tally.note(&kind, performed, &text, &saved);
+            }
+            Err(failure) => tally.errors.push(format!("{kind}: {failure}")),
+        }
     }
+    tally.judge(&format!("editor, {layout}"));
+}
+
+/// What an editor writes to its file.
+async fn saved(driver: &X11Driver, file: &Path) -> String {
+    let before = fs::metadata(file).unwrap().modified().unwrap();
+    perform(driver, chord("ctrl+s")).await.unwrap();
+    wait_for("the saved file", || {
+        (fs::metadata(file).ok()?.modified().ok()? > before).then_some(())
+    })
+    .await;
+    wait_for("its content", || {
+        fs::read_to_string(file)
+            .ok()
+            .filter(|text| !text.is_empty())
+    })
+    .await
 }
 
 async fn check_terminal(layout: &str) {
-    const END: u8 = 0x04;
     let mut desktop = Desktop::start(layout).await;
     let driver = driver(&desktop.display);
     let file = desktop.path("bytes");
@@ -89,25 +130,115 @@ async fn check_terminal(layout: &str) {
         .open(terminal.args(["-u8", "-e", "sh", "-c", &script]), "xterm")
         .await;
     wait_for("the terminal's program", || file.exists().then_some(())).await;
+    let mut tally = Tally::default();
     let mut before = 0;
-    for text in corpus() {
-        perform(&driver, type_text(&text))
-            .await
-            .unwrap_or_else(|failure| panic!("{layout}: {text:?}: {failure}"));
-        perform(&driver, chord("ctrl+d")).await.unwrap();
-        let bytes = wait_for("the end of the text", || {
-            fs::read(&file)
-                .ok()
-                .filter(|bytes| bytes[before..].last() == Some(&END))
+    for (kind, text) in corpus() {
+        let entered = perform(&driver, type_text(&text)).await;
+        let bytes = bytes_after(&driver, &file, before).await;
+        before += bytes.len() + 1;
+        match entered {
+            Ok(performed) => {
+                let text = text.replace('\n', "\r");
+                let received = String::from_utf8_lossy(&bytes);
+                tally.note(&kind, performed, &text, &received);
+            }
+            Err(failure) => tally.errors.push(format!("{kind}: {failure}")),
+        }
+    }
+    tally.judge(&format!("terminal, {layout}"));
+}
+
+/// What a terminal's program has been given since, up to the byte that ends a text.
+async fn bytes_after(driver: &X11Driver, file: &Path, before: usize) -> Vec<u8> {
+    const END: u8 = 0x04;
+    perform(driver, chord("ctrl+d")).await.unwrap();
+    wait_for("the end of the text", || {
+        let bytes = fs::read(file).ok()?.split_off(before);
+        bytes.strip_suffix(&[END]).map(<[u8]>::to_vec)
+    })
+    .await
+}
+
+/// Beside an input method that is switched to Chinese, which takes every letter that it is shown.
+#[tokio::test]
+async fn an_input_method_takes_nothing_of_the_text() {
+    let mut desktop = Desktop::start("us").await;
+    let foreigner = Foreigner::connect(&desktop.display);
+    let method = InputMethod::start(&desktop, &foreigner).await;
+    let file = desktop.path("text.txt");
+    fs::write(&file, "").unwrap();
+    let mut editor = method.command(&desktop, "mousepad");
+    editor.env("GTK_IM_MODULE", "ibus");
+    desktop.open(editor.arg(&file), "mousepad").await;
+    method.switch_to_chinese(&desktop).await;
+    let driver = driver(&desktop.display);
+    // It does take letters: these are struck by another program.
+    foreigner.strike("ni ");
+    let taken = saved(&driver, &file).await;
+    assert!(!taken.is_ascii(), "{taken:?} went past the input method");
+    for text in ["nihao, wo shi Motorium. 42?", "one\n\ttwo", "混合 mixed"] {
+        perform(&driver, chord("ctrl+a")).await.unwrap();
+        perform(&driver, type_text(text)).await.unwrap();
+        assert_eq!(saved(&driver, &file).await, text);
+    }
+}
+
+/// ibus on a bus of its own.
+struct InputMethod {
+    bus: String,
+    daemon: Process,
+    _bus: Process,
+}
+
+impl InputMethod {
+    async fn start(desktop: &Desktop, foreigner: &Foreigner) -> Self {
+        let address = format!("unix:path={}", desktop.path("bus").display());
+        let mut bus = desktop.command("dbus-daemon");
+        bus.args(["--session", "--nofork", "--address", &address]);
+        let bus = Process::start(bus.stdout(Stdio::null()).stderr(Stdio::null()));
+        wait_for("the bus", || desktop.path("bus").exists().then_some(())).await;
+        let mut daemon = desktop.command("ibus-daemon");
+        daemon.env("DBUS_SESSION_BUS_ADDRESS", &address);
+        daemon.args(["--xim", "--panel", "disable"]);
+        let daemon = Process::start(daemon.stdout(Stdio::null()).stderr(Stdio::null()));
+        wait_for("the input method", || {
+            foreigner.has_input_method().then_some(())
         })
         .await;
-        let text = text.replace('\n', "\r");
-        assert_eq!(
-            String::from_utf8_lossy(&bytes[before..bytes.len() - 1]),
-            text,
-            "layout {layout}"
-        );
-        before = bytes.len();
+        Self {
+            bus: address,
+            daemon,
+            _bus: bus,
+        }
+    }
+
+    fn command(&self, desktop: &Desktop, program: &str) -> Command {
+        let mut command = desktop.command(program);
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.bus);
+        command
+    }
+
+    async fn switch_to_chinese(&self, desktop: &Desktop) {
+        wait_for("Chinese", || {
+            // It says that it failed although it did not.
+            self.ibus(desktop, &["engine", "libpinyin"]);
+            let engine = self.ibus(desktop, &["engine"]);
+            (engine.trim() == "libpinyin").then_some(())
+        })
+        .await;
+    }
+
+    fn ibus(&self, desktop: &Desktop, arguments: &[&str]) -> String {
+        let output = self.command(desktop, "ibus").args(arguments).output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    }
+}
+
+impl Drop for InputMethod {
+    fn drop(&mut self) {
+        // It ends its engines if it is asked to.
+        self.daemon.signal("TERM");
+        self.daemon.wait_gone();
     }
 }
 
@@ -154,4 +285,34 @@ async fn a_terminal_receives_the_text_on_a_german_keyboard() {
 #[tokio::test]
 async fn a_terminal_receives_the_text_on_a_french_keyboard() {
     check_terminal("fr").await;
+}
+
+#[tokio::test]
+async fn a_browser_receives_the_text_on_a_russian_keyboard() {
+    check_browser("ru").await;
+}
+
+#[tokio::test]
+async fn a_browser_receives_the_text_on_a_japanese_keyboard() {
+    check_browser("jp").await;
+}
+
+#[tokio::test]
+async fn an_editor_receives_the_text_on_a_russian_keyboard() {
+    check_editor("ru").await;
+}
+
+#[tokio::test]
+async fn an_editor_receives_the_text_on_a_japanese_keyboard() {
+    check_editor("jp").await;
+}
+
+#[tokio::test]
+async fn a_terminal_receives_the_text_on_a_russian_keyboard() {
+    check_terminal("ru").await;
+}
+
+#[tokio::test]
+async fn a_terminal_receives_the_text_on_a_japanese_keyboard() {
+    check_terminal("jp").await;
 }

@@ -9,7 +9,7 @@ use motorium_proto::domain::action::{Action, WindowSelector};
 
 use crate::support::page::{self, Page};
 use crate::support::{Desktop, wait_for};
-use crate::{driver, perform};
+use crate::{chord, driver, perform, type_text};
 
 fn focus(window: WindowSelector) -> Action<motorium_proto::domain::geometry::CapturePoint> {
     Action::FocusWindow { window }
@@ -53,6 +53,33 @@ async fn windows_are_focused_by_title_class_and_number() {
         }
     );
     assert!(!failure.input_sent);
+}
+
+#[tokio::test]
+async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let mut editor = desktop.command("mousepad");
+    desktop.open(&mut editor, "mousepad").await;
+    let bytes = desktop.path("bytes");
+    let mut thief = desktop.command("xterm");
+    let script = format!("stty raw -echo; exec cat > {}", bytes.display());
+    let long = "x".repeat(20_000);
+    let typed = perform(&driver, type_text(&long));
+    let stolen = desktop.open(thief.args(["-e", "sh", "-c", &script]), "xterm");
+    let (typed, ()) = tokio::join!(typed, stolen);
+    let failure = typed.unwrap_err();
+    let application = "XTerm".to_owned();
+    assert_eq!(failure.error, Error::FocusLost { application });
+    assert!(failure.input_sent);
+    // It works on, and what came before the theft was noticed is no more than is under way at a time.
+    perform(&driver, chord("ctrl+d")).await.unwrap();
+    let got = wait_for("the end", || {
+        let bytes = std::fs::read(&bytes).ok()?;
+        bytes.ends_with(&[4]).then_some(bytes.len() - 1)
+    });
+    let got = got.await;
+    assert!(got <= 40, "{got} characters went astray");
 }
 
 #[tokio::test]

@@ -69,7 +69,8 @@ impl Hands {
                 self.await_address_bar(stop)?;
                 // A parsed address is ASCII, which every layout has or is lent.
                 self.lend_missing(url, loans, stop)?;
-                self.strokes(url, stop)?;
+                let window = windows::focused(&self.link)?;
+                self.strokes(url, window.as_ref(), stop)?;
                 // The address bar may have completed what was typed to an address it knows better.
                 self.chord(&[Key::Delete], 1, loans, stop)?;
                 self.chord(&[Key::Enter], 1, loans, stop)

@@ -11,12 +11,13 @@ use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
+use super::browser::is_browser;
 use super::hands::{Hands, Pressable};
 use super::keymap::{CORE_KEYBOARD, KeyboardState, Keymap, Stroke};
 use super::keysym;
 use super::link::{Link, OrLost};
 use super::loans::Loans;
-use super::windows;
+use super::windows::{self, Focused};
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
 
@@ -121,14 +122,21 @@ impl Hands {
         paused
     }
 
-    /// Enters characters that the map (with what it was lent) has. Newline is Return, tab is Tab.
-    pub(super) fn strokes(&mut self, text: &str, stop: &CancellationToken) -> Result<(), Error> {
+    /// Enters characters that the map (with what it was lent) has, as long as this window has the keyboard. Newline is
+    /// Return, tab is Tab.
+    pub(super) fn strokes(
+        &mut self,
+        text: &str,
+        into: Option<&Focused>,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         let characters: Vec<char> = text.chars().collect();
         for (nth, chunk) in characters.chunks(STROKES_PER_WRITE).enumerate() {
             if nth > 0 {
                 pause(WRITE_GAP, stop)?;
             }
             check(stop)?;
+            windows::check_still(&self.link, into)?;
             // Read anew each time: a layout may be changed, a lock pressed, in the middle of a long text.
             let keymap = Keymap::read(&self.link)?;
             let strokes = chunk
@@ -207,17 +215,24 @@ impl Hands {
                 what: "a chord has at least one key".to_owned(),
             });
         }
-        let wanted: Vec<Vec<u32>> = keys
-            .iter()
-            .map(|&key| keysym::of_key(in_chord(key, keys)))
-            .collect();
-        self.lend(wanted.clone(), loans, stop)?;
+        let places = self.places(keys, loans)?;
+        let wanted = keys.iter().zip(&places).map(|(&key, place)| match place {
+            Some(_) => Vec::new(),
+            None => keysym::of_key(in_chord(key, keys)),
+        });
+        let wanted: Vec<Vec<u32>> = wanted.collect();
+        let to_have = wanted.iter().filter(|symbols| !symbols.is_empty());
+        self.lend(to_have.cloned().collect(), loans, stop)?;
         let keymap = Keymap::read(&self.link)?;
         let mut chord = Chord {
             keycodes: Vec::new(),
             group: 0,
         };
-        for (symbols, key) in wanted.iter().zip(keys) {
+        for ((symbols, key), place) in wanted.iter().zip(keys).zip(places) {
+            if let Some(keycode) = place {
+                chord.keycodes.push(keycode);
+                continue;
+            }
             let stroke = keymap.stroke(symbols).ok_or_else(|| Error::UnknownKey {
                 key: key.to_string(),
             })?;
@@ -229,6 +244,29 @@ impl Hands {
             }
         }
         Ok(chord)
+    }
+
+    /// For each key of a chord the one that is struck instead of a lent one: browsers take a chord with a Latin letter on
+    /// a layout that has none by the place of its key, as people strike it, and take no notice of lent keys.
+    fn places(&self, keys: &[Key], loans: &Loans) -> Result<Vec<Option<Keycode>>, Error> {
+        let none = vec![None; keys.len()];
+        if !keys.iter().any(|key| key.is_modifier()) {
+            return Ok(none);
+        }
+        let keymap = Keymap::read(&self.link)?;
+        let place = |key: &Key| match key {
+            Key::Character(letter) if !is_in_layout(&keymap, loans, *letter) => {
+                keysym::place_of(*letter)
+            }
+            _ => None,
+        };
+        let places: Vec<Option<Keycode>> = keys.iter().map(place).collect();
+        if places.iter().all(Option::is_none) {
+            return Ok(none);
+        }
+        let focused = windows::focused(&self.link)?;
+        let in_browser = focused.is_some_and(|focused| is_browser(&focused.application));
+        Ok(if in_browser { places } else { none })
     }
 
     /// Puts group, locks, latches and foreign modifiers right.

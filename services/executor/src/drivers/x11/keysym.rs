@@ -41,6 +41,18 @@ pub(super) fn of_key(key: Key) -> Vec<u32> {
     vec![one]
 }
 
+/// The letters of an American keyboard by rows, each with the keycode of its first key (evdev's, plus 8 for X).
+const LETTER_ROWS: &[(u8, &str)] = &[(24, "qwertyuiop"), (38, "asdfghjkl"), (52, "zxcvbnm")];
+
+/// The keycode of the key that has this letter on an American keyboard.
+pub(super) fn place_of(letter: char) -> Option<u8> {
+    let letter = letter.to_ascii_lowercase();
+    LETTER_ROWS.iter().find_map(|(first, row)| {
+        let column = row.chars().position(|one| one == letter)?;
+        Some(first + u8::try_from(column).ok()?)
+    })
+}
+
 /// The keys that have names and no number.
 const NAMED: &[Key] = &[
     Key::Control,

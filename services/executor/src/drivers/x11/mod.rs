@@ -21,6 +21,7 @@ mod clipboard;
 mod hands;
 mod human;
 mod injector;
+mod input_method;
 mod keyboard;
 mod keymap;
 mod keysym;
@@ -83,9 +84,10 @@ impl Driver for X11Driver {
             limitations: vec![
                 "scrolling goes in whole notches of the wheel; 120 pixels count as one".to_owned(),
                 "browser verbs are done by keyboard in the browser window that has it; pages are not read".to_owned(),
-                "on a layout without Latin letters chords with them are struck with lent keys, which some browsers ignore"
+                "on a layout without Latin letters chords with them are struck with lent keys, and in a browser by their place"
                     .to_owned(),
-                "text with many characters that the layout lacks is pasted; where pasting is forbidden it is an error"
+                "text with many characters that the layout lacks is pasted, and all text but secrets where an input method \
+                 runs; where pasting is forbidden it is an error"
                     .to_owned(),
             ],
         }

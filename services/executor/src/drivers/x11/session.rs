@@ -17,12 +17,13 @@ use super::browser::Verb;
 use super::clipboard::{Clipboard, Selection};
 use super::hands::{Hands, Pressable};
 use super::human::OwnInput;
+use super::input_method;
 use super::keyboard;
 use super::keymap::Keymap;
 use super::link::Link;
 use super::loans::Loans;
 use super::text::{Circumstances, Piece, plan};
-use super::windows;
+use super::windows::{self, Focused};
 use crate::drivers::{Error, Failure, Performed, Work};
 
 /// Pastes the clipboard in windows of every toolkit.
@@ -262,20 +263,24 @@ impl Session {
             control_characters,
             room: self.loans.room(&keymap),
             secret,
+            input_method: input_method::is_present(&self.hands.link, self.hands.atoms.XIM_SERVERS)?,
         };
         let pieces = plan(text, circumstances, |character| {
             keyboard::is_in_layout(&keymap, &self.loans, character)
         })?;
+        let into = windows::focused(&self.hands.link)?;
         for piece in &pieces {
-            self.enter(piece, secret.then_some(work), stop)?;
+            self.enter(piece, into.as_ref(), secret.then_some(work), stop)?;
         }
         Ok(note(&pieces))
     }
 
-    /// Enters a piece; one of a secret's work only where it may go, looked at when the keys are ready.
+    /// Enters a piece into the window that had the keyboard at the beginning; one of a secret's work only where it may
+    /// go, looked at when the keys are ready.
     fn enter(
         &mut self,
         piece: &Piece,
+        into: Option<&Focused>,
         secret: Option<&Work>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
@@ -285,7 +290,10 @@ impl Session {
                 self.hands.lend_missing(text, &mut self.loans, stop)?;
                 text
             }
-            Piece::Pasted(text) => return self.paste_once(text, stop),
+            Piece::Pasted(text) => {
+                windows::check_still(&self.hands.link, into)?;
+                return self.paste_once(text, stop);
+            }
         };
         if let Some(Work {
             only_into, page, ..
@@ -294,7 +302,7 @@ impl Session {
             let (link, atoms) = (&self.hands.link, &self.hands.atoms);
             windows::check_target(link, atoms, only_into, page.as_deref())?;
         }
-        let entered = self.hands.strokes(text, stop);
+        let entered = self.hands.strokes(text, into, stop);
         self.loans.used();
         entered
     }

@@ -33,6 +33,8 @@ pub(super) struct Circumstances {
     pub(super) room: usize,
     /// A secret: never through the clipboard, and no error tells a character of it.
     pub(super) secret: bool,
+    /// Keys may be taken by an input method, which leaves those of a password's field alone.
+    pub(super) input_method: bool,
 }
 
 /// Plans how to enter `text` on a keyboard on which `in_layout` characters have keys.
@@ -50,10 +52,13 @@ pub(super) fn plan(
     }
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let has_key = |character: char| matches!(character, '\n' | '\t') || in_layout(character);
-    let missing = distinct(text.chars().filter(|&character| !has_key(character)));
     if text.is_empty() {
         return Ok(Vec::new());
     }
+    if circumstances.input_method && !circumstances.secret {
+        return Ok(by_line(&text, |_| false));
+    }
+    let missing = distinct(text.chars().filter(|&character| !has_key(character)));
     if missing.is_empty() {
         return Ok(vec![Piece::Keys(text)]);
     }
@@ -186,6 +191,7 @@ mod tests {
         control_characters: ControlCharacters::AsKeys,
         room: 18,
         secret: false,
+        input_method: false,
     };
     const AS_TEXT: Circumstances = Circumstances {
         control_characters: ControlCharacters::AsText,
@@ -239,6 +245,22 @@ mod tests {
             "你好",
             &[pasted("你好")],
         );
+    }
+
+    #[test]
+    fn beside_an_input_method_letters_are_pasted_and_secrets_are_not() {
+        let beside = |circumstances| Circumstances {
+            input_method: true,
+            ..circumstances
+        };
+        check(
+            beside(TYPED),
+            "nihao\n\tma",
+            &[pasted("nihao"), keys("\n\t"), pasted("ma")],
+        );
+        check(beside(AS_TEXT), "a\tb", &[pasted("a\tb")]);
+        check(beside(SECRET), "plain", &[keys("plain")]);
+        check(beside(TYPED), "", &[]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ x11rb::atom_manager! {
         _NET_WM_PING,
         XdndSelection,
         WM_PROTOCOLS,
+        XIM_SERVERS,
         UTF8_STRING,
     }
 }
@@ -93,6 +94,29 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
         window: focus,
         application: String::new(),
     }))
+}
+
+/// Refuses to go on when another application's window, or none, has the keyboard than before.
+///
+/// A toolkit may hand the keyboard on within its own windows while it is typed to.
+pub(super) fn check_still(link: &Link, before: Option<&Focused>) -> Result<(), Error> {
+    let now = focused(link)?;
+    let client = |focused: &Focused| client_of(link, focused.window);
+    let same = match (before, &now) {
+        (None, _) => true,
+        (Some(before), Some(now)) => before.window == now.window || client(before) == client(now),
+        (Some(_), None) => false,
+    };
+    if same {
+        return Ok(());
+    }
+    let application = now.map(|focused| focused.application).unwrap_or_default();
+    Err(Error::FocusLost { application })
+}
+
+/// The program that made a window, by the part of the number that the server gave it.
+fn client_of(link: &Link, window: Window) -> u32 {
+    window & !link.x.setup().resource_id_mask
 }
 
 /// Refuses to enter a secret into a window, or a page of a browser's, that is none of these.

@@ -1,6 +1,8 @@
 //! A desktop of a test's own: a display server, a window manager, and programs that tell what they received.
 
+pub(crate) mod corpus;
 pub(crate) mod page;
+pub(crate) mod served;
 pub(crate) mod server;
 pub(crate) mod web;
 

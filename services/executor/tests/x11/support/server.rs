@@ -1,10 +1,14 @@
 //! The display server as another client sees and disturbs it.
 
+use std::collections::HashMap;
+
 use x11rb::connection::Connection as _;
+use x11rb::protocol::Event;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{
-    AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, ModMask, Window,
+    AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, CreateWindowAux,
+    EventMask, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, ModMask, Window,
+    WindowClass,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -125,6 +129,53 @@ impl Foreigner {
         keys.map(trimmed).collect()
     }
 
+    /// Whether an input method answers on this display.
+    pub(crate) fn has_input_method(&self) -> bool {
+        let atom = |name: &[u8]| {
+            self.x
+                .intern_atom(false, name)
+                .unwrap()
+                .reply()
+                .unwrap()
+                .atom
+        };
+        let servers = self
+            .x
+            .get_property(false, self.root, atom(b"XIM_SERVERS"), AtomEnum::ATOM, 0, 9)
+            .unwrap();
+        let servers: Vec<u32> = servers
+            .reply()
+            .unwrap()
+            .value32()
+            .into_iter()
+            .flatten()
+            .collect();
+        let owned = |server: &u32| {
+            let owner = self
+                .x
+                .get_selection_owner(*server)
+                .unwrap()
+                .reply()
+                .unwrap();
+            owner.owner != x11rb::NONE
+        };
+        servers.iter().any(owned)
+    }
+
+    /// Strikes the keys of an American keyboard, without any care.
+    pub(crate) fn strike(&self, text: &str) {
+        for character in text.chars() {
+            let keycode = match character {
+                'i' => 31,
+                'n' => 57,
+                ' ' => 65,
+                other => panic!("no key is known for {other}"),
+            };
+            self.tap(keycode);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
     /// Strikes F8, which the pages of these tests take for a call.
     pub(crate) fn call(&self) {
         self.tap(F8);
@@ -170,5 +221,55 @@ impl Foreigner {
             .unwrap()
             .check()
             .unwrap();
+    }
+}
+
+/// Every press of a button on a display, by where it was.
+pub(crate) struct Presses {
+    x: RustConnection,
+}
+
+impl Presses {
+    /// Covers the display with a window that takes every click.
+    pub(crate) fn watch(display: &str) -> Self {
+        let (x, screen) = x11rb::connect(Some(display)).unwrap();
+        let screen = &x.setup().roots[screen];
+        let window = x.generate_id().unwrap();
+        let look = CreateWindowAux::new()
+            .override_redirect(1)
+            .event_mask(EventMask::BUTTON_PRESS);
+        let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+        x.create_window(
+            screen.root_depth,
+            window,
+            screen.root,
+            0,
+            0,
+            width,
+            height,
+            0,
+            WindowClass::INPUT_OUTPUT,
+            screen.root_visual,
+            &look,
+        )
+        .unwrap()
+        .check()
+        .unwrap();
+        x.map_window(window).unwrap().check().unwrap();
+        Self { x }
+    }
+
+    /// How often each point was pressed so far.
+    pub(crate) fn so_far(&self) -> HashMap<(i32, i32), u32> {
+        // Its answer comes after every event before it.
+        self.x.get_input_focus().unwrap().reply().unwrap();
+        let mut presses = HashMap::new();
+        while let Some(event) = self.x.poll_for_event().unwrap() {
+            if let Event::ButtonPress(press) = event {
+                let at = (press.root_x.into(), press.root_y.into());
+                *presses.entry(at).or_default() += 1;
+            }
+        }
+        presses
     }
 }

@@ -1,0 +1,97 @@
+//! The program itself, serving a display of the tests.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::service::{AcquireRequest, Executor as _, ExecutorClient, PerformRequest};
+use serde_json::Value;
+use tonic::transport::Channel;
+
+use super::{Desktop, Process};
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_motorium-executor");
+/// Longer than any test.
+pub(crate) const TTL: Duration = Duration::from_secs(600);
+
+/// The program, serving one display.
+pub(crate) struct Served {
+    pub(crate) process: Process,
+    pub(crate) executor: ExecutorClient<Channel>,
+    pub(crate) display: DisplayId,
+}
+
+impl Served {
+    pub(crate) async fn start(desktop: &Desktop) -> Self {
+        Self::start_by(desktop, desktop.command(PROGRAM)).await
+    }
+
+    /// Starts it by a command of the caller's, which gets the program's arguments.
+    pub(crate) async fn start_by(desktop: &Desktop, mut command: Command) -> Self {
+        let config = desktop.path("motorium.toml");
+        if !config.exists() {
+            std::fs::write(&config, "").unwrap();
+        }
+        command.env("MOTORIUM_DATA", desktop.path("data"));
+        command.arg("--config").arg(config);
+        command.args([
+            "--set",
+            "executor.listen=127.0.0.1:0",
+            "--set",
+            "log.format=json",
+        ]);
+        let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+        let address = address(&mut process);
+        let channel = Channel::from_shared(format!("http://{address}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap();
+        let display = DisplayId::new(desktop.display.as_str());
+        Self {
+            process,
+            executor: ExecutorClient::new(channel),
+            display,
+        }
+    }
+
+    pub(crate) async fn acquire(&self, ttl: Duration) -> DesktopEpoch {
+        let request = AcquireRequest {
+            display: None,
+            holder: "test".to_owned(),
+            ttl,
+            take_over: false,
+        };
+        self.executor.acquire_desktop(request).await.unwrap().epoch
+    }
+
+    pub(crate) fn request(
+        &self,
+        epoch: DesktopEpoch,
+        id: &str,
+        action: Action<CapturePoint>,
+    ) -> PerformRequest {
+        let action_id = ActionId::new(id);
+        PerformRequest {
+            display: self.display.clone(),
+            epoch,
+            action_id,
+            retry_of: None,
+            action,
+        }
+    }
+}
+
+/// The address that the program tells in its log. The rest of the log is read and dropped.
+fn address(process: &mut Process) -> String {
+    let mut lines = BufReader::new(process.stderr()).lines();
+    let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let entry: Value = serde_json::from_str(&line).ok()?;
+        (entry["message"] == "ready").then(|| entry["address"].as_str().unwrap().to_owned())
+    });
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    address.expect("the program is ready")
+}
