@@ -22,6 +22,14 @@ pub const DEADLINE_MARGIN: Duration = Duration::from_millis(20);
 
 /// Longest goal, in characters.
 pub const MAX_GOAL: usize = 16_384;
+/// Longest text that one action enters, in characters.
+pub const MAX_TEXT: usize = 100_000;
+/// Most keys that are struck or held together.
+pub const MAX_CHORD: usize = 8;
+/// Most repetitions of a chord.
+pub const MAX_REPEAT: u32 = 1_000;
+/// Most points of a drag's path.
+pub const MAX_PATH: usize = 1_000;
 /// Largest attachment within a request.
 pub const MAX_ATTACHMENT: usize = 1024 * 1024;
 /// Largest file that is put on a desktop or fetched from it.

@@ -22,12 +22,10 @@ macro_rules! named_keys {
         }
 
         impl Key {
-            fn from_folded_name(name: &str) -> Option<Key> {
-                match name {
-                    $($name $(| $alias)* => Some(Key::$variant),)*
-                    _ => None,
-                }
-            }
+            /// Every name of a key that is not the character itself, and the key: F1 to F24 have no other.
+            pub const NAMES: &[(&str, Key)] = &[
+                $(($name, Key::$variant), $(($alias, Key::$variant),)*)*
+            ];
         }
 
         impl fmt::Display for Key {
@@ -72,6 +70,36 @@ named_keys! {
 }
 
 impl Key {
+    /// X11's and others' names of punctuation, and the key.
+    pub const PUNCTUATION: &[(&str, Key)] = &[
+        ("plus", Key::Character('+')),
+        ("add", Key::Character('+')),
+        ("kpadd", Key::Character('+')),
+        ("minus", Key::Character('-')),
+        ("subtract", Key::Character('-')),
+        ("kpsubtract", Key::Character('-')),
+        ("equal", Key::Character('=')),
+        ("equals", Key::Character('=')),
+        ("comma", Key::Character(',')),
+        ("period", Key::Character('.')),
+        ("dot", Key::Character('.')),
+        ("slash", Key::Character('/')),
+        ("divide", Key::Character('/')),
+        ("backslash", Key::Character('\\')),
+        ("semicolon", Key::Character(';')),
+        ("colon", Key::Character(':')),
+        ("apostrophe", Key::Character('\'')),
+        ("quote", Key::Character('\'')),
+        ("grave", Key::Character('`')),
+        ("backquote", Key::Character('`')),
+        ("backtick", Key::Character('`')),
+        ("bracketleft", Key::Character('[')),
+        ("bracketright", Key::Character(']')),
+        ("asterisk", Key::Character('*')),
+        ("multiply", Key::Character('*')),
+        ("underscore", Key::Character('_')),
+    ];
+
     /// Parses one key's name in any of the spellings of the table.
     ///
     /// # Errors
@@ -95,8 +123,8 @@ impl Key {
         if let Some(number @ 1..=24) = function {
             return Ok(Key::Function(number));
         }
-        Key::from_folded_name(&folded)
-            .or_else(|| punctuation(&folded).map(Key::Character))
+        named(Key::NAMES, &folded)
+            .or_else(|| named(Key::PUNCTUATION, &folded))
             .ok_or_else(|| FieldError::new(field, format!("no key is called `{name}`; use names like ctrl, enter, pagedown, f5 or a character")))
     }
 
@@ -137,26 +165,9 @@ impl Key {
     }
 }
 
-/// X11's names of punctuation.
-fn punctuation(name: &str) -> Option<char> {
-    Some(match name {
-        "plus" | "add" | "kpadd" => '+',
-        "minus" | "subtract" | "kpsubtract" => '-',
-        "equal" | "equals" => '=',
-        "comma" => ',',
-        "period" | "dot" => '.',
-        "slash" | "divide" => '/',
-        "backslash" => '\\',
-        "semicolon" => ';',
-        "colon" => ':',
-        "apostrophe" | "quote" => '\'',
-        "grave" | "backquote" | "backtick" => '`',
-        "bracketleft" => '[',
-        "bracketright" => ']',
-        "asterisk" | "multiply" => '*',
-        "underscore" => '_',
-        _ => return None,
-    })
+fn named(names: &[(&str, Key)], wanted: &str) -> Option<Key> {
+    let found = names.iter().find(|(name, _)| *name == wanted);
+    found.map(|(_, key)| *key)
 }
 
 #[cfg(test)]

@@ -75,6 +75,15 @@ impl Terms {
         &self,
         action: &Action<CapturePoint>,
     ) -> Result<Arc<[WindowPattern]>, Refusal> {
+        if let Some(name) = secret_for_the_clipboard(action) {
+            let reason = format!(
+                "the secret `{name}` goes in as keys, never through the clipboard; type it instead"
+            );
+            return Err(Refusal {
+                rule: SECRET_TARGETS,
+                reason,
+            });
+        }
         let Some(name) = secret_name(action) else {
             return Ok(Arc::new([]));
         };
@@ -93,6 +102,19 @@ pub(crate) fn secret_name(action: &Action<CapturePoint>) -> Option<&str> {
         Action::TypeText {
             text: Text::Secret(name),
             ..
+        } => Some(name),
+        _ => None,
+    }
+}
+
+/// The name of a secret that an action would put where everybody can read it.
+fn secret_for_the_clipboard(action: &Action<CapturePoint>) -> Option<&str> {
+    match action {
+        Action::SetClipboard {
+            text: Text::Secret(name),
+        }
+        | Action::Paste {
+            text: Some(Text::Secret(name)),
         } => Some(name),
         _ => None,
     }

@@ -43,6 +43,11 @@ impl RecordingDriver {
         self.lock().actions.clone()
     }
 
+    /// Forgets what would have been performed so far.
+    pub fn forget(&self) {
+        self.lock().actions.clear();
+    }
+
     /// How often everything would have been released.
     #[must_use]
     pub fn releases(&self) -> usize {

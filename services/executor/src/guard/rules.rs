@@ -254,7 +254,7 @@ fn acts_at_pointer(kind: ActionKind) -> bool {
 fn way(targets: &[CapturePoint]) -> Vec<CapturePoint> {
     let mut points: Vec<CapturePoint> = targets.first().copied().into_iter().collect();
     for leg in targets.windows(2) {
-        let whole = (leg[1] - leg[0]).to_f64();
+        let whole = leg[1].to_f64() - leg[0].to_f64();
         let steps = (whole.length() / WAY_STEP)
             .ceil()
             .clamp(1.0, MOST_WAY_STEPS);

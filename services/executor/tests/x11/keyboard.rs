@@ -96,6 +96,80 @@ async fn chords_arrive_whole() {
     assert_eq!(downs, 3);
 }
 
+/// What a page calls a key; `None` for what the desktop or the browser takes for itself before the page.
+fn name_in_a_page(key: Key) -> Option<String> {
+    let name = match key {
+        Key::Control => "Control",
+        Key::Shift => "Shift",
+        Key::Alt => "Alt",
+        Key::AltGr => "AltGraph",
+        Key::Enter => "Enter",
+        Key::Tab => "Tab",
+        Key::Space => " ",
+        Key::Backspace => "Backspace",
+        Key::Delete => "Delete",
+        Key::Insert => "Insert",
+        Key::Escape => "Escape",
+        Key::Home => "Home",
+        Key::End => "End",
+        Key::PageUp => "PageUp",
+        Key::PageDown => "PageDown",
+        Key::Left => "ArrowLeft",
+        Key::Right => "ArrowRight",
+        Key::Up => "ArrowUp",
+        Key::Down => "ArrowDown",
+        Key::Menu => "ContextMenu",
+        Key::CapsLock => "CapsLock",
+        Key::NumLock => "NumLock",
+        Key::ScrollLock => "ScrollLock",
+        Key::Pause => "Pause",
+        Key::Super | Key::PrintScreen => return None,
+        Key::Character(character) => return Some(character.to_string()),
+        Key::Function(number) => return Some(format!("F{number}")),
+    };
+    Some(name.to_owned())
+}
+
+#[tokio::test]
+async fn every_name_of_a_key_strikes_that_key() {
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::POINTER).await;
+    let named = Key::NAMES.iter().chain(Key::PUNCTUATION);
+    let named = named.map(|&(name, key)| (name.to_owned(), key));
+    // F8 and F9 are these tests' own, and F11 is the browser's. What the layout lacks comes to a browser without a name.
+    let functions = (1..=12).filter(|number| ![8, 9, 11].contains(number));
+    let functions = functions.map(|number| (format!("F{number}"), Key::Function(number)));
+    let characters = (' '..='~').filter(|character| *character != ' ');
+    let characters = characters.map(|one| (one.to_string(), Key::Character(one)));
+    let mut wrong = Vec::new();
+    for (name, key) in named.chain(functions).chain(characters) {
+        assert_eq!(Key::parse("keys", &name), Ok(key), "{name}");
+        let Some(expected) = name_in_a_page(key) else {
+            continue;
+        };
+        page.clear();
+        let keys = vec![Key::parse("keys", &name).unwrap()];
+        let struck = Action::KeyChord { keys, repeat: 1 };
+        perform(&driver, struck).await.unwrap();
+        perform(&driver, chord("f9")).await.unwrap();
+        page.wait("the last key", |event| {
+            event["key"] == "F9" && event["kind"] == "keyup"
+        })
+        .await;
+        let events = page.events();
+        let downs = events
+            .iter()
+            .filter(|event| event["kind"] == "keydown" && event["key"] != "F9");
+        let seen: Vec<&str> = downs.map(|event| event["key"].as_str().unwrap()).collect();
+        // A character of the shifted level brings its Shift along.
+        if seen.last() != Some(&expected.as_str()) {
+            wrong.push(format!("{name}: {seen:?} instead of {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[tokio::test]
 async fn a_key_that_the_display_lacks_is_an_error() {
     let desktop = Desktop::start("us").await;

@@ -134,6 +134,35 @@ async fn clicks_are_what_was_asked_for() {
     );
 }
 
+/// A page that is drawn larger tells points of its own, each of which is a few pixels: how far every click lies from the
+/// page's corner is the same up to one of them.
+#[tokio::test]
+async fn clicks_land_on_their_pixel_at_every_scale() {
+    for scale in [1.0, 1.25, 1.5, 2.0] {
+        let mut desktop = Desktop::start("us").await;
+        let driver = driver(&desktop.display);
+        let page = Page::open_scaled(&mut desktop, page::POINTER, scale).await;
+        let (mut corners_x, mut corners_y) = (Vec::new(), Vec::new());
+        for nth in 0..40 {
+            // All over the page, at every remainder of the scale.
+            let at = CapturePoint::new(20 + nth * 29, 150 + nth * 37 % 500);
+            page.clear();
+            let clicked = perform(&driver, click(at, Button::Left, 1, &[])).await;
+            assert_eq!(clicked.unwrap().pointer, Some(at));
+            let what = format!("a click at {at:?}, scale {scale}");
+            let seen = page.wait(&what, |event| event["kind"] == "mousedown").await;
+            assert_eq!(seen["scale"].as_f64(), Some(scale));
+            corners_x.push(f64::from(at.x) - seen["x"].as_f64().unwrap() * scale);
+            corners_y.push(f64::from(at.y) - seen["y"].as_f64().unwrap() * scale);
+        }
+        for corners in [corners_x, corners_y] {
+            let least = corners.iter().copied().fold(f64::MAX, f64::min);
+            let most = corners.iter().copied().fold(f64::MIN, f64::max);
+            assert!(most - least < scale, "{scale}: from {least} to {most}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_drag_is_followed_and_dropped() {
     let scene = Scene::open().await;

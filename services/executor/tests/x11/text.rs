@@ -173,7 +173,7 @@ async fn an_input_method_takes_nothing_of_the_text() {
     method.switch_to_chinese(&desktop).await;
     let driver = driver(&desktop.display);
     // It does take letters: these are struck by another program.
-    foreigner.strike("ni ");
+    foreigner.strike("ni ").await;
     let taken = saved(&driver, &file).await;
     assert!(!taken.is_ascii(), "{taken:?} went past the input method");
     for text in ["nihao, wo shi Motorium. 42?", "one\n\ttwo", "混合 mixed"] {

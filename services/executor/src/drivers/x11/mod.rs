@@ -86,6 +86,7 @@ impl Driver for X11Driver {
                 "browser verbs are done by keyboard in the browser window that has it; pages are not read".to_owned(),
                 "on a layout without Latin letters chords with them are struck with lent keys, and in a browser by their place"
                     .to_owned(),
+                "browsers take F13 to F24 for keys without a name where the layout lacks them".to_owned(),
                 "text with many characters that the layout lacks is pasted, and all text but secrets where an input method \
                  runs; where pasting is forbidden it is an error"
                     .to_owned(),

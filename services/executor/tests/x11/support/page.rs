@@ -31,17 +31,25 @@ impl Page {
     pub(crate) async fn open(desktop: &mut Desktop, html: &'static str) -> Self {
         let page = Self::serve(html);
         let argument = format!("--app={}", page.address);
-        page.open_in_browser(desktop, argument).await
+        page.open_in_browser(desktop, argument, &[]).await
+    }
+
+    /// The same in a browser that draws everything larger.
+    pub(crate) async fn open_scaled(desktop: &mut Desktop, html: &'static str, scale: f64) -> Self {
+        let page = Self::serve(html);
+        let argument = format!("--app={}", page.address);
+        let scale = format!("--force-device-scale-factor={scale}");
+        page.open_in_browser(desktop, argument, &[&scale]).await
     }
 
     /// The same in a window with an address bar.
     pub(crate) async fn open_with_address_bar(desktop: &mut Desktop, html: &'static str) -> Self {
         let page = Self::serve(html);
         let argument = page.address.clone();
-        page.open_in_browser(desktop, argument).await
+        page.open_in_browser(desktop, argument, &[]).await
     }
 
-    async fn open_in_browser(self, desktop: &mut Desktop, argument: String) -> Self {
+    async fn open_in_browser(self, desktop: &mut Desktop, argument: String, more: &[&str]) -> Self {
         // Of its own: a browser that is about to end would take over the page of another with its profile.
         let port = self.address.trim_end_matches('/').rsplit(':').next();
         let profile = desktop.path(&format!("profile-{}", port.unwrap_or_default()));
@@ -60,6 +68,7 @@ impl Page {
             ])
             .args(["--window-position=0,0", "--window-size=1200,700"])
             .arg(format!("--user-data-dir={}", profile.display()))
+            .args(more)
             .arg(argument);
         desktop.open(&mut browser, "chromium").await;
         self.wait("the page to have the keyboard", |event| {

@@ -163,7 +163,7 @@ impl Foreigner {
     }
 
     /// Strikes the keys of an American keyboard, without any care.
-    pub(crate) fn strike(&self, text: &str) {
+    pub(crate) async fn strike(&self, text: &str) {
         for character in text.chars() {
             let keycode = match character {
                 'i' => 31,
@@ -172,7 +172,7 @@ impl Foreigner {
                 other => panic!("no key is known for {other}"),
             };
             self.tap(keycode);
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     }
 

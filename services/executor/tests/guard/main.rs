@@ -2,6 +2,8 @@
 //!
 //! The driver records instead of acting; the same checks run against both ways of reaching the service.
 
+mod fuzz;
+
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +84,7 @@ fn rules() -> Rules {
     }
 }
 
-fn parts(home: &Path, driver: Arc<dyn Driver>, rate: Option<f64>) -> Parts {
+fn parts(home: &Path, driver: Arc<dyn Driver>) -> Parts {
     let secrets = home.join("secrets");
     let secret = [(
         "MOTORIUM_SECRET_LOGIN".to_owned(),
@@ -93,7 +95,7 @@ fn parts(home: &Path, driver: Arc<dyn Driver>, rate: Option<f64>) -> Parts {
         driver,
         terms: Terms {
             rules: rules(),
-            max_actions_per_second: rate,
+            max_actions_per_second: None,
             secrets: Secrets::new(Some(secrets), secret),
             secret_targets: SecretTargets::new(
                 [
@@ -133,10 +135,21 @@ impl Scene {
     }
 
     async fn start_with(reached: Reached, home: tempfile::TempDir, rate: Option<f64>) -> Self {
+        Self::start_by(reached, home, |parts| {
+            parts.terms.max_actions_per_second = rate
+        })
+        .await
+    }
+
+    async fn start_by(
+        reached: Reached,
+        home: tempfile::TempDir,
+        change: impl FnOnce(&mut Parts),
+    ) -> Self {
         let driver = Arc::new(RecordingDriver::new(CaptureSize::new(1000, 1000)));
-        let desktop = Desktop::start(parts(home.path(), driver.clone(), rate))
-            .await
-            .unwrap();
+        let mut parts = parts(home.path(), driver.clone());
+        change(&mut parts);
+        let desktop = Desktop::start(parts).await.unwrap();
         let executor = reach(ExecutorService::new(vec![desktop]), reached).await;
         Self {
             driver,
@@ -752,7 +765,7 @@ async fn without_a_display_nothing_is_begun() {
     book.acquire("a", TTL, false, SystemTime::now()).unwrap();
     motorium_executor::guard::lease::save(&folder, &book).unwrap();
     drop(folder);
-    let mut parts = parts(home.path(), driver, None);
+    let mut parts = parts(home.path(), driver);
     parts.terms.rules.denied_regions.clear();
     let desktop = Desktop::start(parts).await.unwrap();
     let executor = ExecutorService::new(vec![desktop]);

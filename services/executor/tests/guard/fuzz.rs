@@ -1,0 +1,245 @@
+//! Messages that nobody in his right mind would send: what validation does not name never reaches the driver.
+//!
+//! `MOTORIUM_MESSAGES=100000` says how many are tried.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, ScrollAmount, Text};
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+use motorium_proto::limits::{MAX_CHORD, MAX_PATH, MAX_REPEAT, MAX_TEXT};
+use motorium_proto::service::PerformRequest;
+use motorium_proto::v1::common as wire;
+use motorium_proto::v1::executor::PerformRequest as WireRequest;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+
+use super::{Reached, Scene};
+
+const FEW: u32 = 3_000;
+/// The rules' longest time, so that what is allowed to wait costs little.
+const LONGEST: Duration = Duration::from_millis(2);
+
+/// Names of keys in every state of repair.
+fn key_name() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(Key::NAMES).prop_map(|(name, _)| name.to_owned());
+    prop_oneof![
+        4 => known,
+        2 => "[ -~]",
+        2 => "(ctrl|alt|shift|Delete|F[0-9]{1,3}|\\+){1,4}",
+        1 => "\\PC{0,20}",
+        1 => any::<String>(),
+    ]
+}
+
+fn keys() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(key_name(), 0..12)
+}
+
+fn text() -> impl Strategy<Value = Option<wire::TextInput>> {
+    use wire::text_input::Source;
+
+    let literal = prop_oneof![
+        any::<String>(),
+        "\\PC{0,50}",
+        Just("x".repeat(MAX_TEXT + 1)),
+    ];
+    let source = prop_oneof![
+        4 => literal.prop_map(Source::Literal).prop_map(Some),
+        1 => "login|[a-z./]{0,8}".prop_map(Source::Secret).prop_map(Some),
+        1 => Just(None),
+    ];
+    prop::option::of(source.prop_map(|source| wire::TextInput { source }))
+}
+
+fn coordinate() -> impl Strategy<Value = i32> {
+    prop_oneof![6 => 0..1000, 1 => -3..3, 1 => 990..1010, 1 => any::<i32>()]
+}
+
+fn target() -> impl Strategy<Value = wire::Target> {
+    use wire::target::Target;
+
+    let point = (coordinate(), coordinate());
+    let point = point.prop_map(|(x, y)| Some(Target::Point(wire::PixelPoint { x, y })));
+    let target = prop_oneof![
+        8 => point,
+        1 => any::<u32>().prop_map(|id| Some(Target::ElementId(id))),
+        1 => Just(None),
+    ];
+    target.prop_map(|target| wire::Target { target })
+}
+
+fn duration() -> impl Strategy<Value = Option<prost_types::Duration>> {
+    let usual = (0..2i64, 0..3_000_000);
+    let any = (any::<i64>(), any::<i32>());
+    let given = prop_oneof![usual, any];
+    prop::option::of(given.prop_map(|(seconds, nanos)| prost_types::Duration { seconds, nanos }))
+}
+
+fn number() -> impl Strategy<Value = i32> {
+    prop_oneof![4 => -2..5, 1 => any::<i32>()]
+}
+
+fn count() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..5u32, 1 => any::<u32>()]
+}
+
+fn action() -> impl Strategy<Value = wire::Action> {
+    use wire::action::Action as Wire;
+
+    let at = || prop::option::of(target());
+    let url = || {
+        prop_oneof![
+            "https?://[a-z.@:/%]{0,20}",
+            "(javascript|data|file):\\PC{0,9}",
+            any::<String>()
+        ]
+    };
+    let action = prop_oneof![
+        at().prop_map(|to| Wire::Move(wire::MoveAction { to })),
+        (at(), number(), count(), keys()).prop_map(|(at, button, count, modifiers)| {
+            Wire::Click(wire::ClickAction {
+                at,
+                button,
+                count,
+                modifiers,
+            })
+        }),
+        (at(), number())
+            .prop_map(|(at, button)| Wire::MouseDown(wire::MouseDownAction { at, button })),
+        (at(), number()).prop_map(|(at, button)| Wire::MouseUp(wire::MouseUpAction { at, button })),
+        (
+            prop::collection::vec(target(), 0..5),
+            number(),
+            keys(),
+            duration()
+        )
+            .prop_map(|(path, button, modifiers, duration)| {
+                Wire::Drag(wire::DragAction {
+                    path,
+                    button,
+                    modifiers,
+                    duration,
+                })
+            }),
+        (at(), number(), number(), number(), keys()).prop_map(|(at, unit, x, y, modifiers)| {
+            Wire::Scroll(wire::ScrollAction {
+                at,
+                unit,
+                x,
+                y,
+                modifiers,
+            })
+        }),
+        (text(), number()).prop_map(|(text, control_characters)| {
+            Wire::TypeText(wire::TypeTextAction {
+                text,
+                control_characters,
+            })
+        }),
+        (keys(), count())
+            .prop_map(|(keys, repeat)| { Wire::KeyChord(wire::KeyChordAction { keys, repeat }) }),
+        (keys(), duration())
+            .prop_map(|(keys, duration)| { Wire::HoldKey(wire::HoldKeyAction { keys, duration }) }),
+        duration().prop_map(|duration| Wire::Wait(wire::WaitAction { duration })),
+        text().prop_map(|text| Wire::SetClipboard(wire::SetClipboardAction { text })),
+        text().prop_map(|text| Wire::Paste(wire::PasteAction { text })),
+        "editor|\\PC{0,9}"
+            .prop_map(|name| { Wire::OpenApplication(wire::OpenApplicationAction { name }) }),
+        url().prop_map(|url| Wire::OpenUrl(wire::OpenUrlAction { url })),
+        url().prop_map(|url| Wire::GoToUrl(wire::GoToUrlAction { url })),
+        Just(Wire::GoBack(wire::GoBackAction {})),
+        Just(Wire::Refresh(wire::RefreshAction {})),
+    ];
+    prop::option::weighted(0.98, action).prop_map(|action| wire::Action { action })
+}
+
+/// Whether an action is one that the contract, the limits and these rules name. Written apart from all of them.
+fn is_named(action: &Action<CapturePoint>) -> bool {
+    let may_be_touched = |at: &CapturePoint| {
+        (0..1000).contains(&at.x) && (0..1000).contains(&at.y) && (at.x >= 10 || at.y >= 10)
+    };
+    let has = |keys: &[Key], key: Key| keys.contains(&key);
+    let may_be_struck = |keys: &[Key]| {
+        let leaves = has(keys, Key::Delete)
+            || has(keys, Key::Backspace)
+            || (1..=12).any(|number| has(keys, Key::Function(number)));
+        let held = has(keys, Key::Control) && has(keys, Key::Alt);
+        (1..=MAX_CHORD).contains(&keys.len()) && !(held && leaves)
+    };
+    let fits = |text: &Text| match text {
+        Text::Literal(text) => text.chars().count() <= MAX_TEXT,
+        Text::Secret(name) => name == "login",
+    };
+    let is_literal = |text: &Text| matches!(text, Text::Literal(_));
+    let named = match action {
+        Action::Click {
+            count, modifiers, ..
+        } => (1..=3).contains(count) && modifiers.len() <= MAX_CHORD,
+        Action::Drag {
+            path, modifiers, ..
+        } => (2..=MAX_PATH).contains(&path.len()) && modifiers.len() <= MAX_CHORD,
+        Action::Scroll { amount, .. } => {
+            let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
+            (*x, *y) != (0, 0)
+        }
+        Action::TypeText { text, .. } => fits(text),
+        Action::SetClipboard { text } => is_literal(text) && fits(text),
+        Action::Paste { text } => text
+            .as_ref()
+            .is_none_or(|text| is_literal(text) && fits(text)),
+        Action::KeyChord { keys, repeat } => {
+            may_be_struck(keys) && (1..=MAX_REPEAT).contains(repeat)
+        }
+        Action::HoldKey { keys, duration } => may_be_struck(keys) && *duration <= LONGEST,
+        Action::Wait { duration } => *duration <= LONGEST,
+        Action::OpenApplication { name } => name == "editor",
+        Action::OpenUrl { url } | Action::GoToUrl { url } => url.starts_with("https://"),
+        Action::GoBack => false,
+        _ => true,
+    };
+    named && action.targets().all(may_be_touched)
+}
+
+#[tokio::test]
+async fn nothing_reaches_the_driver_that_validation_did_not_name() {
+    let home = tempfile::tempdir().unwrap();
+    let scene = Scene::start_by(Reached::InProcess, home, |parts| {
+        parts.terms.rules.longest = LONGEST;
+        parts.retention.sync = false;
+    })
+    .await;
+    let epoch = scene.acquire("fuzz", false).await.unwrap().epoch;
+    let messages = std::env::var("MOTORIUM_MESSAGES");
+    let messages = messages.map_or(FEW, |number| number.parse().unwrap());
+    let (mut runner, actions) = (TestRunner::deterministic(), action());
+    let mut performed = 0;
+    for nth in 0..messages {
+        let action = actions.new_tree(&mut runner).unwrap().current();
+        let request = WireRequest {
+            display: ":1".to_owned(),
+            epoch: epoch.0,
+            action_id: format!("message {nth}"),
+            retry_of: String::new(),
+            action: Some(action.clone()),
+        };
+        // What is no request says which field is wrong; what is one is answered, if by a refusal.
+        match PerformRequest::try_from(request) {
+            Err(error) => assert!(!error.field.is_empty(), "{action:?}: {error}"),
+            Ok(request) => {
+                let answer = scene.executor.perform(request).await;
+                performed += u32::from(answer.is_ok());
+            }
+        }
+        let reached = scene.driver.actions();
+        if let Some(stranger) = reached.iter().find(|action| !is_named(action)) {
+            panic!("{stranger:?} came of {action:?}");
+        }
+        scene.driver.forget();
+    }
+    assert!(
+        performed > messages / 10,
+        "only {performed} of {messages} were requests"
+    );
+}
