@@ -9,7 +9,6 @@ use crate::domain::geometry::CapturePoint;
 use crate::domain::id::ElementId;
 use crate::domain::key::Key;
 use crate::error::FieldError;
-use crate::limits::{MAX_CHORD, MAX_PATH, MAX_REPEAT, MAX_TEXT};
 use crate::v1::common as wire;
 
 impl TryFrom<wire::TextAnchor> for TextAnchor {
@@ -213,27 +212,11 @@ pub(super) fn key_names(keys: &[Key]) -> Vec<String> {
 
 /// At least one key, given one by one or as a chord (`ctrl+s`).
 fn chord(names: &[String]) -> Result<Vec<Key>, FieldError> {
-    let keys = match names {
+    match names {
         [] => Err(FieldError::missing("keys")),
         [one] => Key::parse_chord("keys[0]", one),
         several => keys("keys", several),
-    }?;
-    at_most("keys", keys.len(), MAX_CHORD)?;
-    Ok(keys)
-}
-
-/// Keys that are held during something else.
-fn modifiers(names: &[String]) -> Result<Vec<Key>, FieldError> {
-    at_most("modifiers", names.len(), MAX_CHORD)?;
-    keys("modifiers", names)
-}
-
-fn at_most(field: &str, given: usize, most: usize) -> Result<(), FieldError> {
-    if given <= most {
-        return Ok(());
     }
-    let problem = format!("has {given}, and at most {most} are allowed");
-    Err(FieldError::new(field, problem))
 }
 
 impl TryFrom<wire::TextInput> for Text {
@@ -243,15 +226,7 @@ impl TryFrom<wire::TextInput> for Text {
         use wire::text_input::Source;
 
         match text.source {
-            Some(Source::Literal(text)) => match text.chars().count() {
-                0..=MAX_TEXT => Ok(Text::Literal(text)),
-                long => Err(FieldError::new(
-                    "literal",
-                    format!(
-                        "has {long} characters, and at most {MAX_TEXT} are allowed; enter it in parts"
-                    ),
-                )),
-            },
+            Some(Source::Literal(text)) => Ok(Text::Literal(text)),
             Some(Source::Secret(name)) if name.is_empty() => Err(FieldError::missing("secret")),
             Some(Source::Secret(name)) => Ok(Text::Secret(name)),
             None => Err(FieldError::new(
@@ -315,12 +290,11 @@ fn click<T: Aim>(click: wire::ClickAction) -> Result<Action<T>, FieldError> {
         at: optional_aim("at", click.at)?,
         button: button(click.button)?,
         count,
-        modifiers: modifiers(&click.modifiers)?,
+        modifiers: keys("modifiers", &click.modifiers)?,
     })
 }
 
 fn drag<T: Aim>(drag: wire::DragAction) -> Result<Action<T>, FieldError> {
-    at_most("path", drag.path.len(), MAX_PATH)?;
     let path: Vec<T> = drag
         .path
         .into_iter()
@@ -336,7 +310,7 @@ fn drag<T: Aim>(drag: wire::DragAction) -> Result<Action<T>, FieldError> {
     Ok(Action::Drag {
         path,
         button: button(drag.button)?,
-        modifiers: modifiers(&drag.modifiers)?,
+        modifiers: keys("modifiers", &drag.modifiers)?,
         duration: duration("duration", drag.duration)?,
     })
 }
@@ -357,7 +331,7 @@ fn scroll<T: Aim>(scroll: wire::ScrollAction) -> Result<Action<T>, FieldError> {
         Wire::Unspecified | Wire::Notches => ScrollAmount::Notches { x, y },
         Wire::Pixels => ScrollAmount::Pixels { x, y },
     };
-    let modifiers = modifiers(&scroll.modifiers)?;
+    let modifiers = keys("modifiers", &scroll.modifiers)?;
     Ok(Action::Scroll {
         at: optional_aim("at", scroll.at)?,
         amount,
@@ -409,7 +383,13 @@ fn from_wire<T: Aim>(action: wire::Action) -> Result<Action<T>, FieldError> {
         Wire::Drag(a) => ("drag", drag(a)),
         Wire::Scroll(a) => ("scroll", scroll(a)),
         Wire::TypeText(a) => ("type_text", type_text(a)),
-        Wire::KeyChord(a) => ("key_chord", key_chord(&a)),
+        Wire::KeyChord(a) => (
+            "key_chord",
+            chord(&a.keys).map(|keys| Action::KeyChord {
+                keys,
+                repeat: a.repeat.max(1),
+            }),
+        ),
         Wire::HoldKey(a) => ("hold_key", hold_key(a)),
         Wire::Wait(a) => (
             "wait",
@@ -443,7 +423,10 @@ fn from_wire<T: Aim>(action: wire::Action) -> Result<Action<T>, FieldError> {
         Wire::GoForward(_) => ("go_forward", Ok(Action::GoForward)),
         Wire::Refresh(_) => ("refresh", Ok(Action::Refresh)),
     };
-    action.map_err(|error| error.within(name))
+    let within = |error: FieldError| error.within(name);
+    let action: Action<T> = action.map_err(within)?;
+    action.check_limits().map_err(within)?;
+    Ok(action)
 }
 
 fn mouse_button<T: Aim>(
@@ -458,17 +441,6 @@ fn type_text<T>(action: wire::TypeTextAction) -> Result<Action<T>, FieldError> {
     Ok(Action::TypeText {
         text: require("text", action.text)?,
         control_characters,
-    })
-}
-
-fn key_chord<T>(action: &wire::KeyChordAction) -> Result<Action<T>, FieldError> {
-    if action.repeat > MAX_REPEAT {
-        let problem = format!("is {}, and at most {MAX_REPEAT} is allowed", action.repeat);
-        return Err(FieldError::new("repeat", problem));
-    }
-    Ok(Action::KeyChord {
-        keys: chord(&action.keys)?,
-        repeat: action.repeat.max(1),
     })
 }
 

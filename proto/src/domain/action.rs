@@ -11,6 +11,8 @@ use super::element::ElementKind;
 use super::geometry::CapturePoint;
 use super::id::ElementId;
 use super::key::Key;
+use crate::error::FieldError;
+use crate::limits::{MAX_CHORD, MAX_PATH, MAX_REPEAT, MAX_TEXT};
 
 /// What an action aims at, before the orchestrator has resolved it.
 #[derive(Debug, Clone, PartialEq)]
@@ -301,7 +303,49 @@ impl fmt::Display for ActionKind {
     }
 }
 
+fn check_text(text: &Text) -> Result<(), FieldError> {
+    match text {
+        Text::Literal(text) => at_most("text", text.chars().count(), MAX_TEXT),
+        Text::Secret(_) => Ok(()),
+    }
+}
+
+fn at_most(field: &str, given: usize, most: usize) -> Result<(), FieldError> {
+    if given <= most {
+        return Ok(());
+    }
+    let problem = format!("asks for {given}, and at most {most} are allowed");
+    Err(FieldError::new(field, problem))
+}
+
 impl<T> Action<T> {
+    /// Whether it asks for no more than one action may: a text, a chord, its repetitions and a path have an end.
+    ///
+    /// # Errors
+    /// Which field asks for too much.
+    pub fn check_limits(&self) -> Result<(), FieldError> {
+        match self {
+            Self::Click { modifiers, .. } | Self::Scroll { modifiers, .. } => {
+                at_most("modifiers", modifiers.len(), MAX_CHORD)
+            }
+            Self::Drag {
+                path, modifiers, ..
+            } => {
+                at_most("path", path.len(), MAX_PATH)?;
+                at_most("modifiers", modifiers.len(), MAX_CHORD)
+            }
+            Self::KeyChord { keys, repeat } => {
+                at_most("keys", keys.len(), MAX_CHORD)?;
+                at_most("repeat", *repeat as usize, MAX_REPEAT as usize)
+            }
+            Self::HoldKey { keys, .. } => at_most("keys", keys.len(), MAX_CHORD),
+            Self::TypeText { text, .. }
+            | Self::SetClipboard { text }
+            | Self::Paste { text: Some(text) } => check_text(text),
+            _ => Ok(()),
+        }
+    }
+
     /// Which kind of action this is.
     #[must_use]
     pub fn kind(&self) -> ActionKind {

@@ -107,6 +107,9 @@ impl Executor for ExecutorService {
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        // Whoever calls within the process has not come past the wire's checks.
+        let limits = request.action.check_limits();
+        limits.map_err(|error| Error::from(error.within("action")))?;
         Ok(self
             .desktop(Some(&request.display))?
             .perform(request)

@@ -1,5 +1,6 @@
 //! The whole product, as a person or an operator uses it.
 
+mod act;
 mod arrangements;
 mod bad_input;
 mod cancelling;

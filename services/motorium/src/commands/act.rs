@@ -1,8 +1,8 @@
 //! `motorium act`: one action on a display, under the same rules and the same lease as those of a task.
 //!
 //! A running Executor is asked, so that nobody is interfered with: a desktop that a task holds is refused. Without one
-//! the action is performed in this process, unless another command does so already: they share a folder, and its lock. Pressing a button and leaving it down is no action here: it would have to
-//! outlive the command.
+//! the action is performed in this process, unless another command does so already: they share a folder, and its lock.
+//! Pressing a button and leaving it down is no action here: it would have to outlive the command.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

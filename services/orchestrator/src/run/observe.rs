@@ -49,6 +49,7 @@ impl Runner {
             capture: CaptureRequest {
                 display: self.display(),
                 image: picture,
+                redactions: self.task.secret_fields.redactions(),
                 ..CaptureRequest::default()
             },
             max_elements: None,

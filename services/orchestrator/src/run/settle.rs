@@ -15,6 +15,7 @@ use super::{Flow, Runner, halt};
 use crate::effect::{self, Evidence};
 use crate::task::event::Event;
 use crate::task::machine;
+use crate::task::secret_fields::{SecretFields, enters_secret};
 
 /// How long to wait for the first change, and altogether.
 struct Patience {
@@ -89,6 +90,7 @@ impl Runner {
             .as_ref()
             .map(|view| view.latest.clone())
             .expect("an action follows an observation");
+        let hidden = self.hidden_from(action);
         let Patience {
             first_change,
             altogether,
@@ -98,6 +100,7 @@ impl Runner {
             since_frame: Some(before.id.clone()),
             first_change_timeout: first_change,
             timeout: altogether,
+            ignore: hidden.boxes().to_vec(),
             ..AwaitQuiet::default()
         };
         let quiet = self
@@ -114,6 +117,7 @@ impl Runner {
             display: self.display(),
             // The pointer follows every click and is no effect of it.
             omit_cursor: true,
+            redactions: hidden.redactions(),
             ..CaptureRequest::default()
         };
         let after = self
@@ -124,7 +128,7 @@ impl Runner {
             .await?
             .frame;
         let compare = CompareRequest {
-            ignore: quiet.noise.clone(),
+            ignore: [quiet.noise.as_slice(), hidden.boxes()].concat(),
             near: target.map(effect::near).into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
@@ -149,6 +153,14 @@ impl Runner {
             comparison,
             quiet: &quiet,
         }))
+    }
+
+    /// What is hidden while an action is judged, and therefore not judged. That a secret was entered is to be seen.
+    fn hidden_from(&self, action: &Action<CapturePoint>) -> SecretFields {
+        if enters_secret(action) {
+            return SecretFields::default();
+        }
+        self.task.secret_fields.clone()
     }
 
     /// What was on the screen before is not known any more: Perception was restarted, or keeps too few frames.

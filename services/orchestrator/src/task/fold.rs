@@ -17,6 +17,7 @@ use motorium_proto::service::StageTiming;
 
 use super::event::{ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest};
 use super::risk;
+use super::secret_fields::{SecretFields, enters_secret};
 use super::spec::TaskSpec;
 
 /// Where a task is.
@@ -147,6 +148,8 @@ pub struct Task {
     pub cancel_requested: Option<String>,
     /// Claims of success that the completion check refused.
     pub refused_claims: u32,
+    /// Hidden in every picture from then on.
+    pub secret_fields: SecretFields,
     pub last_seq: EventSeq,
     pub created_at: SystemTime,
     pub updated_at: SystemTime,
@@ -180,6 +183,7 @@ impl Task {
             results_fetched: 0,
             cancel_requested: None,
             refused_claims: 0,
+            secret_fields: SecretFields::default(),
             last_seq: seq,
             created_at: at,
             updated_at: at,
@@ -287,11 +291,16 @@ impl Task {
                 if let Some(action) = self.last_action_mut(action_id) {
                     action.outcome = Some(outcome.clone());
                 }
+                // One that was performed is judged next; of another a part may show.
+                if outcome.result != ActionResult::Performed && !outcome.never_happened() {
+                    self.secret_entered(action_id, None);
+                }
             }
             Event::EffectJudged { action_id, effect } => {
                 if let Some(action) = self.last_action_mut(action_id) {
                     action.effect = Some((**effect).clone());
                 }
+                self.secret_entered(action_id, Some(effect));
             }
             Event::ActionRetried { action_id, .. } => {
                 if let Some(action) = self.last_action_mut(action_id) {
@@ -410,6 +419,18 @@ impl Task {
             retry_due: false,
         });
         self.risky_actions += u32::from(risky);
+    }
+
+    fn secret_entered(&mut self, action_id: &ActionId, effect: Option<&Effect>) {
+        let actions = || self.steps.iter().flat_map(|step| &step.actions);
+        let entered =
+            actions().any(|action| action.action_id == *action_id && enters_secret(&action.action));
+        if !entered {
+            return;
+        }
+        let pointed_at = actions().rev().find_map(|action| action.target);
+        let frame = self.steps.last().and_then(|step| step.frame_size);
+        self.secret_fields.entered(effect, pointed_at, frame);
     }
 
     fn checked(&mut self, passed: bool, missing: &[String]) {

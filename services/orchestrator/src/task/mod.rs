@@ -9,6 +9,7 @@ pub mod event;
 mod fold;
 pub mod machine;
 pub mod risk;
+pub mod secret_fields;
 pub mod spec;
 pub mod view;
 

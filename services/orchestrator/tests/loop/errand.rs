@@ -2,12 +2,13 @@
 
 use bytes::Bytes;
 use motorium_proto::domain::action::Action;
+use motorium_proto::service::CaptureRequest;
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::{Cluster, DESKTOP};
-use crate::support::script::{act, click, done, typing};
+use crate::support::script::{act, click, done, typing, typing_secret};
 use crate::support::world::box_of;
 
 #[tokio::test]
@@ -64,6 +65,23 @@ async fn what_was_decided_is_what_is_done() {
         .collect();
     assert_eq!(ids, ["1/0/0", "2/0/0", "2/1/0"]);
     assert_eq!(story.results(), [ActionResult::Performed; 3]);
+}
+
+#[tokio::test]
+async fn the_field_of_a_secret_is_hidden_from_then_on() {
+    let steps = vec![
+        act([click(1), typing_secret("bank")]),
+        act([click(2)]),
+        done("in"),
+    ];
+    let cluster = Cluster::start(steps).await;
+    assert_eq!(cluster.carry_out().await.answer(), "in");
+    let hidden = |request: &CaptureRequest| request.redactions.len();
+    let looks: Vec<usize> = cluster.world.looks().iter().map(hidden).collect();
+    assert_eq!(looks, [0, 1, 1]);
+    // The first two captures are of the click before and of the secret itself, which is to be seen to arrive.
+    let captures: Vec<usize> = cluster.world.captures().iter().map(hidden).collect();
+    assert_eq!(captures, [0, 0, 1]);
 }
 
 #[tokio::test]

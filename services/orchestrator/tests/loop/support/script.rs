@@ -29,12 +29,20 @@ pub(crate) fn click_once(element: u32) -> PlannedAction {
 
 /// A text for whatever has the keyboard.
 pub(crate) fn typing(text: &str) -> PlannedAction {
+    entering(Text::Literal(text.to_owned()), text)
+}
+
+pub(crate) fn typing_secret(name: &str) -> PlannedAction {
+    entering(Text::Secret(name.to_owned()), name)
+}
+
+fn entering(text: Text, words: &str) -> PlannedAction {
     PlannedAction {
         action: Action::TypeText {
-            text: Text::Literal(text.to_owned()),
+            text,
             control_characters: ControlCharacters::AsKeys,
         },
-        intent: format!("type \"{text}\""),
+        intent: format!("type \"{words}\""),
         verify_pointer: false,
         repeatable: false,
     }

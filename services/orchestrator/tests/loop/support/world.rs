@@ -68,6 +68,7 @@ struct State {
     faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
     plans: Vec<PlanRequest>,
     captures: Vec<CaptureRequest>,
+    looks: Vec<CaptureRequest>,
     lookups: Vec<ActionId>,
     usage: Usage,
     attempts: Vec<BackendAttempt>,
@@ -212,6 +213,11 @@ impl World {
     }
 
     /// What was captured without being parsed.
+    /// How the screen was looked at for every step.
+    pub(crate) fn looks(&self) -> Vec<CaptureRequest> {
+        self.state().looks.clone()
+    }
+
     pub(crate) fn captures(&self) -> Vec<CaptureRequest> {
         self.state().captures.clone()
     }
@@ -407,6 +413,7 @@ impl Perception for StandIn {
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
         self.0.enter("observe").await?;
+        self.0.state().looks.push(request.capture.clone());
         let frame = self.0.frame();
         let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
         Ok(Observation {
