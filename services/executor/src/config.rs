@@ -1,8 +1,8 @@
 //! Settings as they are written, and the configuration that is meant by them.
 //!
 //! [`Settings`] is the section `[executor]`; [`Config`] is checked and complete, and nothing behind it sees a raw
-//! text. What is allowed by default: every kind of action, no application, `http` and `https` addresses, the whole
-//! display.
+//! text. What is not named is not allowed, and an empty list names nothing. Named by default are every kind of action, no
+//! application, `http` and `https` addresses of any host, the whole display, no window for a secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -121,17 +121,17 @@ impl Section for Settings {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSettings {
-    /// Kinds of action that are allowed. Without any, all.
+    /// Kinds of action that are allowed; all unless they are named.
     pub actions: Vec<String>,
     /// Chords that are never struck, whatever else is struck with them.
     pub forbidden_chords: Vec<String>,
     pub url_schemes: Vec<String>,
-    /// `example.com`, `*.example.com`. Without any, all.
+    /// `example.com`, `*.example.com`, or `*` for any.
     pub url_hosts: Vec<String>,
     /// Never these, whatever else is configured.
     pub denied_url_hosts: Vec<String>,
-    /// Where the pointer may act. Without any, everywhere.
-    pub allowed_regions: Vec<Region>,
+    /// Where the pointer may act; everywhere unless it is named.
+    pub allowed_regions: Option<Vec<Region>>,
     /// Where it may not.
     pub denied_regions: Vec<Region>,
     /// 0 means no limit.
@@ -144,12 +144,15 @@ impl Default for RuleSettings {
     fn default() -> Self {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         Self {
-            actions: Vec::new(),
+            actions: ActionKind::ALL
+                .iter()
+                .map(|kind| kind.as_str().to_owned())
+                .collect(),
             forbidden_chords: texts(DEFAULT_FORBIDDEN_CHORDS),
             url_schemes: texts(DEFAULT_URL_SCHEMES),
-            url_hosts: Vec::new(),
+            url_hosts: texts(&["*"]),
             denied_url_hosts: Vec::new(),
-            allowed_regions: Vec::new(),
+            allowed_regions: None,
             denied_regions: Vec::new(),
             max_actions_per_second: 0.0,
             longest: Span::seconds(60),
@@ -512,9 +515,7 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
         },
         allowed_regions: settings
             .allowed_regions
-            .into_iter()
-            .map(Into::into)
-            .collect(),
+            .map(|regions| regions.into_iter().map(Into::into).collect()),
         denied_regions: settings
             .denied_regions
             .into_iter()
@@ -553,9 +554,6 @@ fn secret_targets(written: BTreeMap<String, Vec<String>>) -> Result<SecretTarget
 }
 
 fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
-    if names.is_empty() {
-        return Ok(ActionKind::ALL.iter().copied().collect());
-    }
     let kind = |name: &String| {
         ActionKind::from_name(name).ok_or_else(|| {
             let known: Vec<&str> = ActionKind::ALL.iter().map(|kind| kind.as_str()).collect();
@@ -649,6 +647,15 @@ mod tests {
             config.programs.applications["editor"].arguments,
             ["--disable-server"]
         );
+    }
+
+    #[test]
+    fn an_empty_list_allows_nothing() {
+        let written = "rules.actions = []\nrules.url_hosts = []\nrules.allowed_regions = []";
+        let rules = resolve(written, &[]).unwrap().terms.rules;
+        assert!(rules.kinds.is_empty());
+        assert!(rules.addresses.judge("https://example.com/").is_err());
+        assert_eq!(rules.allowed_regions, Some(Vec::new()));
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
@@ -19,6 +19,9 @@ use secrecy::zeroize::Zeroizing;
 const VARIABLE_PREFIX: &str = "MOTORIUM_SECRET_";
 /// Nobody but the owner may have any right to a secret's file.
 const FOREIGN_RIGHTS: u32 = 0o077;
+/// The right to read of the group of a file that is somebody else's: so Kubernetes mounts secrets, and nobody can give
+/// them another mode there.
+const GROUP_READS: u32 = 0o040;
 /// Longer than any password or key that is typed.
 const LARGEST: u64 = 64 * 1024;
 const LONGEST_NAME: usize = 64;
@@ -83,8 +86,7 @@ impl Secrets {
             )));
         }
         if let Some(folder) = &self.folder
-            && let Some(value) =
-                read(&folder.join(name)).map_err(|error| unusable(error.to_string()))?
+            && let Some(value) = read(folder, name).map_err(|error| unusable(error.to_string()))?
         {
             return Ok(value);
         }
@@ -128,22 +130,30 @@ pub(crate) fn variable(name: &str) -> String {
     name.to_ascii_uppercase().replace(['.', '-'], "_")
 }
 
-/// The content of a secret's file, without the line's end that editors add.
-fn read(path: &std::path::Path) -> io::Result<Option<SecretString>> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
+/// The content of a secret's file, without the line's end that editors add. A link may lead to another file of the
+/// folder, as those of a mounted secret do, and not out of it.
+fn read(folder: &Path, name: &str) -> io::Result<Option<SecretString>> {
+    let path = match fs::canonicalize(folder.join(name)) {
+        Ok(path) => path,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    if !path.starts_with(fs::canonicalize(folder)?) {
+        return Err(io::Error::other(
+            "it is a link that leads out of the secrets folder",
+        ));
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a plain file"));
     }
-    if metadata.mode() & FOREIGN_RIGHTS != 0 {
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    let allowed = if is_own { 0 } else { GROUP_READS };
+    if metadata.mode() & FOREIGN_RIGHTS & !allowed != 0 {
         return Err(io::Error::other(
             "others may read its file; run chmod 600 on it",
         ));
@@ -179,7 +189,19 @@ mod tests {
             fs::write(&path, content).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        std::os::unix::fs::symlink(folder.path().join("bank"), folder.path().join("link")).unwrap();
+        // As Kubernetes mounts them, so that all change at once.
+        let data = folder.path().join("..2026_01_01");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("mounted"), "m").unwrap();
+        let owner = fs::Permissions::from_mode(0o400);
+        fs::set_permissions(data.join("mounted"), owner).unwrap();
+        for (target, link) in [
+            ("..2026_01_01", "..data"),
+            ("..data/mounted", "mounted"),
+            ("/etc/hostname", "out"),
+        ] {
+            std::os::unix::fs::symlink(target, folder.path().join(link)).unwrap();
+        }
         let variables = [("MOTORIUM_SECRET_MAIL_PW", "pw"), ("PATH", "/bin")];
         let secrets = Secrets::new(
             Some(folder.path().to_owned()),
@@ -205,7 +227,11 @@ mod tests {
         check("other", Err("there is no secret `other`"));
         check("other", Err("MOTORIUM_SECRET_OTHER"));
         check("open", Err("chmod 600"));
-        check("link", Err("the secret `link` cannot be used"));
+        check("mounted", Ok("m"));
+        check(
+            "out",
+            Err("the secret `out` cannot be used: it is a link that leads out"),
+        );
         check("../bank", Err("a name is"));
         check(".hidden", Err("a name is"));
         check("", Err("a name is"));
@@ -215,7 +241,7 @@ mod tests {
     fn names_are_told_and_values_are_not() {
         let (_folder, secrets) = secrets();
         let names: Vec<String> = secrets.names().into_iter().collect();
-        assert_eq!(names, ["bank", "link", "mail_pw", "open"]);
+        assert_eq!(names, ["bank", "mail_pw", "mounted", "open", "out"]);
         assert!(!format!("{secrets:?} {:?}", secrets.resolve("bank")).contains("geheim"));
     }
 }

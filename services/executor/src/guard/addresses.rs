@@ -28,7 +28,7 @@ const EMPTY_CHROME_PAGES: &[&str] = &[
 pub struct Addresses {
     /// In lower case.
     pub schemes: Vec<String>,
-    /// Any host if empty.
+    /// None if empty.
     pub hosts: Vec<HostPattern>,
     /// Never these, also where `hosts` has them.
     pub denied_hosts: Vec<HostPattern>,
@@ -73,7 +73,7 @@ impl Addresses {
                 reason,
             });
         }
-        if self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(&host)) {
+        if self.hosts.iter().any(|pattern| pattern.matches(&host)) {
             return Ok(());
         }
         Err(Refusal {
@@ -112,10 +112,9 @@ impl Addresses {
     /// What may be opened, in words like `https://*.example.com/*`; hosts that are never opened begin with `not `.
     #[must_use]
     pub fn patterns(&self) -> Vec<String> {
-        let any_host = |scheme: &String| self.hosts.is_empty() || scheme == "file";
-        let of_scheme = |scheme: &String| match any_host(scheme) {
-            true => vec![format!("{scheme}://*")],
-            false => self
+        let of_scheme = |scheme: &String| match scheme.as_str() {
+            "file" => vec!["file:///*".to_owned()],
+            _ => self
                 .hosts
                 .iter()
                 .map(|host| format!("{scheme}://{host}/*"))
@@ -133,7 +132,8 @@ impl Addresses {
     #[must_use]
     pub fn leave_the_web_open(&self) -> bool {
         let open = |scheme: &&str| self.schemes.iter().any(|allowed| allowed == scheme);
-        self.hosts.is_empty() && self.denied_hosts.is_empty() && ["http", "https"].iter().all(open)
+        let any_host = self.hosts.contains(&HostPattern::Any);
+        any_host && self.denied_hosts.is_empty() && ["http", "https"].iter().all(open)
     }
 }
 
@@ -144,11 +144,11 @@ fn scheme_refusal(reason: String) -> Refusal {
     }
 }
 
-/// `example.com`, or `*.example.com` for everything below it as well.
+/// Which hosts are meant: `example.com`, `*.example.com` for everything below it as well, `*` for any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostPattern {
-    host: Host,
-    below: bool,
+pub enum HostPattern {
+    Any,
+    Named { host: Host, below: bool },
 }
 
 impl HostPattern {
@@ -157,8 +157,14 @@ impl HostPattern {
     /// # Errors
     /// What is wrong with it, and how it is written.
     pub fn parse(pattern: &str) -> Result<Self, String> {
-        let bad =
-            || format!("`{pattern}` is no host; write example.com, *.example.com or 192.0.2.1");
+        let bad = || {
+            format!(
+                "`{pattern}` is no host; write example.com, *.example.com, 192.0.2.1, or * for any"
+            )
+        };
+        if pattern.trim() == "*" {
+            return Ok(Self::Any);
+        }
         let (name, below) = match pattern.trim().strip_prefix("*.") {
             Some(parent) => (parent, true),
             None => (pattern.trim(), false),
@@ -167,17 +173,24 @@ impl HostPattern {
         if name.contains('*') || (below && !matches!(host, Host::Domain(_))) {
             return Err(bad());
         }
-        Ok(Self { host, below })
+        Ok(Self::Named { host, below })
     }
 
     /// Whether this host is meant. The two spellings of one machine's number (`::ffff:192.0.2.1`) are one.
     #[must_use]
     pub fn matches(&self, host: &Host<&str>) -> bool {
-        match (&self.host, host) {
+        let Self::Named {
+            host: wanted,
+            below,
+        } = self
+        else {
+            return true;
+        };
+        match (wanted, host) {
             (Host::Domain(wanted), Host::Domain(given)) => {
                 let given = without_root(given);
                 given == wanted
-                    || self.below
+                    || *below
                         && given
                             .strip_suffix(wanted.as_str())
                             .is_some_and(|below| below.ends_with('.'))
@@ -193,8 +206,11 @@ impl HostPattern {
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let below = if self.below { "*." } else { "" };
-        write!(f, "{below}{}", self.host)
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Named { host, below: true } => write!(f, "*.{host}"),
+            Self::Named { host, below: false } => write!(f, "{host}"),
+        }
     }
 }
 
@@ -292,8 +308,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_named_is_not_opened() {
+        check(
+            &addresses(&["*"], &[]),
+            "https://example.com/",
+            Ok("https://example.com/"),
+        );
+        let nothing = addresses(&[], &[]);
+        check(
+            &nothing,
+            "https://example.com/",
+            Err(("rules.url_hosts", "example.com")),
+        );
+    }
+
+    #[test]
     fn denied_hosts_are_denied_in_every_spelling() {
-        let most = addresses(&[], &["evil.test", "*.ads.test", "127.0.0.1"]);
+        let most = addresses(&["*"], &["evil.test", "*.ads.test", "127.0.0.1"]);
         let denied = |host| Err(("rules.denied_url_hosts", host));
         check(&most, "https://example.com/", Ok("https://example.com/"));
         check(&most, "http://sub.evil.test/", Ok("http://sub.evil.test/"));
@@ -350,12 +381,13 @@ mod tests {
 
     #[test]
     fn the_web_is_open_only_if_nothing_of_it_is_refused() {
-        assert!(addresses(&[], &[]).leave_the_web_open());
+        assert!(addresses(&["*"], &[]).leave_the_web_open());
+        assert!(!addresses(&[], &[]).leave_the_web_open());
         assert!(!addresses(&["example.com"], &[]).leave_the_web_open());
-        assert!(!addresses(&[], &["evil.test"]).leave_the_web_open());
+        assert!(!addresses(&["*"], &["evil.test"]).leave_the_web_open());
         let secure = Addresses {
             schemes: vec!["https".to_owned()],
-            ..addresses(&[], &[])
+            ..addresses(&["*"], &[])
         };
         assert!(!secure.leave_the_web_open());
     }
@@ -366,7 +398,7 @@ mod tests {
             "",
             "https://example.com",
             "example.com/path",
-            "*",
+            "**",
             "a.*.com",
             "*.127.0.0.1",
         ] {

@@ -51,8 +51,8 @@ pub struct Rules {
     pub forbidden_chords: Vec<Chord>,
     pub applications: BTreeSet<String>,
     pub addresses: Addresses,
-    /// Everywhere if empty.
-    pub allowed_regions: Vec<CaptureRect>,
+    /// `None`: everywhere.
+    pub allowed_regions: Option<Vec<CaptureRect>>,
     pub denied_regions: Vec<CaptureRect>,
     /// The longest time that one action may wait or hold keys.
     pub longest: Duration,
@@ -99,7 +99,7 @@ impl Rules {
     /// Whether [`Rules::judge`] needs to know where the pointer is.
     #[must_use]
     pub fn need_pointer(&self) -> bool {
-        !(self.allowed_regions.is_empty() && self.denied_regions.is_empty())
+        self.allowed_regions.is_some() || !self.denied_regions.is_empty()
     }
 
     /// Says yes, or which rule says no and why. An address comes back as a browser will read it.
@@ -227,12 +227,8 @@ impl Rules {
                 reason,
             });
         }
-        if self.allowed_regions.is_empty()
-            || self
-                .allowed_regions
-                .iter()
-                .any(|region| region.contains(point))
-        {
+        let allowed = self.allowed_regions.as_ref();
+        if allowed.is_none_or(|regions| regions.iter().any(|region| region.contains(point))) {
             return Ok(());
         }
         let reason = format!("({x}, {y}) lies outside of the regions that may be touched");
@@ -271,6 +267,7 @@ fn way(targets: &[CapturePoint]) -> Vec<CapturePoint> {
 mod tests {
     use motorium_proto::domain::action::{Button, ScrollAmount};
 
+    use super::super::addresses::HostPattern;
     use super::*;
 
     fn rules() -> Rules {
@@ -293,10 +290,10 @@ mod tests {
             applications: ["editor".to_owned()].into(),
             addresses: Addresses {
                 schemes: vec!["https".to_owned()],
-                hosts: Vec::new(),
+                hosts: vec![HostPattern::Any],
                 denied_hosts: Vec::new(),
             },
-            allowed_regions: vec![region(0, 0, 1000, 1000)],
+            allowed_regions: Some(vec![region(0, 0, 1000, 1000)]),
             denied_regions: vec![region(100, 100, 10, 10)],
             longest: Duration::from_secs(60),
         }

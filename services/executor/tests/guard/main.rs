@@ -16,7 +16,7 @@ use motorium_executor::drivers::recording::RecordingDriver;
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::files::Files;
 use motorium_executor::guard::Folder;
-use motorium_executor::guard::addresses::Addresses;
+use motorium_executor::guard::addresses::{Addresses, HostPattern};
 use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use motorium_executor::guard::targets::{SecretTargets, WindowPattern};
@@ -72,10 +72,10 @@ fn rules() -> Rules {
         applications: ["editor".to_owned()].into(),
         addresses: Addresses {
             schemes: vec!["https".to_owned()],
-            hosts: Vec::new(),
+            hosts: vec![HostPattern::Any],
             denied_hosts: Vec::new(),
         },
-        allowed_regions: Vec::new(),
+        allowed_regions: None,
         denied_regions: vec![CaptureRect::new(
             CapturePoint::new(0, 0),
             CapturePoint::new(10, 10),
@@ -629,7 +629,7 @@ async fn what_is_there_is_told(scene: Scene) {
     assert!(!capabilities.action_kinds.contains(&ActionKind::GoBack));
     assert!(capabilities.action_kinds.contains(&ActionKind::Click));
     assert_eq!(capabilities.applications, ["editor"]);
-    assert_eq!(capabilities.url_patterns, ["https://*"]);
+    assert_eq!(capabilities.url_patterns, ["https://*/*"]);
     assert!(
         capabilities
             .forbidden_chords

@@ -49,7 +49,7 @@ impl Scene {
         let web = Web::serve(pages).await;
         let desktop = Desktop::start("us").await;
         let port = free_port();
-        let (addresses, in_force) = watch::channel(addresses(&[], &[]));
+        let (addresses, in_force) = watch::channel(addresses(&["*"], &[]));
         let options = Options {
             endpoint: format!("http://127.0.0.1:{port}"),
             display: desktop.display.clone(),
@@ -234,7 +234,7 @@ async fn no_way_leads_to_a_host_that_is_denied() {
             .wait_asked("evil.test", &format!("/at{way}"))
             .await;
     }
-    let denying = addresses(&[], &["*.evil.test"]);
+    let denying = addresses(&["*"], &["*.evil.test"]);
     let naming = addresses(&["good.test"], &[]);
     for rules in [denying, naming] {
         scene.open("evil.test", "/before").await;
@@ -261,7 +261,7 @@ async fn no_way_leads_to_a_host_that_is_denied() {
             }
         }
         assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
-        scene.addresses.send_replace(addresses(&[], &[]));
+        scene.addresses.send_replace(addresses(&["*"], &[]));
     }
 }
 

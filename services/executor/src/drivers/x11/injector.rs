@@ -72,13 +72,16 @@ pub(super) struct Injector {
 impl Injector {
     fn run(mut self, inbox: &Receiver<Command>) {
         while let Some(command) = self.next(inbox) {
-            // A defect costs its caller an answer and everybody the connection; the next one releases what is held.
+            // A defect costs its caller an answer and everybody the connection; a new one releases what is held.
             if catch_unwind(AssertUnwindSafe(|| command(&mut self))).is_err() {
                 tracing::error!(
                     on = self.display,
                     "a command of the injector has failed by a defect"
                 );
                 self.session = None;
+                if let Err(error) = self.live_session() {
+                    tracing::warn!(%error, "what was held stays so until the display is there again");
+                }
             }
         }
         self.close();
