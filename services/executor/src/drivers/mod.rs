@@ -33,6 +33,10 @@ pub mod x11;
 
 pub use error::{Error, Failure};
 
+/// A limitation of drivers that have no other way to a browser.
+const BROWSER_BY_KEYBOARD: &str =
+    "browser verbs are done by keyboard in the browser window that has it; pages are not read";
+
 /// An action, ready to be performed: its targets are points, its secret is at hand.
 #[derive(Debug)]
 pub struct Work {

@@ -110,7 +110,10 @@ fn action() -> impl Strategy<Value = wire::Action> {
             .prop_map(|(at, button)| Wire::MouseDown(wire::MouseDownAction { at, button })),
         (at(), number()).prop_map(|(at, button)| Wire::MouseUp(wire::MouseUpAction { at, button })),
         (
-            prop::collection::vec(target(), 0..5),
+            prop_oneof![
+                9 => prop::collection::vec(target(), 0..5),
+                1 => prop::collection::vec(target(), MAX_PATH..MAX_PATH + 2),
+            ],
             number(),
             keys(),
             duration()
@@ -150,6 +153,7 @@ fn action() -> impl Strategy<Value = wire::Action> {
         url().prop_map(|url| Wire::OpenUrl(wire::OpenUrlAction { url })),
         url().prop_map(|url| Wire::GoToUrl(wire::GoToUrlAction { url })),
         Just(Wire::GoBack(wire::GoBackAction {})),
+        Just(Wire::GoForward(wire::GoForwardAction {})),
         Just(Wire::Refresh(wire::RefreshAction {})),
     ];
     prop::option::weighted(0.98, action).prop_map(|action| wire::Action { action })

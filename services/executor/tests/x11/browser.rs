@@ -1,6 +1,7 @@
 //! The browser driver against a real Chromium: pages are led and read, and no way leads around the list of addresses.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::web::Web;
-use crate::support::{Desktop, PATIENCE};
+use crate::support::{Desktop, PATIENCE, Process};
 use crate::{chord, driver, perform, type_text};
 
 /// A browser on a desktop of its own, and the driver that leads it.
@@ -101,6 +102,19 @@ impl Scene {
         perform(&self.driver, type_text(address)).await.unwrap();
         perform(&self.driver, chord("Delete")).await.unwrap();
         perform(&self.driver, chord("Return")).await.unwrap();
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // The driver has started it, and it would go on writing into a folder that is gone.
+        let profile = format!(
+            "user-data-dir={}/profile",
+            self.desktop.home.path().display()
+        );
+        let _ = Command::new("pkill")
+            .args(["-KILL", "-f", &profile])
+            .status();
     }
 }
 
@@ -279,6 +293,8 @@ async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
         &file,
         &format!("view-source:{file}"),
         "data:text/html,the data was shown",
+        // A page with a dialog says nothing.
+        "data:text/html,<script>setTimeout(alert, 300, 'it was shown')</script>",
         "chrome://version",
     ] {
         scene.type_address(address).await;
@@ -300,7 +316,7 @@ async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
 #[tokio::test]
 async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
     let link =
-        "<a target=_blank href='/second' style='position:fixed;inset:0'>第一页 with a link</a>";
+        "<a target=_blank href='/second' style='position:fixed;inset:0'>😀一页 with a link</a>";
     let scene = Scene::start(&[
         (
             "/first",
@@ -319,9 +335,11 @@ async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
         .await;
     assert_eq!((&*first.title, first.truncated), ("One", false));
     assert_eq!(first.url, scene.web.address("good.test", "/first"));
-    assert_eq!(first.text, "第一页 with a link\n\nwithin");
+    assert_eq!(first.text, "😀一页 with a link\n\nwithin");
     let short = scene.driver.read_page(3).await.unwrap().unwrap();
-    assert_eq!((&*short.text, short.truncated), ("第一页", true));
+    assert_eq!((&*short.text, short.truncated), ("😀一页", true));
+    let shortest = scene.driver.read_page(1).await.unwrap().unwrap();
+    assert_eq!((&*shortest.text, shortest.truncated), ("😀", true));
 
     perform(&scene.driver, click_in_page()).await.unwrap();
     let second = scene
@@ -358,10 +376,16 @@ async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
 async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     let field = "<title>Bank</title><input id=i autofocus style='position:fixed;width:100%;height:100%' \
                  oninput='fetch(\"/typed?\" + i.value.length)'>";
-    let scene = Scene::start(&[("/", field)]).await;
-    let enter = async || {
+    let framed = "<div id=d></div><script>d.attachShadow({ mode: 'open' }).innerHTML = \
+                  '<iframe src=http://evil.test:PORT/ style=\"position:fixed;width:100%;height:100%\">'</script>";
+    let moving = "<input autofocus style='position:fixed;width:100%;height:100%' \
+                  oninput='location = \"http://evil.test:PORT/\"'>";
+    let pages = [("/", field), ("/framed", framed), ("/moving", moving)];
+    let scene = Scene::start(&pages).await;
+    let long = "x".repeat(400);
+    let enter = async |secret: &str| {
         let work = Work {
-            secret: Some(SecretString::from("hunter2")),
+            secret: Some(SecretString::from(secret.to_owned())),
             only_into: [WindowPattern::parse("url:bank.test").unwrap()].into(),
             ..Work::from(Action::TypeText {
                 text: Text::Secret("bank".to_owned()),
@@ -372,7 +396,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     };
     scene.open("evil.test", "/").await;
     perform(&scene.driver, click_in_page()).await.unwrap();
-    let failure = enter().await.unwrap_err();
+    let failure = enter("hunter2").await.unwrap_err();
     assert!(!failure.input_sent);
     let told = failure.to_string();
     assert!(
@@ -382,18 +406,94 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
 
     scene.open("bank.test", "/").await;
     perform(&scene.driver, click_in_page()).await.unwrap();
-    enter().await.unwrap();
+    enter("hunter2").await.unwrap();
     scene.web.wait_asked("bank.test", "/typed?7").await;
 
     // The address bar is no page, whatever page is below it.
     perform(&scene.driver, chord("ctrl+l")).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let failure = enter().await.unwrap_err();
+    let failure = enter("hunter2").await.unwrap_err();
     assert!(
         matches!(failure.error, Error::WrongWindow { .. }),
         "{failure}"
     );
-    assert_eq!(scene.web.asked_of("evil.test"), ["/"]);
+    // A frame of another host has the keyboard, and the page around it is the one that is named.
+    scene.open("bank.test", "/framed").await;
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    scene.web.wait_asked("evil.test", "/").await;
+    let failure = enter("hunter2").await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::WrongWindow { .. }),
+        "{failure}"
+    );
+    let typed = |path: &String| path.starts_with("/typed");
+    assert!(!scene.web.asked_of("evil.test").iter().any(typed));
+
+    // The page goes away in the middle: no more goes in than is under way at a time.
+    scene.open("bank.test", "/moving").await;
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    let failure = enter(&long).await.unwrap_err();
+    assert!(failure.input_sent, "{failure}");
+    let astray = scene.web.asked_of("evil.test");
+    let astray = astray
+        .iter()
+        .filter_map(|path| path.strip_prefix("/typed?")?.parse().ok());
+    assert!(astray.max().unwrap_or(0) <= 40);
+}
+
+#[tokio::test]
+async fn what_is_open_before_the_driver_comes_is_held_as_well() {
+    let polling = "<script>setInterval(() => fetch('http://evil.test:PORT/poll', { mode: 'no-cors' }), 100)</script>";
+    let scene = Scene::start(&[("/", polling)]).await;
+    let port = free_port();
+    let browser = chromium(&scene.desktop, port);
+    let mut command = scene.desktop.command(&browser.program);
+    command
+        .args(&browser.arguments)
+        .arg(scene.web.address("good.test", "/"));
+    let _browser = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    scene.web.wait_asked("evil.test", "/poll").await;
+    scene
+        .addresses
+        .send_replace(addresses(&["*"], &["evil.test"]));
+    let late = BrowserDriver::start(
+        Arc::new(driver(&scene.desktop.display)),
+        Options {
+            endpoint: format!("http://127.0.0.1:{port}"),
+            display: scene.desktop.display.clone(),
+            launcher: Launcher::default(),
+            addresses: scene.addresses.subscribe(),
+        },
+    );
+    let end = Instant::now() + PATIENCE;
+    while late.read_page(10).await.is_err() {
+        assert!(Instant::now() < end, "the browser is not connected to");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.web.forget();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_page_uploads_arrives_and_opens_no_way() {
+    let uploads = "<script>(async () => {
+      const post = (path, body) => fetch(path, { method: 'POST', body });
+      await post('/no-text', new Uint8Array([0xed, 0xa0, 0x80, 0xff, 0]));
+      await post('/large', new Uint8Array(20e6).fill(1));
+      for (let nth = 0; nth < 10; nth++) {
+        await fetch('http://evil.test:PORT/after', { mode: 'no-cors' }).catch(() => 0);
+        await new Promise(done => setTimeout(done, 50));
+      }
+      fetch('/done');
+    })()</script>";
+    let scene = Scene::start(&[("/", uploads)]).await;
+    scene.addresses.send_replace(addresses(&["good.test"], &[]));
+    scene.open("good.test", "/").await;
+    for path in ["/no-text", "/large", "/done"] {
+        scene.web.wait_asked("good.test", path).await;
+    }
+    assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
 }
 
 #[tokio::test]

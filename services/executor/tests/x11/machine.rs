@@ -98,18 +98,23 @@ async fn on_a_full_disk_nothing_is_done_and_nothing_is_lost() {
     assert_eq!(clicks.count(), 2);
 }
 
+/// Lets a program see another clock than the machine's.
+const FAKE_CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
 #[tokio::test]
 async fn setting_the_clock_ends_no_lease_and_repeats_no_action() {
     let desktop = Desktop::start("us").await;
+    // The loader goes on without it, and the test would see nothing.
+    assert!(
+        std::path::Path::new(FAKE_CLOCK).exists(),
+        "libfaketime is missing"
+    );
     let clock = desktop.path("clock");
     let set = |offset: &str| std::fs::write(&clock, offset).unwrap();
     set("+0");
     let mut command = desktop.command(PROGRAM);
     command
-        .env(
-            "LD_PRELOAD",
-            "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-        )
+        .env("LD_PRELOAD", FAKE_CLOCK)
         .env("FAKETIME_TIMESTAMP_FILE", &clock)
         .env("FAKETIME_NO_CACHE", "1")
         .env("DONT_FAKE_MONOTONIC", "1");

@@ -236,6 +236,9 @@ impl InputMethod {
 
 impl Drop for InputMethod {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
         // It ends its engines if it is asked to.
         self.daemon.signal("TERM");
         self.daemon.wait_gone();

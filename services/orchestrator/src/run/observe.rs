@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{Flow, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
+use crate::task::secret_fields::redactions;
 
 /// Lossless and small; what a person looks at later and a model is shown.
 const PICTURE: ImageOptions = ImageOptions {
@@ -49,7 +50,7 @@ impl Runner {
             capture: CaptureRequest {
                 display: self.display(),
                 image: picture,
-                redactions: self.task.secret_fields.redactions(),
+                redactions: redactions(&self.task.secret_fields.boxes()),
                 ..CaptureRequest::default()
             },
             max_elements: None,

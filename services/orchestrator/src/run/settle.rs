@@ -15,7 +15,10 @@ use super::{Flow, Runner, halt};
 use crate::effect::{self, Evidence};
 use crate::task::event::Event;
 use crate::task::machine;
-use crate::task::secret_fields::{SecretFields, enters_secret};
+use crate::task::secret_fields::{enters_secret, redactions};
+
+/// Why an action is not judged that acted where nobody looks.
+const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
 
 /// How long to wait for the first change, and altogether.
 struct Patience {
@@ -90,7 +93,8 @@ impl Runner {
             .as_ref()
             .map(|view| view.latest.clone())
             .expect("an action follows an observation");
-        let hidden = self.hidden_from(action);
+        // What is hidden is not judged.
+        let hidden = self.task.secret_fields.boxes_beside(action);
         let Patience {
             first_change,
             altogether,
@@ -100,7 +104,7 @@ impl Runner {
             since_frame: Some(before.id.clone()),
             first_change_timeout: first_change,
             timeout: altogether,
-            ignore: hidden.boxes().to_vec(),
+            ignore: hidden.clone(),
             ..AwaitQuiet::default()
         };
         let quiet = self
@@ -117,7 +121,7 @@ impl Runner {
             display: self.display(),
             // The pointer follows every click and is no effect of it.
             omit_cursor: true,
-            redactions: hidden.redactions(),
+            redactions: redactions(&hidden),
             ..CaptureRequest::default()
         };
         let after = self
@@ -128,7 +132,7 @@ impl Runner {
             .await?
             .frame;
         let compare = CompareRequest {
-            ignore: [quiet.noise.as_slice(), hidden.boxes()].concat(),
+            ignore: [quiet.noise.as_slice(), &hidden].concat(),
             near: target.map(effect::near).into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
@@ -145,22 +149,23 @@ impl Runner {
         if let Some(view) = &mut self.view {
             view.latest = after.clone();
         }
-        Ok(effect::judge(Evidence {
+        let judged = effect::judge(Evidence {
             action,
             target,
             before: &before,
             after: &after,
             comparison,
             quiet: &quiet,
-        }))
-    }
-
-    /// What is hidden while an action is judged, and therefore not judged. That a secret was entered is to be seen.
-    fn hidden_from(&self, action: &Action<CapturePoint>) -> SecretFields {
-        if enters_secret(action) {
-            return SecretFields::default();
+        });
+        let near = target.map(effect::near);
+        let may_be_hidden = match near {
+            Some(near) => hidden.iter().any(|field| field.intersects(&near)),
+            None => enters_secret(action) && !hidden.is_empty(),
+        };
+        if may_be_hidden && judged.verdict == Verdict::NoEffect {
+            return Ok(effect::unknown(HIDDEN.to_owned()));
         }
-        self.task.secret_fields.clone()
+        Ok(judged)
     }
 
     /// What was on the screen before is not known any more: Perception was restarted, or keeps too few frames.

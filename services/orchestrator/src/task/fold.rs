@@ -233,8 +233,7 @@ impl Task {
 
     /// Actions that were intended and of which nothing more is known.
     pub fn unfinished_actions(&self) -> impl Iterator<Item = &ActionId> {
-        let actions = self.steps.iter().flat_map(|step| &step.actions);
-        actions
+        self.actions()
             .filter(|action| action.outcome.is_none())
             .map(|action| &action.action_id)
     }
@@ -291,16 +290,19 @@ impl Task {
                 if let Some(action) = self.last_action_mut(action_id) {
                     action.outcome = Some(outcome.clone());
                 }
-                // One that was performed is judged next; of another a part may show.
-                if outcome.result != ActionResult::Performed && !outcome.never_happened() {
-                    self.secret_entered(action_id, None);
+                if !outcome.never_happened() && self.entered_secret(action_id) {
+                    let pointed_at = self.pointed_at();
+                    self.secret_fields.entered(pointed_at);
                 }
             }
             Event::EffectJudged { action_id, effect } => {
                 if let Some(action) = self.last_action_mut(action_id) {
                     action.effect = Some((**effect).clone());
                 }
-                self.secret_entered(action_id, Some(effect));
+                if self.entered_secret(action_id) {
+                    let frame = self.steps.last().and_then(|step| step.frame_size);
+                    self.secret_fields.judged(effect, frame);
+                }
             }
             Event::ActionRetried { action_id, .. } => {
                 if let Some(action) = self.last_action_mut(action_id) {
@@ -421,16 +423,18 @@ impl Task {
         self.risky_actions += u32::from(risky);
     }
 
-    fn secret_entered(&mut self, action_id: &ActionId, effect: Option<&Effect>) {
-        let actions = || self.steps.iter().flat_map(|step| &step.actions);
-        let entered =
-            actions().any(|action| action.action_id == *action_id && enters_secret(&action.action));
-        if !entered {
-            return;
-        }
-        let pointed_at = actions().rev().find_map(|action| action.target);
-        let frame = self.steps.last().and_then(|step| step.frame_size);
-        self.secret_fields.entered(effect, pointed_at, frame);
+    fn actions(&self) -> impl DoubleEndedIterator<Item = &ActionRecord> {
+        self.steps.iter().flat_map(|step| &step.actions)
+    }
+
+    fn entered_secret(&self, action_id: &ActionId) -> bool {
+        self.actions()
+            .any(|action| action.action_id == *action_id && enters_secret(&action.action))
+    }
+
+    /// The box of what was pointed at last.
+    fn pointed_at(&self) -> Option<CaptureRect> {
+        self.actions().rev().find_map(|action| action.target)
     }
 
     fn checked(&mut self, passed: bool, missing: &[String]) {

@@ -17,55 +17,70 @@ const MOST: usize = 32;
 
 /// Boxes on the screen, those that touch each other as one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SecretFields(Vec<CaptureRect>);
+pub struct SecretFields {
+    known: Vec<CaptureRect>,
+    /// What was pointed at before a secret that was entered last, until it is known where it shows.
+    not_judged: Option<CaptureRect>,
+}
 
 impl SecretFields {
-    /// The boxes, in pixels of the frame.
+    /// All boxes, in pixels of the frame.
     #[must_use]
-    pub fn boxes(&self) -> &[CaptureRect] {
-        &self.0
+    pub fn boxes(&self) -> Vec<CaptureRect> {
+        self.known.iter().copied().chain(self.not_judged).collect()
     }
 
-    /// What hides them.
+    /// The boxes that are hidden while this action is judged: all but that of the secret which it enters itself.
     #[must_use]
-    pub fn redactions(&self) -> Vec<Redaction> {
-        self.0.iter().copied().map(Redaction::Region).collect()
-    }
-
-    /// Notes where a secret became visible, as far as its effect shows; `pointed_at` is what was pointed at before.
-    pub(super) fn entered(
-        &mut self,
-        effect: Option<&Effect>,
-        pointed_at: Option<CaptureRect>,
-        frame: Option<CaptureSize>,
-    ) {
-        let changed = effect.map_or(&[][..], |effect| &effect.change.regions);
-        let shown: Vec<CaptureRect> = changed
-            .iter()
-            .map(|region| region.bounds)
-            .filter(|bounds| frame.is_none_or(|frame| is_small(*bounds, frame)))
-            .map(with_room)
-            .collect();
-        if shown.is_empty() {
-            self.extend(pointed_at.map(with_room));
-        } else {
-            self.extend(shown);
+    pub fn boxes_beside<T>(&self, action: &Action<T>) -> Vec<CaptureRect> {
+        if enters_secret(action) {
+            return self.known.clone();
         }
+        self.boxes()
+    }
+
+    /// Notes that a secret was entered, after something was pointed at; whether and where it shows is not known yet.
+    pub(super) fn entered(&mut self, pointed_at: Option<CaptureRect>) {
+        self.settle_for_what_was_pointed_at();
+        self.not_judged = pointed_at.map(with_room);
+    }
+
+    /// Notes where it became visible, as far as its effect shows.
+    pub(super) fn judged(&mut self, effect: &Effect, frame: Option<CaptureSize>) {
+        let changed = effect.change.regions.iter().map(|region| region.bounds);
+        let (small, large): (Vec<_>, Vec<_>) =
+            changed.partition(|bounds| frame.is_none_or(|frame| is_small(*bounds, frame)));
+        if small.is_empty() || !large.is_empty() {
+            self.settle_for_what_was_pointed_at();
+        }
+        self.not_judged = None;
+        self.extend(small.into_iter().map(with_room));
+    }
+
+    fn settle_for_what_was_pointed_at(&mut self) {
+        let pointed_at = self.not_judged.take();
+        self.extend(pointed_at);
     }
 
     fn extend(&mut self, boxes: impl IntoIterator<Item = CaptureRect>) {
         for mut one in boxes {
-            while let Some(touching) = self.0.iter().position(|known| known.intersects(&one)) {
-                one = one.union(&self.0.swap_remove(touching));
+            while let Some(touching) = self.known.iter().position(|known| known.intersects(&one)) {
+                one = one.union(&self.known.swap_remove(touching));
             }
-            if self.0.len() == MOST
-                && let Some(last) = self.0.pop()
+            if self.known.len() == MOST
+                && let Some(last) = self.known.pop()
             {
                 one = one.union(&last);
             }
-            self.0.push(one);
+            self.known.push(one);
         }
     }
+}
+
+/// What hides these boxes.
+#[must_use]
+pub fn redactions(boxes: &[CaptureRect]) -> Vec<Redaction> {
+    boxes.iter().copied().map(Redaction::Region).collect()
 }
 
 /// Whether an action enters a secret.
@@ -135,8 +150,11 @@ mod tests {
         expected: &[CaptureRect],
     ) {
         let mut fields = SecretFields::default();
-        let effect = changed.map(effect);
-        fields.entered(effect.as_ref(), pointed_at, FRAME);
+        fields.entered(pointed_at);
+        assert_eq!(fields.boxes().len(), usize::from(pointed_at.is_some()));
+        if let Some(changed) = changed {
+            fields.judged(&effect(changed), FRAME);
+        }
         assert_eq!(fields.boxes(), expected);
     }
 
@@ -154,6 +172,18 @@ mod tests {
         let page = rect(0, 0, 1000, 900);
         check(Some(&[page]), Some(field), &[hidden]);
         check(Some(&[page]), None, &[]);
+        let clock = rect(900, 980, 20, 10);
+        let beside = [hidden, rect(895, 975, 50, 20)];
+        check(Some(&[page, clock]), Some(field), &beside);
+    }
+
+    #[test]
+    fn one_that_was_never_judged_stays_hidden_when_another_is_entered() {
+        let mut fields = SecretFields::default();
+        for row in [0, 200, 400] {
+            fields.entered(Some(rect(0, row, 10, 10)));
+        }
+        assert_eq!(fields.boxes().len(), 3);
     }
 
     #[test]
@@ -163,7 +193,7 @@ mod tests {
         assert_eq!(fields.boxes(), [rect(0, 0, 30, 10)]);
         fields.extend((1..100).map(|row| rect(0, row * 20, 5, 5)));
         assert_eq!(fields.boxes().len(), MOST);
-        let last = fields.boxes().last().unwrap();
+        let last = *fields.boxes().last().unwrap();
         assert!(last.contains_box(&rect(0, 1980, 5, 5)));
     }
 }

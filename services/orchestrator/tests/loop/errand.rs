@@ -77,7 +77,8 @@ async fn the_field_of_a_secret_is_hidden_from_then_on() {
     let cluster = Cluster::start(steps).await;
     assert_eq!(cluster.carry_out().await.answer(), "in");
     let hidden = |request: &CaptureRequest| request.redactions.len();
-    let looks: Vec<usize> = cluster.world.looks().iter().map(hidden).collect();
+    let looks = cluster.world.looks();
+    let looks: Vec<usize> = looks.iter().map(|(_, look)| hidden(look)).collect();
     assert_eq!(looks, [0, 1, 1]);
     // The first two captures are of the click before and of the secret itself, which is to be seen to arrive.
     let captures: Vec<usize> = cluster.world.captures().iter().map(hidden).collect();

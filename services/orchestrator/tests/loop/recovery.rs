@@ -2,6 +2,7 @@
 
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult as Left;
+use motorium_proto::service::CaptureRequest;
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -9,7 +10,7 @@ use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::Cluster;
 use crate::support::crash::Point;
-use crate::support::script::{act, ask, click, done, typing};
+use crate::support::script::{act, ask, click, done, typing, typing_secret};
 use crate::support::story::Story;
 
 fn script() -> Vec<Next> {
@@ -86,6 +87,28 @@ async fn before_each_write_of_the_journal() {
 async fn after_each_write_of_the_journal() {
     for number in 1..=writes_of_an_undisturbed_run().await {
         die_at(Point::After(number)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_was_entered_is_hidden_wherever_it_dies() {
+    let script = || {
+        let entering = act([click(1), typing_secret("bank")]);
+        vec![entering, act([click(2)]), done("in")]
+    };
+    let undisturbed = Cluster::start(script()).await;
+    undisturbed.carry_out().await;
+    for number in 1..=undisturbed.writes() {
+        let mut cluster = Cluster::start_until(script(), Some(Point::After(number))).await;
+        let name = cluster.create().await;
+        cluster.stands_still().await;
+        cluster.crash().await;
+        cluster.follow(&name).await;
+        let looks = cluster.world.looks();
+        // The second action is the secret.
+        let mut later = looks.iter().filter(|(done, _)| *done >= 2);
+        let hides = |(_, look): &(usize, CaptureRequest)| !look.redactions.is_empty();
+        assert!(later.all(hides), "{number}: {looks:?}");
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_tungstenite::connect_async_with_config;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::drivers::Error;
 
@@ -23,12 +23,9 @@ use crate::drivers::Error;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// How long it may take to answer what it does by itself, without any page.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
-/// The longest message that is read. The text of a page is asked for by its beginning only.
-const LONGEST_MESSAGE: usize = 64 << 20;
-
 type Socket =
     tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
-type Answer = Result<Value, Error>;
+type Answer = Result<Utf8Bytes, Error>;
 
 /// A page that is being talked to, or the browser itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +40,26 @@ pub(super) struct Connection {
     calls: mpsc::UnboundedSender<Call>,
 }
 
-/// What the browser tells unasked.
+/// What the browser tells unasked, as it came.
+///
+/// A message is read only as far as somebody wants to know it. What a page uploads is in it as well, and need be no text:
+/// a reader of all of it would stumble there, and the upload would wait for ever.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) method: String,
-    pub(super) params: Value,
+    message: Utf8Bytes,
+}
+
+impl Event {
+    /// The parameters that are wanted.
+    pub(super) fn params<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        #[derive(Deserialize)]
+        struct Told<T> {
+            params: T,
+        }
+
+        serde_json::from_str(&self.message).map(|Told { params }| params)
+    }
 }
 
 /// Events in the order in which they came; it ends with the connection.
@@ -62,16 +74,18 @@ struct Call {
     answer: Option<oneshot::Sender<Answer>>,
 }
 
+/// What is read of every message.
 #[derive(Deserialize)]
 struct Incoming {
     id: Option<u64>,
     #[serde(default)]
     method: String,
-    #[serde(default)]
-    params: Value,
-    #[serde(default)]
-    result: Value,
     error: Option<Complaint>,
+}
+
+#[derive(Deserialize)]
+struct Answered<T> {
+    result: T,
 }
 
 #[derive(Deserialize)]
@@ -121,10 +135,15 @@ impl Connection {
         let silent = Error::PageSilent {
             waited: ANSWER_PATIENCE,
         };
-        let value = waited.map_err(|_| silent)?.map_err(|_| gone())??;
-        serde_json::from_value(value).map_err(|error| Error::BrowserRefused {
-            cause: format!("its answer to {method} cannot be read: {error}"),
-        })
+        let message = waited
+            .map_err(|_| silent)?
+            .map_err(|_| Error::BrowserGone)??;
+        let answered = serde_json::from_str(&message);
+        answered
+            .map(|Answered { result }| result)
+            .map_err(|error| Error::BrowserRefused {
+                cause: format!("its answer to {method} cannot be read: {error}"),
+            })
     }
 
     /// Calls without waiting for the answer.
@@ -153,10 +172,6 @@ impl Connection {
     }
 }
 
-fn gone() -> Error {
-    Error::BrowserGone
-}
-
 async fn connect(endpoint: &str) -> Result<Socket, String> {
     let about = format!("{}/json/version", endpoint.trim_end_matches('/'));
     let text = |error: reqwest::Error| error.without_url().to_string();
@@ -172,9 +187,10 @@ async fn connect(endpoint: &str) -> Result<Socket, String> {
         .json()
         .await
         .map_err(text)?;
+    // A request is told with all that it uploads, several times as long. If that ended the connection, any page could.
     let config = WebSocketConfig::default()
-        .max_message_size(Some(LONGEST_MESSAGE))
-        .max_frame_size(Some(LONGEST_MESSAGE));
+        .max_message_size(None)
+        .max_frame_size(None);
     let (socket, _) =
         connect_async_with_config(version.web_socket_debugger_url, Some(config), true)
             .await
@@ -208,7 +224,7 @@ async fn serve(
                 let Some(Ok(message)) = message else { break };
                 let Message::Text(text) = message else { continue };
                 match serde_json::from_str(&text) {
-                    Ok(incoming) => hand_on(incoming, &mut waiting, &told),
+                    Ok(incoming) => hand_on(incoming, text, &mut waiting, &told),
                     Err(error) => tracing::warn!(%error, "a message of the browser cannot be read"),
                 }
                 // Whoever no longer waits need not be remembered.
@@ -228,17 +244,18 @@ fn text_of(id: u64, call: &Call) -> Message {
 
 fn hand_on(
     incoming: Incoming,
+    message: Utf8Bytes,
     waiting: &mut HashMap<u64, oneshot::Sender<Answer>>,
     told: &mpsc::UnboundedSender<Event>,
 ) {
     let Some(id) = incoming.id else {
-        let Incoming { method, params, .. } = incoming;
+        let method = incoming.method;
         // Nobody listens any more: the connection is about to end.
-        let _ = told.send(Event { method, params });
+        let _ = told.send(Event { method, message });
         return;
     };
     let answer = match incoming.error {
-        None => Ok(incoming.result),
+        None => Ok(message),
         Some(Complaint { message }) => Err(Error::BrowserRefused { cause: message }),
     };
     if let Some(waiter) = waiting.remove(&id) {

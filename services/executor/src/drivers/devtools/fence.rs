@@ -4,14 +4,16 @@
 //! redirect, a form, a script, a new tab or a service worker asks for. What a tab shows without any request (`data:`,
 //! `chrome:`, what was loaded before) is judged by its address, and left for an empty page.
 //!
-//! Deliberately absent: WebSockets, which the protocol does not let anybody stop. A browser that shall reach nothing
-//! else needs a network that has nothing else.
+//! Deliberately absent: WebSockets, WebRTC and WebTransport, which the protocol does not let anybody stop. A browser that
+//! shall reach nothing else needs a network that has nothing else.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::connection::{Connection, Event, Events, Party};
 use super::pages::{self, Page, Target};
@@ -20,6 +22,8 @@ use crate::guard::addresses::Addresses;
 
 /// Where a tab is led that shows what it may not.
 const EMPTY_PAGE: &str = "about:blank";
+/// How long a page may take to say what it shows.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(700);
 /// What can be requested without the web, as patterns of the protocol.
 const BESIDE_THE_WEB: &[&str] = &["file:*", "filesystem:*", "ftp:*", "chrome-extension:*"];
 
@@ -33,6 +37,13 @@ struct Paused {
 #[derive(Deserialize)]
 struct Request {
     url: String,
+}
+
+/// The least that has to be known of a stopped request, to refuse it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PausedId {
+    request_id: String,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +61,7 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// Puts it up. When this returns nothing passes any more.
+    /// Puts it up, also before what is open already.
     pub(super) async fn put_up(
         connection: Connection,
         mut addresses: watch::Receiver<Arc<Addresses>>,
@@ -104,25 +115,30 @@ impl Fence {
             .iter()
             .map(|pattern| json!({ "urlPattern": pattern }))
             .collect();
+        let stop = json!({ "patterns": patterns });
         let _: Value = self
             .connection
-            .call(
-                Party::Browser,
-                "Fetch.enable",
-                json!({ "patterns": patterns }),
-            )
+            .call(Party::Browser, "Fetch.enable", stop)
             .await?;
-        Ok(())
+        pages::take_new_ways(&self.connection).await
     }
 
     fn judge(&self, event: Event) {
         let known = match event.method.as_str() {
-            "Fetch.requestPaused" => serde_json::from_value(event.params)
-                .map(|paused: Paused| self.judge_request(&paused)),
-            "Target.targetCreated" | "Target.targetInfoChanged" => {
-                serde_json::from_value(event.params)
-                    .map(|changed: TargetChanged| self.judge_page(changed.target_info))
+            "Fetch.requestPaused" => {
+                let paused = event
+                    .params()
+                    .map(|paused: Paused| self.judge_request(&paused));
+                // Whoever is not answered waits for ever.
+                paused.or_else(|_| {
+                    event
+                        .params()
+                        .map(|PausedId { request_id }| self.refuse(&request_id))
+                })
             }
+            "Target.targetCreated" | "Target.targetInfoChanged" => event
+                .params()
+                .map(|changed: TargetChanged| self.judge_page(changed.target_info)),
             _ => Ok(()),
         };
         if let Err(error) = known {
@@ -142,7 +158,11 @@ impl Fence {
             address = without_query(&paused.request.url),
             "a request of the browser is refused"
         );
-        let no = json!({ "requestId": id, "errorReason": "BlockedByClient" });
+        self.refuse(id);
+    }
+
+    fn refuse(&self, request_id: &str) {
+        let no = json!({ "requestId": request_id, "errorReason": "BlockedByClient" });
         self.connection
             .tell(Party::Browser, "Fetch.failRequest", no);
     }
@@ -165,9 +185,10 @@ async fn lead_away(connection: Connection, in_force: Arc<Addresses>, target: Tar
     let address = without_query(&target.url).to_owned();
     let led = async {
         let page = Page::attach(&connection, target).await?;
-        // It may have gone on since its address was told.
-        let shown = page.shown().await?;
-        if shown.is_none_or(|address| in_force.may_show(&address)) {
+        // It may have gone on since its address was told. One that is silent shows a dialog, or is busy, and goes too.
+        let shown = timeout(ANSWERS_WITHIN, page.shown()).await;
+        let may_stay = |address: &String| in_force.may_show(address);
+        if matches!(&shown, Ok(Ok(shown)) if shown.as_ref().is_none_or(may_stay)) {
             return Ok(());
         }
         tracing::info!(address, "a page is left that may not be shown");

@@ -23,7 +23,10 @@ use self::connection::Connection;
 use self::fence::Fence;
 use self::pages::{Page, Step};
 use super::launch::Launcher;
-use super::{Capabilities, Driver, Error, Failure, FocusedPage, HumanWatch, Performed, Work};
+use super::{
+    BROWSER_BY_KEYBOARD, Capabilities, Driver, Error, Failure, FocusedPage, HumanWatch, Performed,
+    Work,
+};
 use crate::guard::addresses::Addresses;
 
 mod connection;
@@ -73,7 +76,7 @@ impl BrowserDriver {
         }
     }
 
-    async fn open_url(&self, url: &str) -> Result<Option<String>, Error> {
+    async fn open_url(&self, url: &str) -> Result<Option<String>, Failure> {
         if let Ok(connection) = self.browser.connection()
             && !pages::list(&connection).await?.is_empty()
         {
@@ -81,17 +84,28 @@ impl BrowserDriver {
         }
         // Empty at first: what it is to show is asked for when the fence is up.
         self.launcher.open_browser(&self.display)?;
-        let page = self.browser.first_page().await?;
+        let page = self.browser.first_page().await.map_err(sent)?;
         in_time(page.go_to(url)).await
     }
 
-    async fn lead(&self, way: Way<'_>) -> Result<Option<String>, Error> {
+    async fn lead(&self, way: Way<'_>) -> Result<Option<String>, Failure> {
         let page = pages::front(&self.browser.connection()?).await?;
         match way {
             Way::To(url) => in_time(page.go_to(url)).await,
-            Way::Step(step) => page.step(step).await.map(|()| None),
-            Way::Again => page.reload().await.map(|()| None),
+            Way::Step(step) => match page.step(step).await {
+                Err(error @ Error::NoHistory { .. }) => Err(error.into()),
+                stepped => stepped.map(|()| None).map_err(sent),
+            },
+            Way::Again => page.reload().await.map(|()| None).map_err(sent),
         }
+    }
+}
+
+/// A failure after something was asked of the browser.
+fn sent(error: Error) -> Failure {
+    Failure {
+        error,
+        input_sent: true,
     }
 }
 
@@ -104,9 +118,11 @@ enum Way<'a> {
 }
 
 /// Lets an address go on loading by itself when it takes its time.
-async fn in_time(loaded: impl Future<Output = Result<(), Error>>) -> Result<Option<String>, Error> {
+async fn in_time(
+    loaded: impl Future<Output = Result<(), Error>>,
+) -> Result<Option<String>, Failure> {
     match timeout(LOAD_PATIENCE, loaded).await {
-        Ok(loaded) => loaded.map(|()| None),
+        Ok(loaded) => loaded.map(|()| None).map_err(sent),
         Err(_) => Ok(Some("it is still loading".to_owned())),
     }
 }
@@ -117,9 +133,9 @@ impl Driver for BrowserDriver {
         let mut capabilities = self.hands.capabilities();
         capabilities
             .limitations
-            .retain(|one| !one.contains("browser verbs"));
+            .retain(|one| one != BROWSER_BY_KEYBOARD);
         capabilities.limitations.push(format!(
-            "the browser at {} is held to the allowed addresses, except for WebSockets",
+            "the browser at {} is held to the allowed addresses, except for WebSockets, WebRTC and WebTransport",
             self.browser.endpoint
         ));
         capabilities
@@ -149,20 +165,13 @@ impl Driver for BrowserDriver {
             }
         };
         let note = tokio::select! {
-            () = stop.cancelled() => Err(Error::Stopped),
-            led = led => led,
+            () = stop.cancelled() => return Err(sent(Error::Stopped)),
+            led = led => led?,
         };
-        match note {
-            Ok(note) => Ok(Performed {
-                pointer: None,
-                note,
-            }),
-            // What was asked of the browser may have reached it, unless there was none.
-            Err(error) => Err(Failure {
-                input_sent: !matches!(error, Error::BrowserUnreachable { .. } | Error::NoPage),
-                error,
-            }),
-        }
+        Ok(Performed {
+            pointer: None,
+            note,
+        })
     }
 
     async fn pointer(&self) -> Result<CapturePoint, Error> {

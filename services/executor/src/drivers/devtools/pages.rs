@@ -52,14 +52,36 @@ struct Targets {
 
 /// All pages.
 pub(super) async fn list(connection: &Connection) -> Result<Vec<Target>, Error> {
+    let mut targets = everything(connection).await?;
+    targets.retain(Target::is_page);
+    Ok(targets)
+}
+
+async fn everything(connection: &Connection) -> Result<Vec<Target>, Error> {
     let targets: Targets = connection
         .call(Party::Browser, "Target.getTargets", json!({}))
         .await?;
-    Ok(targets
-        .target_infos
-        .into_iter()
-        .filter(Target::is_page)
-        .collect())
+    Ok(targets.target_infos)
+}
+
+/// Has everything that is open ask for its requests anew, by the ways that are stopped since.
+///
+/// A page goes on with the way to the network that it was given when it was loaded. It is given another one when the
+/// requests of itself are stopped, be it none of them.
+pub(super) async fn take_new_ways(connection: &Connection) -> Result<(), Error> {
+    let none = || json!({ "patterns": [{ "urlPattern": "motorium-none:*" }] });
+    let renew = |target| async {
+        let page = Page::attach(connection, target).await?;
+        let _: Value = page.call("Fetch.enable", none()).await?;
+        let _: Value = page.call("Fetch.disable", json!({})).await?;
+        Ok::<(), Error>(())
+    };
+    let renewed = join_all(everything(connection).await?.into_iter().map(renew)).await;
+    for error in renewed.into_iter().filter_map(Result::err) {
+        // Not everything has requests of its own to stop, and what has gone has none any more.
+        tracing::debug!(%error, "not given another way to the network");
+    }
+    Ok(())
 }
 
 /// A page that is attached to, until this is dropped.
@@ -84,21 +106,30 @@ struct Glance {
     focused: bool,
     visible: bool,
     address: String,
-    /// The keyboard is in a frame inside of the page.
-    in_frame: bool,
+    /// The keyboard is in a field of the page itself, and not in a frame of another's inside of it.
+    in_field: bool,
 }
 
-const GLANCE_SCRIPT: &str = "({ focused: document.hasFocus(), visible: document.visibilityState === 'visible', \
-     address: location.href, in_frame: ['IFRAME', 'FRAME', 'OBJECT', 'EMBED'].includes(document.activeElement?.tagName) })";
+/// What is in a closed shadow root is not told, and counts as no field.
+const GLANCE_SCRIPT: &str = "(() => {
+  let active = document.activeElement;
+  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+  return {
+    focused: document.hasFocus(),
+    visible: document.visibilityState === 'visible',
+    address: location.href,
+    in_field: !!active && (active.isContentEditable || ['INPUT', 'TEXTAREA'].includes(active.tagName)),
+  };
+})()";
 
 /// How much a page is in front; the greater, the more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Prominence {
     Hidden,
+    /// It does not answer: it has a dialog open, or hangs, or has crashed in the background.
+    Silent,
     /// On the screen; its window may not have the keyboard.
     Visible,
-    /// It does not answer: its dialog has the keyboard, or it hangs.
-    Silent,
     Focused,
 }
 
@@ -127,7 +158,7 @@ pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
     foremost.map(|(_, page)| page).ok_or(Error::NoPage)
 }
 
-/// The address of the page whose document has the keyboard; `None` if none has, because it is in the address bar, in a
+/// The address of the page with a field that has the keyboard; `None` if none has, because it is in the address bar, in a
 /// frame inside of the page, or in another application.
 pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Url>, Error> {
     let page = match front(connection).await {
@@ -135,7 +166,7 @@ pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Ur
         page => page?,
     };
     let glance = page.glance().await?;
-    let has_keyboard = glance.focused && !glance.in_frame;
+    let has_keyboard = glance.focused && glance.in_field;
     Ok(has_keyboard
         .then(|| Url::parse(&glance.address).ok())
         .flatten())
@@ -284,16 +315,22 @@ impl Page {
         let tree = self.frames().await?;
         let url = tree.frame.unreachable_url.clone();
         let url = url.unwrap_or_else(|| tree.frame.url.clone());
-        let title = self.evaluate(&tree.frame.id, "document.title").await?;
+        let title = self
+            .evaluate(&tree.frame.id, "document.title.toWellFormed()")
+            .await?;
         let mut text = String::new();
         let mut left = max_characters;
         let mut truncated = false;
         for frame in tree.ids() {
             // One more than is wanted tells whether there is more. A character is at most two units there.
             let most = 2 * (left + 1);
-            let question = format!("(document.body?.innerText ?? '').slice(0, {most})");
-            let Ok(Value::String(words)) = self.evaluate(frame, &question).await else {
-                continue;
+            let question =
+                format!("(document.body?.innerText ?? '').slice(0, {most}).toWellFormed()");
+            let words = match self.evaluate(frame, &question).await {
+                Ok(words) => words.as_str().unwrap_or_default().to_owned(),
+                // It has gone in between.
+                Err(Error::BrowserRefused { .. }) => continue,
+                Err(error) => return Err(error),
             };
             if words.is_empty() {
                 continue;

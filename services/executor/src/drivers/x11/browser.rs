@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hands::Hands;
 use super::loans::Loans;
-use super::windows;
+use super::windows::{self, Recipient};
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
@@ -70,7 +70,11 @@ impl Hands {
                 // A parsed address is ASCII, which every layout has or is lent.
                 self.lend_missing(url, loans, stop)?;
                 let window = windows::focused(&self.link)?;
-                self.strokes(url, window.as_ref(), stop)?;
+                let recipient = Recipient {
+                    window: window.as_ref(),
+                    secret: None,
+                };
+                self.strokes(url, recipient, stop)?;
                 // The address bar may have completed what was typed to an address it knows better.
                 self.chord(&[Key::Delete], 1, loans, stop)?;
                 self.chord(&[Key::Enter], 1, loans, stop)

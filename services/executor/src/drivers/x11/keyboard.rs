@@ -17,7 +17,7 @@ use super::keymap::{CORE_KEYBOARD, KeyboardState, Keymap, Stroke};
 use super::keysym;
 use super::link::{Link, OrLost};
 use super::loans::Loans;
-use super::windows::{self, Focused};
+use super::windows::{self, Recipient};
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
 
@@ -122,12 +122,12 @@ impl Hands {
         paused
     }
 
-    /// Enters characters that the map (with what it was lent) has, as long as this window has the keyboard. Newline is
-    /// Return, tab is Tab.
+    /// Enters characters that the map (with what it was lent) has, as long as their recipient has the keyboard. Newline
+    /// is Return, tab is Tab.
     pub(super) fn strokes(
         &mut self,
         text: &str,
-        into: Option<&Focused>,
+        recipient: Recipient<'_>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let characters: Vec<char> = text.chars().collect();
@@ -136,7 +136,7 @@ impl Hands {
                 pause(WRITE_GAP, stop)?;
             }
             check(stop)?;
-            windows::check_still(&self.link, into)?;
+            recipient.check(&self.link, &self.atoms)?;
             // Read anew each time: a layout may be changed, a lock pressed, in the middle of a long text.
             let keymap = Keymap::read(&self.link)?;
             let strokes = chunk

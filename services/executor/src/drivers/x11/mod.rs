@@ -14,7 +14,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use tokio_util::sync::CancellationToken;
 
 use super::launch::Launcher;
-use super::{Capabilities, Driver, Error, Failure, HumanWatch, Performed, Work};
+use super::{
+    BROWSER_BY_KEYBOARD, Capabilities, Driver, Error, Failure, HumanWatch, Performed, Work,
+};
 
 mod browser;
 mod clipboard;
@@ -83,7 +85,7 @@ impl Driver for X11Driver {
             kinds: ActionKind::ALL.to_vec(),
             limitations: vec![
                 "scrolling goes in whole notches of the wheel; 120 pixels count as one".to_owned(),
-                "browser verbs are done by keyboard in the browser window that has it; pages are not read".to_owned(),
+                BROWSER_BY_KEYBOARD.to_owned(),
                 "on a layout without Latin letters chords with them are struck with lent keys, and in a browser by their place"
                     .to_owned(),
                 "browsers take F13 to F24 for keys without a name where the layout lacks them".to_owned(),

@@ -23,7 +23,7 @@ use super::keymap::Keymap;
 use super::link::Link;
 use super::loans::Loans;
 use super::text::{Circumstances, Piece, plan};
-use super::windows::{self, Focused};
+use super::windows::{self, Recipient};
 use crate::drivers::{Error, Failure, Performed, Work};
 
 /// Pastes the clipboard in windows of every toolkit.
@@ -268,20 +268,22 @@ impl Session {
         let pieces = plan(text, circumstances, |character| {
             keyboard::is_in_layout(&keymap, &self.loans, character)
         })?;
-        let into = windows::focused(&self.hands.link)?;
+        let window = windows::focused(&self.hands.link)?;
+        let recipient = Recipient {
+            window: window.as_ref(),
+            secret: secret.then_some(work),
+        };
         for piece in &pieces {
-            self.enter(piece, into.as_ref(), secret.then_some(work), stop)?;
+            self.enter(piece, recipient, stop)?;
         }
         Ok(note(&pieces))
     }
 
-    /// Enters a piece into the window that had the keyboard at the beginning; one of a secret's work only where it may
-    /// go, looked at when the keys are ready.
+    /// Enters a piece for its recipient, which is looked at when the keys are ready.
     fn enter(
         &mut self,
         piece: &Piece,
-        into: Option<&Focused>,
-        secret: Option<&Work>,
+        recipient: Recipient<'_>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let text = match piece {
@@ -291,18 +293,11 @@ impl Session {
                 text
             }
             Piece::Pasted(text) => {
-                windows::check_still(&self.hands.link, into)?;
+                recipient.check(&self.hands.link, &self.hands.atoms)?;
                 return self.paste_once(text, stop);
             }
         };
-        if let Some(Work {
-            only_into, page, ..
-        }) = secret
-        {
-            let (link, atoms) = (&self.hands.link, &self.hands.atoms);
-            windows::check_target(link, atoms, only_into, page.as_deref())?;
-        }
-        let entered = self.hands.strokes(text, into, stop);
+        let entered = self.hands.strokes(text, recipient, stop);
         self.loans.used();
         entered
     }

@@ -16,7 +16,7 @@ use x11rb::protocol::xproto::{
 use super::browser::is_browser;
 use super::link::{Link, OrLost};
 use crate::drivers::pause::{check, pause};
-use crate::drivers::{Error, FocusedPage};
+use crate::drivers::{Error, FocusedPage, Work};
 use crate::guard::targets::WindowPattern;
 
 x11rb::atom_manager! {
@@ -53,6 +53,8 @@ const SOURCE_USER: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Focused {
     pub(super) window: Window,
+    /// The application's window that it is, or is in.
+    top: Window,
     /// The application's class, empty if it has none.
     pub(super) application: String,
 }
@@ -82,6 +84,7 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
         if let Some(application) = class(link, window)? {
             return Ok(Some(Focused {
                 window: focus,
+                top: window,
                 application,
             }));
         }
@@ -92,35 +95,42 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
     }
     Ok(Some(Focused {
         window: focus,
+        top: focus,
         application: String::new(),
     }))
 }
 
-/// Refuses to go on when another application's window, or none, has the keyboard than before.
-///
-/// A toolkit may hand the keyboard on within its own windows while it is typed to.
-pub(super) fn check_still(link: &Link, before: Option<&Focused>) -> Result<(), Error> {
-    let now = focused(link)?;
-    let client = |focused: &Focused| client_of(link, focused.window);
-    let same = match (before, &now) {
-        (None, _) => true,
-        (Some(before), Some(now)) => before.window == now.window || client(before) == client(now),
-        (Some(_), None) => false,
-    };
-    if same {
-        return Ok(());
-    }
-    let application = now.map(|focused| focused.application).unwrap_or_default();
-    Err(Error::FocusLost { application })
+/// Who a text is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recipient<'a> {
+    /// What had the keyboard when the text began.
+    pub(super) window: Option<&'a Focused>,
+    /// If the text is a secret: where it may go.
+    pub(super) secret: Option<&'a Work>,
 }
 
-/// The program that made a window, by the part of the number that the server gave it.
-fn client_of(link: &Link, window: Window) -> u32 {
-    window & !link.x.setup().resource_id_mask
+impl Recipient<'_> {
+    /// Refuses to go on when another window, or none, has the keyboard than before, or one that a secret may not go into.
+    pub(super) fn check(&self, link: &Link, atoms: &Atoms) -> Result<(), Error> {
+        if let Some(before) = self.window {
+            let now = focused(link)?;
+            // A toolkit may hand the keyboard on within its window while it is typed to.
+            if now.as_ref().map(|now| now.top) != Some(before.top) {
+                let application = now.map(|focused| focused.application).unwrap_or_default();
+                return Err(Error::FocusLost { application });
+            }
+        }
+        match self.secret {
+            Some(Work {
+                only_into, page, ..
+            }) => check_target(link, atoms, only_into, page.as_deref()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Refuses to enter a secret into a window, or a page of a browser's, that is none of these.
-pub(super) fn check_target(
+fn check_target(
     link: &Link,
     atoms: &Atoms,
     allowed: &[WindowPattern],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
@@ -75,18 +76,24 @@ async fn answer(State(web): State<Web>, headers: HeaderMap, request: Request) ->
     let uri = request.uri();
     let path = uri.path_and_query().unwrap().as_str();
     web.asked.lock().unwrap().push(format!("{host} {path}"));
-    let page = web.pages.get(uri.path()).map_or("", String::as_str);
+    let page = web
+        .pages
+        .get(uri.path())
+        .map_or("", String::as_str)
+        .to_owned();
     let mut answer = HeaderMap::new();
     let kind = match uri.path().ends_with(".js") {
         true => "text/javascript",
         false => "text/html; charset=utf-8",
     };
+    // A browser that is answered before it has sent everything takes that for a failure.
+    to_bytes(request.into_body(), usize::MAX).await.unwrap();
     answer.insert(CONTENT_TYPE, kind.parse().unwrap());
     match page.strip_prefix("REDIRECT ") {
         Some(onward) => {
             answer.insert(LOCATION, onward.parse().unwrap());
             (StatusCode::FOUND, answer, String::new())
         }
-        None => (StatusCode::OK, answer, page.to_owned()),
+        None => (StatusCode::OK, answer, page),
     }
 }

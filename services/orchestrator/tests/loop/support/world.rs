@@ -68,7 +68,7 @@ struct State {
     faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
     plans: Vec<PlanRequest>,
     captures: Vec<CaptureRequest>,
-    looks: Vec<CaptureRequest>,
+    looks: Vec<(usize, CaptureRequest)>,
     lookups: Vec<ActionId>,
     usage: Usage,
     attempts: Vec<BackendAttempt>,
@@ -213,8 +213,8 @@ impl World {
     }
 
     /// What was captured without being parsed.
-    /// How the screen was looked at for every step.
-    pub(crate) fn looks(&self) -> Vec<CaptureRequest> {
+    /// How the screen was looked at, each time with how many actions had been done before.
+    pub(crate) fn looks(&self) -> Vec<(usize, CaptureRequest)> {
         self.state().looks.clone()
     }
 
@@ -413,7 +413,8 @@ impl Perception for StandIn {
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
         self.0.enter("observe").await?;
-        self.0.state().looks.push(request.capture.clone());
+        let done = self.0.done().len();
+        self.0.state().looks.push((done, request.capture.clone()));
         let frame = self.0.frame();
         let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
         Ok(Observation {
