@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -17,6 +18,8 @@ const TASKS: usize = 4;
 const KILLS: usize = 20;
 /// Tells the child where its store is.
 const FOLDER: &str = "STORE_TEST_FOLDER";
+/// Tells the child how many came before it.
+const LEAPS: &str = "STORE_TEST_LEAPS";
 
 fn name(number: usize) -> TaskName {
     TaskName::from_segment(&format!("t{number}")).unwrap()
@@ -39,7 +42,9 @@ fn event(body: impl Into<Bytes>) -> NewEvent {
 async fn write_for_ever(store: Arc<dyn TaskStore>, blobs: BlobStore, task: TaskName) {
     let owner = format!("process {}", std::process::id());
     // The one that was killed had a lease that lasts: time passes in leaps here.
-    let now = SystemTime::now() + Duration::from_secs(u64::from(std::process::id()));
+    let leaps = std::env::var(LEAPS).expect("how many leaps");
+    let leaps: u32 = leaps.parse().expect("a number of leaps");
+    let now = SystemTime::now() + Duration::from_secs(3600) * leaps;
     let claim = store
         .claim(&task, &owner, Duration::ZERO, now)
         .await
@@ -86,9 +91,13 @@ async fn child() {
 
 /// Runs the child until it has said `lines` lines, kills it, and returns the last number it said of each task.
 fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
+    static CHILDREN: AtomicU32 = AtomicU32::new(0);
+
+    let leaps = CHILDREN.fetch_add(1, Ordering::Relaxed);
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
+        .env(LEAPS, leaps.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
