@@ -346,6 +346,18 @@ impl<T> Action<T> {
         }
     }
 
+    /// The name of the secret that it enters, if it enters one.
+    #[must_use]
+    pub fn entered_secret(&self) -> Option<&str> {
+        match self {
+            Self::TypeText {
+                text: Text::Secret(name),
+                ..
+            } => Some(name),
+            _ => None,
+        }
+    }
+
     /// Which kind of action this is.
     #[must_use]
     pub fn kind(&self) -> ActionKind {

@@ -33,7 +33,7 @@ use crate::guard::Folder;
 use crate::guard::journal::{Begun, Digest, Journal, Progress, Retention};
 use crate::guard::lease::{self, Book};
 use crate::guard::rules::Refusal;
-use crate::terms::{InForce, SECRET_TARGETS, Terms, secret_name};
+use crate::terms::{InForce, SECRET_TARGETS, Terms};
 
 /// What a desktop is made of.
 #[derive(Debug)]
@@ -546,7 +546,7 @@ async fn resolve_secret(
     in_force: Arc<InForce>,
     action: &Action<CapturePoint>,
 ) -> Result<Option<SecretString>, Error> {
-    let Some(name) = secret_name(action).map(str::to_owned) else {
+    let Some(name) = action.entered_secret().map(str::to_owned) else {
         return Ok(None);
     };
     let resolve = move || in_force.terms.secrets.resolve(&name);

@@ -84,7 +84,7 @@ impl Terms {
                 reason,
             });
         }
-        let Some(name) = secret_name(action) else {
+        let Some(name) = action.entered_secret() else {
             return Ok(Arc::new([]));
         };
         self.secret_targets.of(name).ok_or_else(|| Refusal {
@@ -93,17 +93,6 @@ impl Terms {
                 "no window is named that the secret `{name}` may go into; name some in executor.{SECRET_TARGETS}"
             ),
         })
-    }
-}
-
-/// The name of the secret that an action enters.
-pub(crate) fn secret_name(action: &Action<CapturePoint>) -> Option<&str> {
-    match action {
-        Action::TypeText {
-            text: Text::Secret(name),
-            ..
-        } => Some(name),
-        _ => None,
     }
 }
 

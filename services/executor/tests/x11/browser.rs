@@ -10,7 +10,7 @@ use motorium_executor::drivers::launch::{Launcher, Program, Programs};
 use motorium_executor::drivers::{Driver, Error, Work};
 use motorium_executor::guard::addresses::{Addresses, DEFAULT_URL_SCHEMES, HostPattern};
 use motorium_executor::guard::targets::WindowPattern;
-use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
+use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::PageText;
 use secrecy::SecretString;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::web::Web;
 use crate::support::{Desktop, PATIENCE, Process};
-use crate::{chord, driver, perform, type_text};
+use crate::{chord, click_at, driver, perform, type_text};
 
 /// A browser on a desktop of its own, and the driver that leads it.
 struct Scene {
@@ -152,12 +152,7 @@ fn go_to(url: String) -> Action<CapturePoint> {
 }
 
 fn click_in_page() -> Action<CapturePoint> {
-    Action::Click {
-        at: Some(CapturePoint::new(500, 450)),
-        button: Button::Left,
-        count: 1,
-        modifiers: Vec::new(),
-    }
+    click_at(CapturePoint::new(500, 450))
 }
 
 /// Ways to `evil.test`, each a page of `good.test` that takes it by itself. What cannot be told from the page that is

@@ -4,24 +4,19 @@ use std::process::Command;
 use std::time::Duration;
 
 use motorium_executor::error::reason;
-use motorium_proto::domain::action::{Action, Button};
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::{ActionProgress, Executor as _};
 
-use crate::chord;
 use crate::support::page::{self, Page};
 use crate::support::served::{PROGRAM, Served, TTL};
 use crate::support::{Desktop, Process};
+use crate::{chord, click_at};
 
 fn click() -> Action<CapturePoint> {
-    Action::Click {
-        at: Some(CapturePoint::new(300, 300)),
-        button: Button::Left,
-        count: 1,
-        modifiers: Vec::new(),
-    }
+    click_at(CapturePoint::new(300, 300))
 }
 
 /// Lets no file of a process grow beyond so many bytes, as a full disk would.

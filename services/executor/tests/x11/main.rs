@@ -19,7 +19,7 @@ use std::time::Duration;
 use motorium_executor::drivers::launch::Launcher;
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::drivers::{Driver, Failure, Performed};
-use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use tokio_util::sync::CancellationToken;
@@ -51,5 +51,15 @@ fn chord(keys: &str) -> Action<CapturePoint> {
     Action::KeyChord {
         keys: Key::parse_chord("keys", keys).unwrap(),
         repeat: 1,
+    }
+}
+
+/// A single click of the left button.
+fn click_at(at: CapturePoint) -> Action<CapturePoint> {
+    Action::Click {
+        at: Some(at),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use crate::support::served::{Served, TTL};
 use crate::support::server::Foreigner;
 use crate::support::web::Web;
 use crate::support::{Desktop, PATIENCE, wait_for};
-use crate::{chord, type_text};
+use crate::{chord, click_at, type_text};
 
 const SHORT: Duration = Duration::from_secs(1);
 
@@ -32,12 +32,7 @@ async fn one_action_id_is_one_click_also_across_a_kill() {
     let page = Page::open(&mut desktop, page::POINTER).await;
     let served = Served::start(&desktop).await;
     let epoch = served.acquire(TTL).await;
-    let click = Action::Click {
-        at: Some(CapturePoint::new(300, 300)),
-        button: Button::Left,
-        count: 1,
-        modifiers: Vec::new(),
-    };
+    let click = click_at(CapturePoint::new(300, 300));
     let first = served
         .executor
         .perform(served.request(epoch, "pay", click.clone()))

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use motorium_executor::error::reason;
-use motorium_proto::domain::action::{Action, Button};
 use motorium_proto::domain::effect::{ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch};
@@ -16,6 +15,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::timeout;
 
+use crate::click_at;
 use crate::support::served::{Served, TTL};
 use crate::support::server::{Foreigner, Presses};
 use crate::support::{Desktop, wait_for};
@@ -42,15 +42,6 @@ struct Storm {
 fn place(number: u32) -> CapturePoint {
     let coordinate = |value: u32| i32::try_from(value).unwrap();
     CapturePoint::new(coordinate(number % WIDTH), coordinate(number / WIDTH))
-}
-
-fn click_at(at: CapturePoint) -> Action<CapturePoint> {
-    Action::Click {
-        at: Some(at),
-        button: Button::Left,
-        count: 1,
-        modifiers: Vec::new(),
-    }
 }
 
 fn id(number: u32) -> String {

@@ -1,8 +1,8 @@
 //! Following the configuration file while a process runs.
 //!
-//! The file's content is looked at now and then, and counts once it has been the same twice: that works on every platform and file system, and where a file is
-//! replaced by another (editors, mounted ConfigMaps). What a change means is for the parts that follow it; a file that
-//! cannot be used is said so once and changes nothing.
+//! The file's content is looked at now and then, and counts once it has been the same twice: that works on every platform
+//! and file system, and where a file is replaced by another (editors, mounted ConfigMaps). What a change means is for the
+//! parts that follow it; a file that cannot be used is said so once and changes nothing.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use super::{Flow, Runner, halt};
 use crate::effect::{self, Evidence};
 use crate::task::event::Event;
 use crate::task::machine;
-use crate::task::secret_fields::{enters_secret, redactions};
+use crate::task::secret_fields::redactions;
 
 /// Why an action is not judged that acted where nobody looks.
 const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
@@ -160,7 +160,7 @@ impl Runner {
         let near = target.map(effect::near);
         let may_be_hidden = match near {
             Some(near) => hidden.iter().any(|field| field.intersects(&near)),
-            None => enters_secret(action) && !hidden.is_empty(),
+            None => action.entered_secret().is_some() && !hidden.is_empty(),
         };
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
             return Ok(effect::unknown(HIDDEN.to_owned()));

@@ -17,7 +17,7 @@ use motorium_proto::service::StageTiming;
 
 use super::event::{ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest};
 use super::risk;
-use super::secret_fields::{SecretFields, enters_secret};
+use super::secret_fields::SecretFields;
 use super::spec::TaskSpec;
 
 /// Where a task is.
@@ -428,8 +428,9 @@ impl Task {
     }
 
     fn entered_secret(&self, action_id: &ActionId) -> bool {
-        self.actions()
-            .any(|action| action.action_id == *action_id && enters_secret(&action.action))
+        self.actions().any(|action| {
+            action.action_id == *action_id && action.action.entered_secret().is_some()
+        })
     }
 
     /// The box of what was pointed at last.

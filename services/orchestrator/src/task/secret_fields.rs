@@ -3,7 +3,7 @@
 //! Nobody but the Executor knows a secret, so that it cannot be looked for; what is known is where the screen changed when
 //! it was entered, and where was pointed before. Pure. Not here: people who watch the live view see their screen as it is.
 
-use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Effect;
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use motorium_proto::service::Redaction;
@@ -33,7 +33,7 @@ impl SecretFields {
     /// The boxes that are hidden while this action is judged: all but that of the secret which it enters itself.
     #[must_use]
     pub fn boxes_beside<T>(&self, action: &Action<T>) -> Vec<CaptureRect> {
-        if enters_secret(action) {
+        if action.entered_secret().is_some() {
             return self.known.clone();
         }
         self.boxes()
@@ -81,18 +81,6 @@ impl SecretFields {
 #[must_use]
 pub fn redactions(boxes: &[CaptureRect]) -> Vec<Redaction> {
     boxes.iter().copied().map(Redaction::Region).collect()
-}
-
-/// Whether an action enters a secret.
-#[must_use]
-pub fn enters_secret<T>(action: &Action<T>) -> bool {
-    matches!(
-        action,
-        Action::TypeText {
-            text: Text::Secret(_),
-            ..
-        }
-    )
 }
 
 fn is_small(bounds: CaptureRect, frame: CaptureSize) -> bool {

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::answers::Target;
 use super::connection::{Connection, Event, Events, Party};
-use super::pages::{self, Page, Target};
+use super::pages::{self, Page};
 use crate::drivers::Error;
 use crate::guard::addresses::Addresses;
 

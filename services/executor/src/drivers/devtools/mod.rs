@@ -1,6 +1,6 @@
 //! The driver for a browser: the hands of another driver, and beside them the browser's own DevTools.
 //!
-//! Layers, lowest first: `connection` (calls and events on the wire), `pages` (which page is in front, what it says),
+//! Layers, lowest first: `connection` (calls and events on the wire), `answers` (what is read of them), `pages` (which page is in front, what it says),
 //! `fence` (the addresses that may be opened), this module (what an action means).
 //! Everything that is not about addresses and pages goes to the other driver: clicks and keys are a person's.
 //!
@@ -29,6 +29,7 @@ use super::{
 };
 use crate::guard::addresses::Addresses;
 
+mod answers;
 mod connection;
 mod fence;
 mod pages;

@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use url::Url;
 
+use super::answers::{
+    Attached, Created, Evaluated, FrameTree, FrameTreeAnswer, History, Navigated, Target, Targets,
+    World,
+};
 use super::connection::{Connection, Party};
 use crate::drivers::Error;
 
@@ -21,34 +25,6 @@ use crate::drivers::Error;
 const GLANCE: Duration = Duration::from_millis(700);
 /// The world in which pages are looked at.
 const WORLD: &str = "motorium";
-
-/// A page, as the browser lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Target {
-    pub(super) target_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    subtype: Option<String>,
-    #[serde(default)]
-    pub(super) url: String,
-    #[serde(default)]
-    pub(super) title: String,
-}
-
-impl Target {
-    /// Whether it is something in a tab, rather than a worker, a frame, or a page that is only being prepared.
-    pub(super) fn is_page(&self) -> bool {
-        self.kind == "page" && self.subtype.as_deref().unwrap_or_default().is_empty()
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Targets {
-    target_infos: Vec<Target>,
-}
 
 /// All pages.
 pub(super) async fn list(connection: &Connection) -> Result<Vec<Target>, Error> {
@@ -172,72 +148,6 @@ pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Ur
         .flatten())
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Attached {
-    session_id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FrameTreeAnswer {
-    frame_tree: FrameTree,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FrameTree {
-    frame: Frame,
-    #[serde(default)]
-    child_frames: Vec<FrameTree>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Frame {
-    id: String,
-    url: String,
-    unreachable_url: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct World {
-    execution_context_id: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Evaluated {
-    #[serde(default)]
-    result: Remote,
-    exception_details: Option<Value>,
-}
-
-#[derive(Deserialize, Default)]
-struct Remote {
-    #[serde(default)]
-    value: Value,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Navigated {
-    error_text: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct History {
-    current_index: i64,
-    entries: Vec<HistoryEntry>,
-}
-
-#[derive(Deserialize)]
-struct HistoryEntry {
-    id: i64,
-}
-
 /// A step in a page's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -318,10 +228,25 @@ impl Page {
         let title = self
             .evaluate(&tree.frame.id, "document.title.toWellFormed()")
             .await?;
+        let (text, truncated) = self.text_of(&tree, max_characters).await?;
+        Ok(PageText {
+            url,
+            title: title.as_str().unwrap_or_default().to_owned(),
+            text,
+            truncated,
+        })
+    }
+
+    /// The text of these frames, as they stand in the page, and whether there is more than so many characters of it.
+    async fn text_of(
+        &self,
+        frames: &FrameTree,
+        max_characters: usize,
+    ) -> Result<(String, bool), Error> {
         let mut text = String::new();
         let mut left = max_characters;
         let mut truncated = false;
-        for frame in tree.ids() {
+        for frame in frames.ids() {
             // One more than is wanted tells whether there is more. A character is at most two units there.
             let most = 2 * (left + 1);
             let question =
@@ -343,12 +268,7 @@ impl Page {
             left -= words.chars().count();
             text.push_str(words);
         }
-        Ok(PageText {
-            url,
-            title: title.as_str().unwrap_or_default().to_owned(),
-            text,
-            truncated,
-        })
+        Ok((text, truncated))
     }
 
     /// Leads it to an address, and waits until the first of its answer is there.
@@ -404,22 +324,6 @@ impl Page {
     }
 }
 
-impl FrameTree {
-    /// This frame and those inside of it, as they stand in the page.
-    fn ids(&self) -> Vec<&str> {
-        let below = self.child_frames.iter().flat_map(FrameTree::ids);
-        std::iter::once(self.frame.id.as_str())
-            .chain(below)
-            .collect()
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Created {
-    target_id: String,
-}
-
 /// Opens an address in a tab of its own, in front.
 ///
 /// # Errors
@@ -438,7 +342,6 @@ pub(super) async fn open(connection: &Connection, url: &str) -> Result<(), Error
         kind: "page".to_owned(),
         subtype: None,
         url: String::new(),
-        title: String::new(),
     };
     let page = Page::attach(connection, target).await?;
     page.bring_to_front().await?;
