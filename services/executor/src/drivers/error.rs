@@ -40,6 +40,11 @@ pub enum Error {
     /// The window with the keyboard did not fetch the text that was offered to it.
     #[error("the window did not take the text from the clipboard within {} ms; it may forbid pasting", waited.as_millis())]
     PasteNotTaken { waited: Duration },
+    /// Somebody copied something else before the window had fetched the text that was offered to it.
+    #[error(
+        "another program put something else on the clipboard during the paste; look at what the window took"
+    )]
+    ClipboardTakenOver,
     /// The clipboard could not be taken over.
     #[error("the clipboard cannot be taken: {cause}")]
     ClipboardRefused { cause: String },

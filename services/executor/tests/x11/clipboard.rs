@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use motorium_executor::drivers::{Driver as _, Error, Work};
+use motorium_executor::drivers::{Driver as _, Error, Failure, Performed, Work};
 use motorium_executor::guard::targets::WindowPattern;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use secrecy::SecretString;
@@ -20,7 +20,8 @@ fn chinese() -> String {
     ('\u{4e00}'..'\u{4e40}').collect()
 }
 
-fn copy(display: &str, target: &str, content: &[u8]) {
+/// Copies with another program, and waits until it is there: what `xclip` starts outlives it and is not always quick.
+async fn copy(display: &str, target: &str, content: &[u8]) {
     let mut command = Command::new("xclip");
     command.args([
         "-display",
@@ -39,6 +40,10 @@ fn copy(display: &str, target: &str, content: &[u8]) {
         .unwrap();
     child.stdin.take().unwrap().write_all(content).unwrap();
     assert!(child.wait().unwrap().success());
+    wait_for("what was copied", || {
+        (paste(display, target)? == content).then_some(())
+    })
+    .await;
 }
 
 /// What another program finds on the clipboard; `None` if there is nothing of that kind.
@@ -94,7 +99,7 @@ async fn check_restored(target: &str, content: &[u8]) {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
-    copy(&desktop.display, target, content);
+    copy(&desktop.display, target, content).await;
     perform(&driver, type_text(&chinese())).await.unwrap();
     assert_eq!(received(&driver, &page).await, chinese());
     wait_for("the former clipboard", || {
@@ -130,7 +135,7 @@ async fn an_empty_clipboard_is_empty_again_and_typing_again_keeps_what_was_first
             .then_some(())
     })
     .await;
-    copy(&desktop.display, "UTF8_STRING", b"mine");
+    copy(&desktop.display, "UTF8_STRING", b"mine").await;
     for _ in 0..3 {
         perform(&driver, type_text(&chinese())).await.unwrap();
     }
@@ -181,7 +186,7 @@ async fn newline_and_tab_go_in_as_text_if_that_is_wanted() {
 async fn a_paste_that_nobody_takes_is_an_error_and_nothing_is_left_behind() {
     let (_server, display) = start_server(640, 480);
     let driver = driver(&display);
-    copy(&display, "UTF8_STRING", b"mine");
+    copy(&display, "UTF8_STRING", b"mine").await;
     let failure = perform(&driver, type_text(&chinese())).await.unwrap_err();
     assert!(
         matches!(failure.error, Error::PasteNotTaken { .. }),
@@ -195,7 +200,7 @@ async fn a_secret_goes_in_as_keys_alone() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
-    copy(&desktop.display, "UTF8_STRING", b"mine");
+    copy(&desktop.display, "UTF8_STRING", b"mine").await;
     let secret = format!("pässwörd {} \u{1f511}", chinese());
     let text = Text::Secret("login".to_owned());
     let typed = Work {
@@ -251,5 +256,42 @@ async fn a_secret_goes_in_as_keys_alone() {
     assert_eq!(
         failure.to_string(),
         "the text cannot be entered: the secret `login` was not resolved"
+    );
+}
+
+/// A text on its way into nothing, and another program that copies something as soon as the text is lent.
+async fn type_while_another_copies(what: &str) -> Result<Performed, Failure> {
+    let (_server, display) = start_server(640, 480);
+    let driver = driver(&display);
+    let other = async {
+        wait_for("the lent text", || {
+            let targets = paste(&display, "TARGETS")?;
+            String::from_utf8_lossy(&targets)
+                .contains("UTF8_STRING")
+                .then_some(())
+        })
+        .await;
+        copy(&display, "UTF8_STRING", what.as_bytes()).await;
+    };
+    let (typed, ()) = tokio::join!(perform(&driver, type_text(&chinese())), other);
+    typed
+}
+
+#[tokio::test]
+async fn what_another_program_copies_during_a_paste_is_not_taken_for_the_text() {
+    let failure = type_while_another_copies("mine").await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::ClipboardTakenOver),
+        "{failure:?}"
+    );
+    assert!(failure.input_sent);
+}
+
+#[tokio::test]
+async fn a_clipboard_manager_may_take_the_text_over() {
+    let failure = type_while_another_copies(&chinese()).await.unwrap_err();
+    assert!(
+        matches!(failure.error, Error::PasteNotTaken { .. }),
+        "no window is there to take it: {failure:?}"
     );
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::Window;
 
 use self::owner::Owner;
-use self::paste::{Asker, Paste, Progress};
+use self::paste::{Paste, Progress, Seen};
 use super::link::Link;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
@@ -53,7 +53,7 @@ const PASTE_PATIENCE: Duration = Duration::from_secs(10);
 /// for cannot be seen.
 const UNSEEN_PATIENCE: Duration = Duration::from_secs(1);
 
-type Askers = Arc<Mutex<Vec<Asker>>>;
+type SharedSeen = Arc<Mutex<Seen>>;
 type Command = Box<dyn FnOnce(&mut Owner) -> Result<(), Error> + Send>;
 
 /// Reaches the thread that owns the clipboard.
@@ -62,7 +62,7 @@ pub(super) struct Clipboard {
     commands: Sender<Command>,
     /// Wakes the thread out of its wait for the server.
     bell: Arc<OwnedFd>,
-    askers: Askers,
+    seen: SharedSeen,
     /// The bits of a window's identifier that tell which client it belongs to.
     client_bits: u32,
     /// A paste that may not be over.
@@ -75,8 +75,8 @@ impl Clipboard {
         use x11rb::connection::Connection as _;
         let link = Link::connect(display, patience)?;
         let client_bits = !link.x.setup().resource_id_mask;
-        let askers = Askers::default();
-        let owner = Owner::new(link, client_bits, askers.clone())?;
+        let seen = SharedSeen::default();
+        let owner = Owner::new(link, client_bits, seen.clone())?;
         let (commands, inbox) = channel();
         let refused = |cause: std::io::Error| Error::ClipboardRefused {
             cause: cause.to_string(),
@@ -93,7 +93,7 @@ impl Clipboard {
         Ok(Self {
             commands,
             bell,
-            askers,
+            seen,
             client_bits,
             paste: None,
         })
@@ -123,33 +123,39 @@ impl Clipboard {
 
     /// Notes that a paste into `window` is about to be asked for. `None` stands for any window.
     pub(super) fn begin_paste(&mut self, window: Option<Window>) {
-        self.lock_askers().clear();
+        self.lock_seen().askers.clear();
         self.paste = Some(Paste {
             client: window.map(|window| window & self.client_bits),
             since: Instant::now(),
         });
     }
 
-    /// Waits until the paste that was begun last is over.
+    /// Waits until the paste of a lent text that was begun last is over.
     pub(super) fn finish_paste(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        self.wait_for_paste(PASTE_PATIENCE, stop)
+        self.wait_for_paste(PASTE_PATIENCE, stop, Self::check_lent)
     }
 
     /// The same, where it need not have been one. Has to come before whatever changes the clipboard.
     pub(super) fn settle(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        match self.wait_for_paste(UNSEEN_PATIENCE, stop) {
+        match self.wait_for_paste(UNSEEN_PATIENCE, stop, |_| Ok(())) {
             Err(Error::PasteNotTaken { .. }) => Ok(()),
             other => other,
         }
     }
 
-    fn wait_for_paste(&mut self, limit: Duration, stop: &CancellationToken) -> Result<(), Error> {
+    fn wait_for_paste(
+        &mut self,
+        limit: Duration,
+        stop: &CancellationToken,
+        check: impl Fn(&Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let Some(paste) = self.paste else {
             return Ok(());
         };
         loop {
+            check(self)?;
             let now = Instant::now();
-            let progress = paste.progress(&self.lock_askers(), now);
+            let progress = paste.progress(&self.lock_seen().askers, now);
             match progress {
                 Progress::Over => break,
                 Progress::UnderWay => {}
@@ -165,8 +171,19 @@ impl Clipboard {
         Ok(())
     }
 
-    fn lock_askers(&self) -> MutexGuard<'_, Vec<Asker>> {
-        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Fails if somebody else offers anything else than the lent text by now. A clipboard manager that has taken it
+    /// over as it is does no harm.
+    fn check_lent(&self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.lock_seen().taken_over)
+            || self.call(Owner::is_offered_elsewhere)?
+        {
+            return Ok(());
+        }
+        Err(Error::ClipboardTakenOver)
+    }
+
+    fn lock_seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn call<T: Send + 'static>(

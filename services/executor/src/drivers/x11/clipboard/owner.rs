@@ -3,7 +3,7 @@
 //! Large content goes piece by piece (`INCR`), in both directions. Everything waits with a limit: a foreign owner or
 //! requestor that falls silent costs a moment, never the thread.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fd::BorrowedFd;
@@ -13,14 +13,14 @@ use x11rb::errors::ReplyError;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, CreateWindowAux, EventMask,
-    PropMode, Property, PropertyNotifyEvent, SELECTION_NOTIFY_EVENT, SelectionNotifyEvent,
-    SelectionRequestEvent, Timestamp, Window, WindowClass,
+    PropMode, Property, PropertyNotifyEvent, SELECTION_NOTIFY_EVENT, SelectionClearEvent,
+    SelectionNotifyEvent, SelectionRequestEvent, Timestamp, Window, WindowClass,
 };
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::content::{Content, Form, is_about_the_selection, look_up};
-use super::paste::{self, Asked};
-use super::{Askers, Selection};
+use super::paste::{self, Asked, Seen};
+use super::{Selection, SharedSeen};
 use crate::drivers::Error;
 use crate::drivers::x11::link::{Link, OrLost};
 
@@ -73,6 +73,8 @@ struct Held {
     offered: Option<Offer>,
     /// What was there before a text was lent; `None` if nothing is lent. Empty content stands for no owner.
     former: Option<Content>,
+    /// What was lent when somebody else became the owner.
+    taken_over: Option<Content>,
 }
 
 #[derive(Debug)]
@@ -101,13 +103,13 @@ pub(super) struct Owner {
     transfers: Vec<Transfer>,
     /// The bits of a window's identifier that tell which client it belongs to.
     client_bits: u32,
-    askers: Askers,
+    seen: SharedSeen,
     restore_at: Option<Instant>,
     restore_latest: Option<Instant>,
 }
 
 impl Owner {
-    pub(super) fn new(link: Link, client_bits: u32, askers: Askers) -> Result<Self, Error> {
+    pub(super) fn new(link: Link, client_bits: u32, seen: SharedSeen) -> Result<Self, Error> {
         let atoms = look_up(&link)?;
         let window = link.x.generate_id().or_lost(&link)?;
         let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
@@ -136,6 +138,7 @@ impl Owner {
                 atom,
                 offered: None,
                 former: None,
+                taken_over: None,
             }
         });
         Ok(Self {
@@ -145,7 +148,7 @@ impl Owner {
             held,
             transfers: Vec::new(),
             client_bits,
-            askers,
+            seen,
             restore_at: None,
             restore_latest: None,
         })
@@ -178,6 +181,25 @@ impl Owner {
             self.restore_latest = Some(now + RESTORE_LATEST);
         }
         Ok(())
+    }
+
+    /// Whether whoever has taken a lent text over offers the same text.
+    pub(super) fn is_offered_elsewhere(&mut self) -> Result<bool, Error> {
+        for slot in 0..self.held.len() {
+            let Some(lent) = self.held[slot].taken_over.take() else {
+                continue;
+            };
+            let atom = self.held[slot].atom;
+            let text = self.atoms.UTF8_STRING;
+            let offered = self.fetch(atom, text)?;
+            let is_same = offered
+                .zip(lent.form(text))
+                .is_some_and(|(a, b)| a.data == b.data);
+            if !is_same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn is_lent(&self) -> bool {
@@ -252,6 +274,8 @@ impl Owner {
             });
         }
         self.held[slot].offered = Some(Offer { content, since });
+        self.held[slot].taken_over = None;
+        self.lock_seen().taken_over = false;
         Ok(())
     }
 
@@ -307,21 +331,7 @@ impl Owner {
         match event {
             Event::SelectionRequest(request) => self.answer(request),
             Event::SelectionClear(clear) => {
-                for held in self
-                    .held
-                    .iter_mut()
-                    .filter(|held| held.atom == clear.selection)
-                {
-                    // A clear that is older than our own taking concerns an earlier ownership.
-                    if held
-                        .offered
-                        .as_ref()
-                        .is_some_and(|offer| !is_before(clear.time, offer.since))
-                    {
-                        held.offered = None;
-                        held.former = None;
-                    }
-                }
+                self.lose(clear);
                 Ok(())
             }
             Event::PropertyNotify(notify) if notify.state == Property::DELETE => {
@@ -329,6 +339,21 @@ impl Owner {
             }
             // A requestor may vanish at any time; requests that concern it then fail, and that is all.
             _ => Ok(()),
+        }
+    }
+
+    fn lose(&mut self, clear: &SelectionClearEvent) {
+        let concerned = self.held.iter_mut().find(|h| h.atom == clear.selection);
+        // A clear that is older than our own taking concerns an earlier ownership.
+        let Some((held, offer)) = concerned.and_then(|held| {
+            let offer = held.offered.take_if(|o| !is_before(clear.time, o.since))?;
+            Some((held, offer))
+        }) else {
+            return;
+        };
+        if held.former.take().is_some() {
+            held.taken_over = Some(offer.content);
+            self.lock_seen().taken_over = true;
         }
     }
 
@@ -486,12 +511,15 @@ impl Owner {
 
     fn note(&mut self, requestor: Window, asked: Asked) {
         let now = Instant::now();
-        let mut askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
-        paste::note(&mut askers, requestor & self.client_bits, asked, now);
-        drop(askers);
+        let client = requestor & self.client_bits;
+        paste::note(&mut self.lock_seen().askers, client, asked, now);
         if let Some(latest) = self.restore_latest {
             self.restore_at = Some(latest.min(now + RESTORE_AFTER));
         }
+    }
+
+    fn lock_seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // === Reading what somebody else offers ===

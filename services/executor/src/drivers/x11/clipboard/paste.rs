@@ -33,6 +33,14 @@ pub(super) struct Asker {
     pub(super) last: Instant,
 }
 
+/// What the owner of the clipboard has seen of a paste.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) askers: Vec<Asker>,
+    /// Somebody else has become the owner of what was lent for the paste.
+    pub(super) taken_over: bool,
+}
+
 /// What somebody has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
