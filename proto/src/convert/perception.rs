@@ -179,6 +179,7 @@ impl TryFrom<wire::CaptureRequest> for CaptureRequest {
             omit_cursor: request.omit_cursor,
             image: optional("image", request.image)?,
             redactions: try_all("redactions", request.redactions)?,
+            mark_pointer: request.mark_pointer,
         })
     }
 }
@@ -203,6 +204,7 @@ impl From<CaptureRequest> for wire::CaptureRequest {
             omit_cursor: request.omit_cursor,
             image: request.image.map(Into::into),
             redactions: all(request.redactions),
+            mark_pointer: request.mark_pointer,
         }
     }
 }

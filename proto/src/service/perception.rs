@@ -116,6 +116,8 @@ pub struct CaptureRequest {
     /// `None`: no picture is encoded.
     pub image: Option<ImageOptions>,
     pub redactions: Vec<Redaction>,
+    /// Mark the mouse pointer in the picture, not in the frame: a ring, an arrow and the words.
+    pub mark_pointer: bool,
 }
 
 /// A stored frame, with its picture if one was asked for.

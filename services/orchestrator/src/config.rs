@@ -13,7 +13,8 @@ use motorium_proto::service::{Executor, ExecutorClient, Perception, PerceptionCl
 use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
-use crate::run::Ports;
+use crate::effect::Rule;
+use crate::run::{Policy, Ports};
 use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
 
 /// How long a call to another service may take that has no deadline of its own: longer than a slow model.
@@ -35,6 +36,13 @@ pub struct Settings {
     pub max_steps: u32,
     /// Wall clock of a task that does not say otherwise.
     pub max_duration: Span,
+    /// The share of changed pixels, from 0 to 1, from which on an action counts as having had an effect. Without it,
+    /// places are looked at: near the target, at the focus, in the active window.
+    pub effect_share: Option<f64>,
+    /// Whether a scroll that has reached the end is tried in the other direction.
+    pub scroll_back: bool,
+    /// Whether the planner's evidence has to be on the last screen, where a task itself expects nothing.
+    pub check_evidence: bool,
 }
 
 impl Default for Settings {
@@ -46,6 +54,9 @@ impl Default for Settings {
             desktops: BTreeMap::new(),
             max_steps: DEFAULT_MAX_STEPS,
             max_duration: Span(DEFAULT_MAX_DURATION),
+            effect_share: None,
+            scroll_back: false,
+            check_evidence: true,
         }
     }
 }
@@ -90,13 +101,14 @@ pub struct Config {
     pub planner: String,
     pub desktops: Vec<Desktop>,
     pub limits: Limits,
+    pub policy: Policy,
 }
 
 impl Settings {
     /// Checks the settings and fills in what they leave open: without desktops there is one, on the default ports.
     ///
     /// # Errors
-    /// If a desktop's name or platform is not understood.
+    /// If a desktop's name or platform is not understood, or a share is none.
     pub fn resolve(self) -> Result<Config, FieldError> {
         let mut desktops = self.desktops;
         if desktops.is_empty() {
@@ -117,7 +129,25 @@ impl Settings {
             planner: self.planner,
             desktops,
             limits,
+            policy: Policy {
+                effect: effect_rule(self.effect_share)?,
+                scroll_back: self.scroll_back,
+                check_evidence: self.check_evidence,
+            },
         })
+    }
+}
+
+fn effect_rule(share: Option<f64>) -> Result<Rule, FieldError> {
+    match share {
+        None => Ok(Rule::Places),
+        Some(share) if (0.0..1.0).contains(&share) => Ok(Rule::Share(share)),
+        Some(share) => Err(FieldError::new(
+            "orchestrator.effect_share",
+            format!(
+                "{share} is no share; give a number from 0 to below 1, such as 0.02, or leave it out"
+            ),
+        )),
     }
 }
 

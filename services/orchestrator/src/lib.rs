@@ -69,6 +69,7 @@ impl Orchestrator {
             desktops,
             owner,
             news,
+            policy: config.policy,
         };
         Self {
             edge,

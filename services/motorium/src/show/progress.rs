@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::action_retried::Way;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use super::shortened;
@@ -86,10 +87,14 @@ impl Progress {
             }
             Kind::ActionPerformed(performed) => self.performed(performed),
             Kind::EffectJudged(judged) => self.judged(judged),
+            Kind::ActionRetried(retried) if retried.way() == Way::LookedAgain => {
+                Shown::Now(format!("{} (looking once more)", self.step.text))
+            }
             Kind::ActionRetried(_) => {
                 self.step.retries += 1;
                 Shown::Now(format!("{} (again)", self.step.text))
             }
+            Kind::LoopNoticed(noticed) => self.trouble(&noticed.message),
             Kind::TargetMissed(missed) => self.trouble(&missed.message),
             Kind::StepFinished(_) => self.finish(event),
             Kind::AttachmentPut(put) => Shown::Line(format!("    put {} on the desktop", put.name)),

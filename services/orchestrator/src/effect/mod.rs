@@ -4,13 +4,20 @@
 //! count (one typed character is far less than a percent of a screen), so places are looked at, not shares: a change
 //! near the target, where the keyboard focus may be, or of the active window. A caret alone is no effect.
 
+mod stirring;
+
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{ChangeMap, ChangedRegion, Effect, Verdict};
+use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{Comparison, Quiet};
+
+pub use stirring::Stirring;
+
+use crate::task::screen::{bounds_on_display, folded};
 
 /// How far around the target a change still counts as near it, in pixels.
 pub const NEAR_MARGIN: i32 = 24;
@@ -27,6 +34,18 @@ pub struct Evidence<'a> {
     pub after: &'a Frame,
     pub comparison: Comparison,
     pub quiet: &'a Quiet,
+    /// What moves anyway.
+    pub stirring: &'a [CaptureRect],
+}
+
+/// By what an effect is told.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Rule {
+    /// By places: near the target, at the focus, in the active window.
+    #[default]
+    Places,
+    /// By the share of all pixels alone: an effect is what changes more than this, from 0 to 1.
+    Share(f64),
 }
 
 /// The box within which a change counts as near the target.
@@ -51,7 +70,7 @@ pub fn unknown(explanation: String) -> Effect {
 
 /// Judges an action by what changed.
 #[must_use]
-pub fn judge(evidence: Evidence<'_>) -> Effect {
+pub fn judge(evidence: Evidence<'_>, rule: Rule) -> Effect {
     let Evidence {
         action,
         target,
@@ -59,14 +78,18 @@ pub fn judge(evidence: Evidence<'_>) -> Effect {
         after,
         comparison,
         quiet,
+        stirring,
     } = evidence;
     let share_near_target = comparison.near_shares.first().copied().unwrap_or_default();
     // A click that puts the caret where it went has done what clicks in text do.
     let placed_caret = target.filter(|_| action.kind() == ActionKind::Click);
-    let change = without_carets(comparison.change, placed_caret.map(near));
+    let mut change = without_carets(comparison.change, placed_caret.map(near));
+    change.noise.extend_from_slice(stirring);
     let window_changed = window_changed(before, after);
     let near_target = target.is_some_and(|target| touches(&change, near(target)));
-    let verdict = match (change.regions.is_empty(), window_changed) {
+    let nothing = !change.size_differs && change.regions.is_empty();
+    let verdict = match (nothing, window_changed) {
+        _ if let Rule::Share(least) = rule => by_share(action, change.changed_share > least),
         (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
         (true, false) if !quiet.settled => Verdict::Unknown,
         (true, false) => Verdict::NoEffect,
@@ -82,6 +105,48 @@ pub fn judge(evidence: Evidence<'_>) -> Effect {
         explanation,
         settled: quiet.settled,
         settle_time: quiet.elapsed,
+    }
+}
+
+fn by_share(action: &Action<CapturePoint>, changed: bool) -> Verdict {
+    match (changed, action.kind()) {
+        (true, _) => Verdict::Confirmed,
+        (false, ActionKind::Scroll) => Verdict::EndReached,
+        (false, _) => Verdict::NoEffect,
+    }
+}
+
+/// Whether nothing else was seen, and something moves at the target anyway: then pixels say nothing about it.
+#[must_use]
+pub fn is_obscured(effect: &Effect, near: CaptureRect, stirring: &[CaptureRect]) -> bool {
+    effect.verdict == Verdict::NoEffect && stirring.iter().any(|place| place.intersects(&near))
+}
+
+/// What can be read within a place, as it is compared. `place` is in pixels of the whole display.
+#[must_use]
+pub fn text_within(scene: &Scene, frame: &Frame, place: CaptureRect) -> String {
+    let within = scene
+        .elements
+        .iter()
+        .filter(|element| bounds_on_display(element, frame).intersects(&place));
+    within.map(|element| folded(&element.content)).collect()
+}
+
+/// The verdict of an obscured effect by the text at its target.
+#[must_use]
+pub fn by_text(effect: Effect, before: &str, after: &str) -> Effect {
+    if before == after {
+        return Effect {
+            verdict: Verdict::Unknown,
+            explanation: "something moves at the target anyway, and its text is as before"
+                .to_owned(),
+            ..effect
+        };
+    }
+    Effect {
+        verdict: Verdict::Confirmed,
+        explanation: "the text at the target is another one now".to_owned(),
+        ..effect
     }
 }
 
@@ -235,17 +300,21 @@ mod tests {
             still_changing: vec![],
             noise: vec![],
         };
-        let effect = judge(Evidence {
-            action,
-            target: matches!(action, Action::Click { .. }).then(|| rect(100, 100, 40, 20)),
-            before: &frame(titles.0),
-            after: &frame(titles.1),
-            comparison: Comparison {
-                change,
-                near_shares: vec![0.1],
+        let effect = judge(
+            Evidence {
+                action,
+                target: matches!(action, Action::Click { .. }).then(|| rect(100, 100, 40, 20)),
+                before: &frame(titles.0),
+                after: &frame(titles.1),
+                comparison: Comparison {
+                    change,
+                    near_shares: vec![0.1],
+                },
+                quiet: &quiet,
+                stirring: &[],
             },
-            quiet: &quiet,
-        });
+            Rule::Places,
+        );
         assert_eq!(effect.verdict, expected, "{effect:?}");
         assert!(!effect.explanation.is_empty());
     }

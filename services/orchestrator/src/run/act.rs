@@ -1,6 +1,6 @@
 //! Performing one action of a decision: resolve its target, write the intent, act, write the outcome, judge.
 
-use motorium_proto::domain::action::{Action, Target};
+use motorium_proto::domain::action::{Action, ActionKind, Target};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -9,9 +9,11 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest};
 use tokio::time::{Duration, Instant};
 
-use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient};
+use super::settle::Deed;
+use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient, pointer};
 use crate::task::event::{ActionIntended, Event};
-use crate::task::{Lifecycle, machine};
+use crate::task::retry::{self, MAX_RETRIES, Way};
+use crate::task::{ActionRecord, Lifecycle, machine};
 
 /// How long an action whose call broke off may go on before its outcome counts as unknown.
 const RUNNING_PATIENCE: Duration = Duration::from_secs(5);
@@ -21,10 +23,37 @@ const STOP_PATIENCE: Duration = Duration::from_millis(500);
 const LOOK_UP_PAUSE: Duration = Duration::from_millis(20);
 
 /// An action whose targets are points.
-struct Resolved {
-    action: Action<CapturePoint>,
+pub(super) struct Resolved {
+    pub(super) action: Action<CapturePoint>,
     /// The box of the last target.
-    target: Option<CaptureRect>,
+    pub(super) target: Option<CaptureRect>,
+}
+
+/// What is to be tried now.
+struct Attempt {
+    id: ActionId,
+    /// 0 for the first one.
+    number: u32,
+    planned: PlannedAction,
+    /// Nothing follows it in its step.
+    is_last: bool,
+    /// The attempt before it.
+    before: Option<ActionRecord>,
+}
+
+impl Resolved {
+    /// The action of an earlier attempt, at this point.
+    pub(super) fn at(
+        record: &ActionRecord,
+        point: CapturePoint,
+        target: Option<CaptureRect>,
+    ) -> Self {
+        let Ok(action) = record
+            .action
+            .clone()
+            .try_map(|_| Ok::<_, std::convert::Infallible>(point));
+        Self { action, target }
+    }
 }
 
 impl Runner {
@@ -35,49 +64,80 @@ impl Runner {
             let observation = self.look(false).await?;
             self.view = Some(View::of(observation));
         }
-        let began = Instant::now();
-        let Some(step) = self.task.open_step() else {
+        let Some(attempt) = self.next_attempt(index) else {
             return Ok(());
         };
-        let number = step.number;
-        let planned = step.planned()[index].clone();
-        let retried = step
+        let began = Instant::now();
+        let resolved = match &attempt.before {
+            Some(record) if record.performed() => self.resolve_again(record).await?,
+            _ => self.resolve(&attempt.planned).await?,
+        };
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
+            Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
+        };
+        self.timed("resolve", began);
+        if let Some(point) = pointer::due(&attempt.planned, &resolved.action, resolved.target)
+            && !self
+                .bring_pointer(&attempt.id, &attempt.planned, point, resolved.target)
+                .await?
+        {
+            return Ok(());
+        }
+        if machine::has_effect(&resolved.action) {
+            self.note_stirring().await?;
+        }
+        self.attempt(attempt, resolved).await
+    }
+
+    fn next_attempt(&self, index: usize) -> Option<Attempt> {
+        let step = self.task.open_step()?;
+        let planned = step.planned();
+        let before = step
             .actions
             .get(index)
-            .filter(|action| action.retry_due)
-            .cloned();
-        let resolved = match &retried {
-            Some(record) if record.performed() => moved_a_little(record),
-            _ => match self.resolve(&planned).await? {
-                Ok(resolved) => resolved,
-                Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
-            },
-        };
-        let attempt = retried.as_ref().map_or(0, |record| record.retries + 1);
-        let action_id = machine::action_id(&self.task.spec.name, number, index, attempt);
-        let retry_of = retried.map(|record| record.action_id);
-        self.intend(&action_id, retry_of.clone(), planned, &resolved)
+            .filter(|action| action.retry_due.is_some());
+        let number = before.map_or(0, |record| record.retries + 1);
+        Some(Attempt {
+            id: machine::action_id(&self.task.spec.name, step.number, index, number),
+            number,
+            planned: planned.get(index)?.clone(),
+            is_last: index + 1 == planned.len(),
+            before: before.cloned(),
+        })
+    }
+
+    /// Writes the intent, acts, writes the outcome, and judges.
+    async fn attempt(&mut self, attempt: Attempt, resolved: Resolved) -> Flow {
+        let began = Instant::now();
+        let Attempt { id, number, .. } = attempt;
+        let retry_of = attempt.before.map(|record| record.action_id);
+        self.intend(&id, retry_of.clone(), attempt.planned, &resolved)
             .await?;
         if !self.may_act() {
-            return self.not_begun(action_id).await;
+            return self.not_begun(id).await;
         }
         let outcome = self
-            .perform(action_id.clone(), retry_of, resolved.action.clone())
+            .perform(id.clone(), retry_of, resolved.action.clone())
             .await?;
         let performed = outcome.result == ActionResult::Performed;
-        let again =
-            outcome.never_happened() && attempt < machine::MAX_RETRIES && self.nobody_stops();
+        let again = outcome.never_happened() && number < MAX_RETRIES && self.nobody_stops();
         let outcome = Event::ActionPerformed {
-            action_id: action_id.clone(),
+            action_id: id.clone(),
             outcome,
         };
-        let due = again.then(|| due_again(action_id.clone()));
+        let due = again.then(|| due_again(id.clone()));
         self.record([outcome].into_iter().chain(due).collect())
             .await?;
         self.timed("act", began);
         if performed && machine::has_effect(&resolved.action) {
-            self.settle(&action_id, &resolved.action, resolved.target)
-                .await?;
+            self.settle(Deed {
+                id: &id,
+                action: &resolved.action,
+                target: resolved.target,
+                is_last: attempt.is_last,
+            })
+            .await?;
         }
         Ok(())
     }
@@ -131,21 +191,14 @@ impl Runner {
         retry_of: Option<ActionId>,
         action: Action<CapturePoint>,
     ) -> Flow<ActionOutcome> {
-        let Some((_, epoch)) = self.task.desktop.clone() else {
-            return Err(Halt::Lost("the desktop was given back".to_owned()));
-        };
-        let Some(display) = self.display() else {
-            return Err(Halt::Lost("the desktop has no display".to_owned()));
-        };
-        let request = PerformRequest {
-            display,
-            epoch,
-            action_id: action_id.clone(),
-            retry_of,
-            action,
-        };
+        let request = self.perform_request(action_id.clone(), retry_of, action)?;
         let executor = self.ports.executor.clone();
-        match self.guard(executor.perform(request)).await {
+        let performed = tokio::select! {
+            biased;
+            _ = self.stop.paused() => Err(Halt::LookAgain),
+            performed = self.guard(executor.perform(request)) => performed,
+        };
+        match performed {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(report)) => self.after_failed_call(action_id, report).await,
             Err(Halt::LookAgain) => {
@@ -154,6 +207,27 @@ impl Runner {
             }
             Err(halt) => Err(halt),
         }
+    }
+
+    pub(super) fn perform_request(
+        &self,
+        action_id: ActionId,
+        retry_of: Option<ActionId>,
+        action: Action<CapturePoint>,
+    ) -> Flow<PerformRequest> {
+        let Some((_, epoch)) = self.task.desktop.clone() else {
+            return Err(Halt::Lost("the desktop was given back".to_owned()));
+        };
+        let Some(display) = self.display() else {
+            return Err(Halt::Lost("the desktop has no display".to_owned()));
+        };
+        Ok(PerformRequest {
+            display,
+            epoch,
+            action_id,
+            retry_of,
+            action,
+        })
     }
 
     /// The call did not answer for the action: only the Executor's journal knows how far it came.
@@ -231,16 +305,22 @@ impl Runner {
 
     /// Points for the targets of an action, or what could not be found.
     async fn resolve(&mut self, planned: &PlannedAction) -> Flow<Result<Resolved, String>> {
-        let needs_scene = planned
-            .action
-            .targets()
-            .any(|target| !matches!(target, Target::Point(_)));
-        if needs_scene {
+        let is_point = |target: &Target| matches!(target, Target::Point(_));
+        if !planned.action.targets().all(is_point) {
             self.refresh_stale_view().await?;
         }
+        // What lies at a point matters for a click; the way of a drag has many points and no box.
+        let at_rest = planned.action.kind() == ActionKind::Click
+            && self.view.as_ref().is_some_and(|view| !view.stale);
         let mut points = Vec::new();
         let mut target_box = None;
         for target in planned.action.targets() {
+            if let Target::Point(point) = target
+                && !at_rest
+            {
+                points.push(*point);
+                continue;
+            }
             match self.locate(target.clone()).await? {
                 Ok((point, bounds)) => {
                     points.push(point);
@@ -279,9 +359,6 @@ impl Runner {
         let Some(view) = &self.view else {
             return Ok(Err("the screen has not been looked at".to_owned()));
         };
-        if let Target::Point(point) = target {
-            return Ok(Ok((point, None)));
-        }
         let request = ResolveRequest {
             target,
             frame: view.observation.frame.clone(),
@@ -322,21 +399,7 @@ pub(super) fn due_again(action_id: ActionId) -> Event {
     Event::ActionRetried {
         action_id,
         attempts: 0,
-        reason: NOTHING_SENT.to_owned(),
-    }
-}
-
-/// The same action at a point a little beside the last one, inside the target.
-fn moved_a_little(record: &crate::task::ActionRecord) -> Resolved {
-    let move_point = |point: CapturePoint| -> Result<CapturePoint, std::convert::Infallible> {
-        Ok(match record.target {
-            Some(target) => machine::retry_point(point, target, record.retries + 1),
-            None => point,
-        })
-    };
-    let Ok(action) = record.action.clone().try_map(move_point);
-    Resolved {
-        action,
-        target: record.target,
+        reason: retry::reason(Way::AsBefore, 0),
+        way: Way::AsBefore,
     }
 }

@@ -1,11 +1,11 @@
 //! Ending well: what must hold is checked before success is declared, results are fetched, the user is waited for.
 
-use motorium_proto::domain::element::Scene;
-use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::decision::Next;
 use tokio::time::Duration;
 
 use super::{Flow, Halt, Runner, Stop};
 use crate::error::reason;
+use crate::task::completion::{self, LastScreen};
 use crate::task::event::{Event, Failure};
 use crate::task::machine::MAX_REFUSED_CLAIMS;
 use crate::task::spec::Expectation;
@@ -16,15 +16,16 @@ const FETCH_PATIENCE: Duration = Duration::from_secs(60);
 impl Runner {
     /// The planner says it is done. A claim that does not hold goes back to it once, then the task fails honestly.
     pub(super) async fn conclude(&mut self, answer: String) -> Flow {
-        let missing = self.missing_expectations().await?;
+        let missing = self.missing().await?;
+        let Some(missing) = missing else {
+            return self.end(Event::Succeeded { answer }).await;
+        };
         if missing.is_empty() {
-            if !self.task.spec.expectations.is_empty() {
-                let checked = Event::CompletionChecked {
-                    passed: true,
-                    missing: Vec::new(),
-                };
-                self.journal.defer(&mut self.task, checked);
-            }
+            let checked = Event::CompletionChecked {
+                passed: true,
+                missing: Vec::new(),
+            };
+            self.journal.defer(&mut self.task, checked);
             return self.end(Event::Succeeded { answer }).await;
         }
         let refused = self.task.refused_claims;
@@ -43,24 +44,47 @@ impl Runner {
         Ok(())
     }
 
-    async fn missing_expectations(&mut self) -> Flow<Vec<String>> {
-        let mut missing = Vec::new();
+    /// What does not hold; `None` if there is nothing to hold the claim against.
+    async fn missing(&mut self) -> Flow<Option<Vec<String>>> {
         let expectations = self.task.spec.expectations.clone();
-        if expectations.is_empty() {
-            return Ok(missing);
+        let evidence = self.evidence();
+        if expectations.is_empty() && evidence.is_empty() {
+            return Ok(None);
         }
         let observation = self.look(false).await?;
+        let screen = LastScreen {
+            scene: &observation.scene,
+            frame: &observation.frame,
+        };
+        if expectations.is_empty() {
+            return Ok(Some(completion::missing_evidence(&evidence, screen)));
+        }
+        let mut missing = Vec::new();
         for expectation in expectations {
             let holds = match &expectation {
-                Expectation::TextOnScreen(text) => shows(&observation.scene, text),
-                Expectation::WindowTitle(title) => is_titled(&observation.frame, title),
+                Expectation::TextOnScreen(text) => screen.shows(text),
+                Expectation::WindowTitle(title) => screen.is_titled(title),
                 Expectation::FileExists(name) => self.has_file(name.clone()).await?,
+                Expectation::ExtractedJson(json) => completion::has_extracted(&self.task, json),
             };
             if !holds {
-                missing.push(words(&expectation));
+                missing.push(completion::words(&expectation));
             }
         }
-        Ok(missing)
+        Ok(Some(missing))
+    }
+
+    /// What the planner says shows its success, if that is to be looked for.
+    fn evidence(&self) -> Vec<String> {
+        let decision = self
+            .task
+            .steps
+            .last()
+            .and_then(|step| step.decision.as_ref());
+        match decision.map(|decision| &decision.next) {
+            Some(Next::Done { evidence, .. }) if self.policy.check_evidence => evidence.clone(),
+            _ => Vec::new(),
+        }
     }
 
     async fn has_file(&mut self, name: String) -> Flow<bool> {
@@ -127,38 +151,10 @@ impl Runner {
         self.journal.flush(&mut self.task).await?;
         // Whatever is on the screen afterwards, it need not be what was there before.
         self.view = None;
+        self.upcoming = None;
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
             () = self.journal.changed() => Ok(()),
         }
-    }
-}
-
-fn folded(text: &str) -> String {
-    text.chars()
-        .filter(|character| !character.is_whitespace())
-        .flat_map(char::to_lowercase)
-        .collect()
-}
-
-fn shows(scene: &Scene, text: &str) -> bool {
-    let wanted = folded(text);
-    scene
-        .elements
-        .iter()
-        .any(|element| folded(&element.content).contains(&wanted))
-}
-
-fn is_titled(frame: &Frame, title: &str) -> bool {
-    frame
-        .active_window()
-        .is_some_and(|window| folded(&window.title).contains(&folded(title)))
-}
-
-fn words(expectation: &Expectation) -> String {
-    match expectation {
-        Expectation::TextOnScreen(text) => format!("the text \"{text}\" is not on the screen"),
-        Expectation::WindowTitle(title) => format!("the active window is not titled \"{title}\""),
-        Expectation::FileExists(name) => format!("there is no file {name} in the desktop's folder"),
     }
 }

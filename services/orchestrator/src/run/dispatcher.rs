@@ -17,7 +17,7 @@ use tokio::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::journal::LEASE_TTL;
-use super::{Journal, RunEnd, Runner, Stop, StopSignal};
+use super::{Assignment, Journal, Policy, RunEnd, Runner, Stop, StopSignal};
 use crate::desktops::{Desktops, Taken, Work};
 use crate::error::Error;
 use crate::log;
@@ -44,6 +44,7 @@ pub struct Dispatcher {
     pub owner: String,
     /// Told when there may be something to do.
     pub news: Arc<Notify>,
+    pub policy: Policy,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -182,20 +183,18 @@ impl Rounds {
             doorbell,
             owner,
             news,
+            policy,
             ..
         } = self.dispatcher.clone();
         let journal = Journal::new(store, doorbell, &task, claim.epoch);
         let stop = StopSignal::default();
         let Taken { desktop, ports, .. } = &taken;
-        let runner = Runner::new(
-            ports.clone(),
-            blobs,
-            journal,
+        let assignment = Assignment {
             task,
-            desktop.clone(),
-            stop.clone(),
-            owner,
-        );
+            desktop: desktop.clone(),
+            ports: ports.clone(),
+        };
+        let runner = Runner::new(assignment, blobs, journal, stop.clone(), owner, policy);
         let shutdown = self.shutdown.clone();
         self.running.spawn(async move {
             let work = runner.run();

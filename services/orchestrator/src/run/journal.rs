@@ -161,7 +161,7 @@ impl Journal {
         let _ = tokio::time::timeout(POLL, bell.rung()).await;
     }
 
-    /// Tells the run when the user cancels.
+    /// Tells the run when the user cancels or pauses.
     pub(super) async fn listen(self, stop: StopSignal) {
         let mut bell = self.doorbell.subscribe(&self.task);
         let mut seen = self.stored;
@@ -170,8 +170,11 @@ impl Journal {
                 Ok(events) => {
                     for recorded in events {
                         seen = recorded.seq;
-                        if matches!(recorded.event, Event::CancelRequested { .. }) {
-                            stop.request(Stop::Cancelled);
+                        match recorded.event {
+                            Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
+                            Event::Paused { .. } => stop.pause(recorded.seq),
+                            Event::Resumed => stop.seen(recorded.seq),
+                            _ => {}
                         }
                     }
                 }

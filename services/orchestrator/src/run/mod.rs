@@ -8,12 +8,15 @@
 //! anything else is done.
 
 mod act;
+mod again;
 mod conclude;
 mod decide;
 mod dispatcher;
+mod extract;
 mod journal;
 mod keeper;
 mod observe;
+mod pointer;
 mod prepare;
 mod settle;
 mod stop;
@@ -31,7 +34,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
 use self::keeper::Keeper;
-use crate::task::event::{Event, Failure};
+use crate::effect::{Rule, Stirring};
+use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
+use crate::task::loops::{Measure, Notice};
 use crate::task::machine::{self, Directive};
 use crate::task::{Lifecycle, Task};
 
@@ -45,6 +50,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long letting go of keys and buttons may take; the end of a lease does the same.
 const LET_GO: Duration = Duration::from_secs(2);
+
+/// What the configuration leaves to whoever runs it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policy {
+    pub effect: Rule,
+    /// A scroll that has reached the end is tried in the other direction.
+    pub scroll_back: bool,
+    /// The planner's evidence is looked for on the last screen, where the task itself expects nothing.
+    pub check_evidence: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            effect: Rule::default(),
+            scroll_back: false,
+            check_evidence: true,
+        }
+    }
+}
 
 /// The services that a task is carried out with.
 #[derive(Clone)]
@@ -106,6 +131,14 @@ pub enum RunEnd {
     Left,
 }
 
+/// A task, and the desktop that it is carried out on.
+#[derive(Debug)]
+pub struct Assignment {
+    pub task: Task,
+    pub desktop: Desktop,
+    pub ports: Ports,
+}
+
 /// Carries one task out.
 #[derive(Debug)]
 pub struct Runner {
@@ -117,6 +150,11 @@ pub struct Runner {
     stop: StopSignal,
     orchestrator: String,
     view: Option<View>,
+    policy: Policy,
+    /// What moves on the screen by itself.
+    stirring: Stirring,
+    /// The look at the screen for the next step, if it has begun already.
+    upcoming: Option<AbortOnDropHandle<motorium_proto::service::Result<Observation>>>,
     timings: Vec<StageTiming>,
     /// Whether any backend wants to see the screen.
     needs_image: bool,
@@ -129,14 +167,18 @@ pub struct Runner {
 impl Runner {
     /// A runner for a task that was claimed, on a desktop that is free for it.
     pub fn new(
-        ports: Ports,
+        assignment: Assignment,
         blobs: BlobStore,
         journal: Journal,
-        task: Task,
-        desktop: Desktop,
         stop: StopSignal,
         orchestrator: String,
+        policy: Policy,
     ) -> Self {
+        let Assignment {
+            task,
+            desktop,
+            ports,
+        } = assignment;
         Self {
             ports,
             blobs,
@@ -146,6 +188,9 @@ impl Runner {
             stop,
             orchestrator,
             view: None,
+            policy,
+            stirring: Stirring::default(),
+            upcoming: None,
             timings: Vec::new(),
             needs_image: false,
             applications: Vec::new(),
@@ -211,6 +256,7 @@ impl Runner {
 
     async fn step_once(&mut self) -> Flow {
         self.journal.sync(&mut self.task).await?;
+        self.stop.seen(self.task.last_seq);
         match machine::directive(&self.task, self.now()) {
             Directive::Rest => Ok(()),
             Directive::AwaitUser => self.await_user().await,
@@ -219,7 +265,15 @@ impl Runner {
             Directive::Observe => self.observe().await,
             Directive::Decide => self.decide().await,
             Directive::Act { index } => self.act(index).await,
+            Directive::Refuse { message } => {
+                self.record(vec![Event::TargetMissed { message }]).await
+            }
+            Directive::Extract {
+                json_schema,
+                instruction,
+            } => self.extract(json_schema, instruction).await,
             Directive::FinishStep => self.finish_step().await,
+            Directive::Notice(notice) => self.say(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
             Directive::Ask(request) => self.record(vec![Event::UserAsked(request)]).await,
             Directive::Unserved { what } => {
@@ -228,6 +282,18 @@ impl Runner {
                 Err(Halt::Fail(Failure::new(reason::NOT_SERVED, message)))
             }
         }
+    }
+
+    /// Says that the task goes round in circles; as the last measure, to the user.
+    async fn say(&mut self, notice: Notice) -> Flow {
+        let asks = notice.measure == Measure::Ask;
+        let asked = Event::UserAsked(UserRequest {
+            kind: UserRequestKind::Question,
+            message: notice.message.clone(),
+        });
+        let said = [Event::LoopNoticed(notice)].into_iter();
+        self.record(said.chain(asks.then_some(asked)).collect())
+            .await
     }
 
     async fn finish_step(&mut self) -> Flow {

@@ -2,16 +2,19 @@
 
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
-    CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
+    CaptureArea, CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
+    ParseOptions,
 };
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Flow, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
+use crate::task::screen::Fingerprint;
 use crate::task::secret_fields::redactions;
 
 /// Lossless and small; what a person looks at later and a model is shown.
-const PICTURE: ImageOptions = ImageOptions {
+pub(super) const PICTURE: ImageOptions = ImageOptions {
     format: ImageFormat::WebpLossless,
     fit: None,
 };
@@ -19,7 +22,7 @@ const PICTURE: ImageOptions = ImageOptions {
 impl Runner {
     pub(super) async fn observe(&mut self) -> Flow {
         let began = Instant::now();
-        let observation = self.look(true).await?;
+        let observation = self.next_look().await?;
         let elapsed = began.elapsed();
         let step = self.task.next_step();
         let image = self
@@ -37,6 +40,7 @@ impl Runner {
             marked_image,
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
+            fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
         }));
         self.view = Some(View::of(observation));
         self.timed("observe", began);
@@ -45,19 +49,44 @@ impl Runner {
 
     /// Captures and parses the screen, with pictures if they are to be kept.
     pub(super) async fn look(&mut self, pictures: bool) -> Flow<Observation> {
+        let request = self.whole_screen(pictures);
+        self.observe_with(request).await
+    }
+
+    fn whole_screen(&self, pictures: bool) -> ObserveRequest {
         let picture = pictures.then_some(PICTURE);
-        let request = ObserveRequest {
+        ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
                 image: picture,
                 redactions: redactions(&self.task.secret_fields.boxes()),
                 ..CaptureRequest::default()
             },
-            max_elements: None,
             marked_image: picture,
-            since_frame: None,
-            parsing: ParseOptions::default(),
+            ..ObserveRequest::default()
+        }
+    }
+
+    /// Captures and parses a part of the screen.
+    pub(super) async fn look_at(
+        &mut self,
+        area: CaptureArea,
+        parsing: ParseOptions,
+    ) -> Flow<Observation> {
+        let request = ObserveRequest {
+            capture: CaptureRequest {
+                display: self.display(),
+                area,
+                redactions: redactions(&self.task.secret_fields.boxes()),
+                ..CaptureRequest::default()
+            },
+            parsing,
+            ..ObserveRequest::default()
         };
+        self.observe_with(request).await
+    }
+
+    async fn observe_with(&mut self, request: ObserveRequest) -> Flow<Observation> {
         self.ask("looking at the screen", move |ports| {
             let request = request.clone();
             async move { ports.perception.observe(request).await }
@@ -65,7 +94,25 @@ impl Runner {
         .await
     }
 
-    async fn keep(&self, image: Option<&Image>, name: &str) -> Flow<Option<Artifact>> {
+    /// Begins to look at the screen for the next step, while the last action is judged.
+    pub(super) fn begin_next_look(&mut self) {
+        let request = self.whole_screen(true);
+        let perception = self.ports.perception.clone();
+        let looking = tokio::spawn(async move { perception.observe(request).await });
+        self.upcoming = Some(AbortOnDropHandle::new(looking));
+    }
+
+    /// The look that has begun already, or a new one. A look that failed is nothing to go by.
+    async fn next_look(&mut self) -> Flow<Observation> {
+        if let Some(looking) = self.upcoming.take()
+            && let Ok(Ok(observation)) = self.guard(looking).await?
+        {
+            return Ok(observation);
+        }
+        self.look(true).await
+    }
+
+    pub(super) async fn keep(&self, image: Option<&Image>, name: &str) -> Flow<Option<Artifact>> {
         let Some(Image {
             content: ImageContent::Bytes(bytes),
             media_type,

@@ -4,21 +4,27 @@ use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{AwaitQuiet, CaptureRequest, CompareRequest};
+use motorium_proto::service::{
+    AwaitQuiet, CaptureArea, CaptureRequest, CompareRequest, Comparison, ParseOptions, Quiet,
+    Result,
+};
 use tokio::time::Instant;
 use tonic::Code;
 
 use super::{Flow, Runner, halt};
 use crate::effect::{self, Evidence};
 use crate::task::event::Event;
-use crate::task::machine;
+use crate::task::retry::{self, Way};
 use crate::task::secret_fields::redactions;
 
 /// Why an action is not judged that acted where nobody looks.
 const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
+/// So much longer is waited when the effect of an action is looked for once more.
+const ONCE_MORE: u32 = 2;
 
 /// How long to wait for the first change, and altogether.
 struct Patience {
@@ -48,80 +54,157 @@ fn patience(kind: ActionKind) -> Patience {
     }
 }
 
-impl Runner {
-    pub(super) async fn settle(
-        &mut self,
-        action_id: &ActionId,
-        action: &Action<CapturePoint>,
-        target: Option<CaptureRect>,
-    ) -> Flow {
-        let began = Instant::now();
-        let effect = self.judge(action, target).await?;
-        self.timed("settle", began);
-        let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
-        if let Some(view) = &mut self.view {
-            view.stale |= changed;
-        }
-        let record = self.task.open_step().and_then(|step| step.actions.last());
-        let retry = record.and_then(|record| {
-            let reason = machine::retry_reason(record, &effect)?;
-            Some((record.retries + 1, reason))
-        });
-        let judged = Event::EffectJudged {
-            action_id: action_id.clone(),
-            effect: Box::new(effect),
-        };
-        self.journal.defer(&mut self.task, judged);
-        if let Some((attempts, reason)) = retry {
-            let retried = Event::ActionRetried {
-                action_id: action_id.clone(),
-                attempts,
-                reason,
-            };
-            self.journal.defer(&mut self.task, retried);
-        }
-        Ok(())
-    }
+/// What was done, and what the screen was before it.
+pub(super) struct Deed<'a> {
+    pub(super) id: &'a ActionId,
+    pub(super) action: &'a Action<CapturePoint>,
+    pub(super) target: Option<CaptureRect>,
+    /// The step ends with it, unless it is tried again.
+    pub(super) is_last: bool,
+}
 
-    async fn judge(
-        &mut self,
-        action: &Action<CapturePoint>,
-        target: Option<CaptureRect>,
-    ) -> Flow<Effect> {
+impl Runner {
+    /// Judges an action, notes its effect, and says whether and how it is tried again.
+    pub(super) async fn settle(&mut self, deed: Deed<'_>) -> Flow {
+        let began = Instant::now();
         let before = self
             .view
             .as_ref()
             .map(|view| view.latest.clone())
             .expect("an action follows an observation");
-        // What is hidden is not judged.
-        let hidden = self.task.secret_fields.boxes_beside(action);
-        let Patience {
-            first_change,
-            altogether,
-        } = patience(action.kind());
-        let request = AwaitQuiet {
-            display: self.display(),
-            since_frame: Some(before.id.clone()),
-            first_change_timeout: first_change,
-            timeout: altogether,
-            ignore: hidden.clone(),
-            ..AwaitQuiet::default()
+        let effect = self.judge(&deed, &before, 1).await?;
+        let mut way = self.note_effect(deed.id, effect);
+        if way == Some(Way::LookedAgain) {
+            self.note_way(deed.id, Way::LookedAgain);
+            let effect = self.judge(&deed, &before, ONCE_MORE).await?;
+            way = self.note_effect(deed.id, effect);
+        }
+        if let Some(way) = way {
+            self.upcoming = None;
+            self.note_way(deed.id, way);
+        }
+        self.timed("settle", began);
+        Ok(())
+    }
+
+    /// Takes the effect into the task, and gives the rung of the ladder that follows.
+    fn note_effect(&mut self, id: &ActionId, effect: Effect) -> Option<Way> {
+        let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
+        if let Some(view) = &mut self.view {
+            view.stale |= changed;
+        }
+        let record = self.task.open_step().and_then(|step| step.actions.last());
+        let way = record.and_then(|record| retry::next(record, &effect, self.policy.scroll_back));
+        let judged = Event::EffectJudged {
+            action_id: id.clone(),
+            effect: Box::new(effect),
         };
-        let quiet = self
-            .ask_for_answer("waiting until the screen is quiet", move |ports| {
-                let request = request.clone();
-                async move { ports.perception.await_quiet(request).await }
-            })
-            .await?;
-        let quiet = match quiet {
+        self.journal.defer(&mut self.task, judged);
+        way
+    }
+
+    fn note_way(&mut self, id: &ActionId, way: Way) {
+        let record = self.task.open_step().and_then(|step| step.actions.last());
+        let attempts = record.map_or(0, |record| record.retries) + 1;
+        let retried = Event::ActionRetried {
+            action_id: id.clone(),
+            attempts,
+            reason: retry::reason(way, attempts),
+            way,
+        };
+        self.journal.defer(&mut self.task, retried);
+    }
+
+    async fn judge(&mut self, deed: &Deed<'_>, before: &Frame, times: u32) -> Flow<Effect> {
+        let Deed { action, target, .. } = *deed;
+        // What is hidden is not judged, and what moves anyway is no effect.
+        let hidden = self.task.secret_fields.boxes_beside(action);
+        let stirring = self.stirring.noise();
+        let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
+        let quiet = match self.await_quiet(deed, before, times, &ignore).await? {
             Ok(quiet) => quiet,
             Err(report) => return self.cannot_judge(report),
         };
+        let near = target.map(effect::near);
+        let noise = [quiet.noise.as_slice(), &ignore].concat();
+        let (after, comparison) = match self.compare_after(deed, before, near, noise).await? {
+            Ok(compared) => compared,
+            Err(report) => return self.cannot_judge(report),
+        };
+        if let Some(view) = &mut self.view {
+            view.latest = after.clone();
+        }
+        let judged = effect::judge(
+            Evidence {
+                action,
+                target,
+                before,
+                after: &after,
+                comparison,
+                quiet: &quiet,
+                stirring: &stirring,
+            },
+            self.policy.effect,
+        );
+        let may_be_hidden = match near {
+            Some(near) => hidden.iter().any(|field| field.intersects(&near)),
+            None => action.entered_secret().is_some() && !hidden.is_empty(),
+        };
+        if may_be_hidden && judged.verdict == Verdict::NoEffect {
+            return Ok(effect::unknown(HIDDEN.to_owned()));
+        }
+        match near {
+            Some(near) if effect::is_obscured(&judged, near, &stirring) => {
+                self.judge_by_text(judged, near).await
+            }
+            _ => Ok(judged),
+        }
+    }
+
+    async fn await_quiet(
+        &mut self,
+        deed: &Deed<'_>,
+        before: &Frame,
+        times: u32,
+        ignore: &[CaptureRect],
+    ) -> Flow<Result<Quiet>> {
+        let Patience {
+            first_change,
+            altogether,
+        } = patience(deed.action.kind());
+        let request = AwaitQuiet {
+            display: self.display(),
+            since_frame: Some(before.id.clone()),
+            first_change_timeout: first_change * times,
+            timeout: altogether * times,
+            ignore: ignore.to_vec(),
+            ..AwaitQuiet::default()
+        };
+        self.ask_for_answer("waiting until the screen is quiet", move |ports| {
+            let request = request.clone();
+            async move { ports.perception.await_quiet(request).await }
+        })
+        .await
+    }
+
+    /// Captures the screen and compares it. Where the step may end with this action, the screen is looked at for the
+    /// next step meanwhile.
+    async fn compare_after(
+        &mut self,
+        deed: &Deed<'_>,
+        before: &Frame,
+        near: Option<CaptureRect>,
+        noise: Vec<CaptureRect>,
+    ) -> Flow<Result<(Frame, Comparison)>> {
+        // Where a secret went is known only after this.
+        if deed.is_last && deed.action.entered_secret().is_none() {
+            self.begin_next_look();
+        }
         let capture = CaptureRequest {
             display: self.display(),
             // The pointer follows every click and is no effect of it.
             omit_cursor: true,
-            redactions: redactions(&hidden),
+            redactions: redactions(&self.task.secret_fields.boxes_beside(deed.action)),
             ..CaptureRequest::default()
         };
         let after = self
@@ -132,8 +215,8 @@ impl Runner {
             .await?
             .frame;
         let compare = CompareRequest {
-            ignore: [quiet.noise.as_slice(), &hidden].concat(),
-            near: target.map(effect::near).into_iter().collect(),
+            ignore: noise,
+            near: near.into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
         let comparison = self
@@ -142,30 +225,23 @@ impl Runner {
                 async move { ports.perception.compare(request).await }
             })
             .await?;
-        let comparison = match comparison {
-            Ok(comparison) => comparison,
-            Err(report) => return self.cannot_judge(report),
+        Ok(comparison.map(|comparison| (after, comparison)))
+    }
+
+    /// Something moves at the target anyway, so that its pixels say nothing: what can be read there does.
+    async fn judge_by_text(&mut self, judged: Effect, near: CaptureRect) -> Flow<Effect> {
+        let Some(view) = &self.view else {
+            return Ok(judged);
         };
-        if let Some(view) = &mut self.view {
-            view.latest = after.clone();
-        }
-        let judged = effect::judge(Evidence {
-            action,
-            target,
-            before: &before,
-            after: &after,
-            comparison,
-            quiet: &quiet,
-        });
-        let near = target.map(effect::near);
-        let may_be_hidden = match near {
-            Some(near) => hidden.iter().any(|field| field.intersects(&near)),
-            None => action.entered_secret().is_some() && !hidden.is_empty(),
+        let (scene, frame) = (&view.observation.scene, &view.observation.frame);
+        let before = effect::text_within(scene, frame, near);
+        let Some(area) = near.intersection(&view.latest.bounds()) else {
+            return Ok(judged);
         };
-        if may_be_hidden && judged.verdict == Verdict::NoEffect {
-            return Ok(effect::unknown(HIDDEN.to_owned()));
-        }
-        Ok(judged)
+        let area = CaptureArea::Region(area);
+        let seen = self.look_at(area, ParseOptions::default()).await?;
+        let after = effect::text_within(&seen.scene, &seen.frame, near);
+        Ok(effect::by_text(judged, &before, &after))
     }
 
     /// What was on the screen before is not known any more: Perception was restarted, or keeps too few frames.
@@ -175,5 +251,52 @@ impl Runner {
         }
         self.view = None;
         Ok(effect::unknown(report.message))
+    }
+
+    /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything.
+    pub(super) async fn note_stirring(&mut self) -> Flow {
+        let Some(latest) = self.view.as_ref().map(|view| view.latest.clone()) else {
+            return Ok(());
+        };
+        let hidden = self.task.secret_fields.boxes();
+        let capture = CaptureRequest {
+            display: self.display(),
+            omit_cursor: true,
+            redactions: redactions(&hidden),
+            ..CaptureRequest::default()
+        };
+        let now = self
+            .ask("looking at the screen", move |ports| {
+                let request = capture.clone();
+                async move { ports.perception.capture(request).await }
+            })
+            .await?
+            .frame;
+        let compare = CompareRequest {
+            ignore: hidden,
+            ..CompareRequest::new(latest.id, now.id.clone())
+        };
+        let comparison = self
+            .ask_for_answer("comparing the screen", move |ports| {
+                let request = compare.clone();
+                async move { ports.perception.compare(request).await }
+            })
+            .await?;
+        match comparison {
+            Ok(comparison) => {
+                self.stirring.note(&comparison.change);
+                if let Some(view) = &mut self.view {
+                    view.latest = now;
+                }
+            }
+            // The frame before is not known any more; then there is nothing to be learnt from it.
+            Err(report) if report.code == Code::NotFound => {
+                if let Some(view) = &mut self.view {
+                    view.latest = now;
+                }
+            }
+            Err(report) => return Err(halt("comparing the screen", report)),
+        }
+        Ok(())
     }
 }

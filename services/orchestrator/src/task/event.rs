@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use motorium_proto::convert::{self, optional, require};
 use motorium_proto::domain::action::Action;
-use motorium_proto::domain::decision::{Decision, PlannedAction};
+use motorium_proto::domain::decision::{Decision, PlannedAction, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -18,6 +18,9 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
+use super::loops::{Measure, Notice, Pattern};
+use super::retry::Way;
+use super::screen::Fingerprint;
 use super::spec::{Limits, TaskSpec};
 
 /// A stored picture or file of a task.
@@ -110,7 +113,9 @@ pub enum Event {
         action_id: ActionId,
         attempts: u32,
         reason: String,
+        way: Way,
     },
+    PointerChecked(Box<PointerChecked>),
     TargetMissed {
         message: String,
     },
@@ -119,6 +124,7 @@ pub enum Event {
     },
     Extracted {
         json: String,
+        usage: Usage,
     },
     UserAsked(UserRequest),
     UserAcknowledged {
@@ -134,9 +140,7 @@ pub enum Event {
     CancelRequested {
         reason: String,
     },
-    LoopNoticed {
-        message: String,
-    },
+    LoopNoticed(Notice),
     CompletionChecked {
         passed: bool,
         missing: Vec<String>,
@@ -184,6 +188,21 @@ pub struct Observed {
     pub marked_image: Option<Artifact>,
     pub element_count: u32,
     pub elapsed: Duration,
+    pub fingerprint: Fingerprint,
+}
+
+/// The pointer was brought to its target and read back, before a click.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointerChecked {
+    pub action_id: ActionId,
+    pub target: CapturePoint,
+    pub pointer: CapturePoint,
+    pub on_target: bool,
+    pub corrections: u32,
+    /// With the pointer marked.
+    pub image: Option<Artifact>,
+    /// Of the model, where one was asked.
+    pub usage: Usage,
 }
 
 /// An action is about to be performed.
@@ -376,6 +395,7 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
                 .map(|image| wire_artifact(task, image)),
             element_count: observed.element_count,
             elapsed: Some(convert::wire_duration(observed.elapsed)),
+            fingerprint: observed.fingerprint.0.to_vec().into(),
         }),
         Event::Decided { decision, elapsed } => Kind::Decided(wire::Decided {
             decision: Some((*decision).into()),
@@ -413,16 +433,30 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             action_id,
             attempts,
             reason,
+            way,
         } => Kind::ActionRetried(wire::ActionRetried {
             action_id: action_id.to_string(),
             attempts,
             reason,
+            way: wire_way(way).into(),
+        }),
+        Event::PointerChecked(checked) => Kind::PointerChecked(wire::PointerChecked {
+            action_id: checked.action_id.to_string(),
+            target: Some(checked.target.into()),
+            pointer: Some(checked.pointer.into()),
+            on_target: checked.on_target,
+            corrections: checked.corrections,
+            image: checked.image.map(|image| wire_artifact(task, image)),
+            usage: Some(checked.usage.into()),
         }),
         Event::TargetMissed { message } => Kind::TargetMissed(wire::TargetMissed { message }),
         Event::StepFinished { timings } => Kind::StepFinished(wire::StepFinished {
             timings: timings.into_iter().map(wire_timing).collect(),
         }),
-        Event::Extracted { json } => Kind::Extracted(wire::Extracted { json }),
+        Event::Extracted { json, usage } => Kind::Extracted(wire::Extracted {
+            json,
+            usage: Some(usage.into()),
+        }),
         Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
             request: Some(wire_request(request)),
         }),
@@ -435,7 +469,7 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
         Event::CancelRequested { reason } => {
             Kind::CancelRequested(wire::CancelRequested { reason })
         }
-        Event::LoopNoticed { message } => Kind::LoopNoticed(wire::LoopNoticed { message }),
+        Event::LoopNoticed(notice) => Kind::LoopNoticed(wire_notice(notice)),
         Event::CompletionChecked { passed, missing } => {
             Kind::CompletionChecked(wire::CompletionChecked { passed, missing })
         }
@@ -451,6 +485,73 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             failure: Some(wire_failure(failure)),
         }),
         Event::Cancelled { reason } => Kind::Cancelled(wire::TaskCancelled { reason }),
+    }
+}
+
+fn wire_way(way: Way) -> wire::action_retried::Way {
+    use wire::action_retried::Way as Wire;
+
+    match way {
+        Way::AsBefore => Wire::AsBefore,
+        Way::Moved => Wire::Moved,
+        Way::OtherPoint => Wire::OtherPoint,
+        Way::SecondLook => Wire::SecondLook,
+        Way::OtherDirection => Wire::OtherDirection,
+        Way::LookedAgain => Wire::LookedAgain,
+    }
+}
+
+/// Logs that were written before there were ways know one only.
+fn way(way: wire::action_retried::Way) -> Way {
+    use wire::action_retried::Way as Wire;
+
+    match way {
+        Wire::AsBefore => Way::AsBefore,
+        Wire::Unspecified | Wire::Moved => Way::Moved,
+        Wire::OtherPoint => Way::OtherPoint,
+        Wire::SecondLook => Way::SecondLook,
+        Wire::OtherDirection => Way::OtherDirection,
+        Wire::LookedAgain => Way::LookedAgain,
+    }
+}
+
+fn wire_notice(notice: Notice) -> wire::LoopNoticed {
+    use wire::loop_noticed::{Measure as WireMeasure, Pattern as WirePattern};
+
+    let pattern = match notice.pattern {
+        Pattern::Repetition => WirePattern::Repetition,
+        Pattern::Cycle => WirePattern::Cycle,
+        Pattern::Stagnation => WirePattern::Stagnation,
+    };
+    let measure = match notice.measure {
+        Measure::Tell => WireMeasure::Tell,
+        Measure::Forbid => WireMeasure::Forbid,
+        Measure::Ask => WireMeasure::Ask,
+    };
+    wire::LoopNoticed {
+        message: notice.message,
+        pattern: pattern.into(),
+        measure: measure.into(),
+    }
+}
+
+fn notice(noticed: wire::LoopNoticed) -> Notice {
+    use wire::loop_noticed::{Measure as WireMeasure, Pattern as WirePattern};
+
+    let pattern = match noticed.pattern() {
+        WirePattern::Unspecified | WirePattern::Repetition => Pattern::Repetition,
+        WirePattern::Cycle => Pattern::Cycle,
+        WirePattern::Stagnation => Pattern::Stagnation,
+    };
+    let measure = match noticed.measure() {
+        WireMeasure::Unspecified | WireMeasure::Tell => Measure::Tell,
+        WireMeasure::Forbid => Measure::Forbid,
+        WireMeasure::Ask => Measure::Ask,
+    };
+    Notice {
+        pattern,
+        measure,
+        message: noticed.message,
     }
 }
 
@@ -482,6 +583,26 @@ fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
         marked_image: artifact("marked_image", observed.marked_image)?,
         element_count: observed.element_count,
         elapsed: elapsed(observed.elapsed)?,
+        // Logs that were written before there were any have none: then all screens look alike, and loops are noticed
+        // late rather than too early, because what changed something is none.
+        fingerprint: observed
+            .fingerprint
+            .as_ref()
+            .try_into()
+            .map(Fingerprint)
+            .unwrap_or_default(),
+    })))
+}
+
+fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
+    Ok(Event::PointerChecked(Box::new(PointerChecked {
+        action_id: ActionId::new(checked.action_id),
+        target: require("target", checked.target)?,
+        pointer: require("pointer", checked.pointer)?,
+        on_target: checked.on_target,
+        corrections: checked.corrections,
+        image: artifact("image", checked.image)?,
+        usage: optional("usage", checked.usage)?.unwrap_or_default(),
     })))
 }
 
@@ -558,10 +679,12 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             effect: Box::new(require("effect", event.effect)?),
         },
         Kind::ActionRetried(event) => Event::ActionRetried {
+            way: way(event.way()),
             action_id: ActionId::new(event.action_id),
             attempts: event.attempts,
             reason: event.reason,
         },
+        Kind::PointerChecked(event) => pointer_checked(event)?,
         Kind::TargetMissed(event) => Event::TargetMissed {
             message: event.message,
         },
@@ -572,7 +695,10 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
                 .map(timing)
                 .collect::<Result<_, _>>()?,
         },
-        Kind::Extracted(event) => Event::Extracted { json: event.json },
+        Kind::Extracted(event) => Event::Extracted {
+            json: event.json,
+            usage: optional("usage", event.usage)?.unwrap_or_default(),
+        },
         Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
         Kind::UserAcknowledged(event) => Event::UserAcknowledged {
             message: event.message,
@@ -585,9 +711,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::CancelRequested(event) => Event::CancelRequested {
             reason: event.reason,
         },
-        Kind::LoopNoticed(event) => Event::LoopNoticed {
-            message: event.message,
-        },
+        Kind::LoopNoticed(event) => Event::LoopNoticed(notice(event)),
         Kind::CompletionChecked(event) => Event::CompletionChecked {
             passed: event.passed,
             missing: event.missing,

@@ -16,7 +16,10 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::service::StageTiming;
 
 use super::event::{ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest};
+use super::loops::Noticed;
+use super::retry::Way;
 use super::risk;
+use super::screen::Fingerprint;
 use super::secret_fields::SecretFields;
 use super::spec::TaskSpec;
 
@@ -54,8 +57,10 @@ pub struct ActionRecord {
     pub outcome: Option<ActionOutcome>,
     pub effect: Option<Effect>,
     pub retries: u32,
-    /// The attempt had no effect and another one is due.
-    pub retry_due: bool,
+    /// How it was tried again, in order.
+    pub ways: Vec<Way>,
+    /// The attempt had no effect and another one is due, so.
+    pub retry_due: Option<Way>,
 }
 
 impl ActionRecord {
@@ -84,6 +89,8 @@ pub struct StepRecord {
     pub image: Option<Artifact>,
     pub marked_image: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
+    /// What the screen was at its beginning.
+    pub screen: Fingerprint,
     pub decision: Option<Decision>,
     pub actions: Vec<ActionRecord>,
     /// The target of the next action could not be found.
@@ -104,6 +111,7 @@ impl StepRecord {
             image: observed.image.clone(),
             marked_image: observed.marked_image.clone(),
             frame_size: Some(observed.frame.size),
+            screen: observed.fingerprint,
             decision: None,
             actions: Vec::new(),
             missed: None,
@@ -141,6 +149,9 @@ pub struct Task {
     pub heard: Vec<String>,
     /// What the loop wants the planner to know next time.
     pub notices: Vec<String>,
+    pub loops_noticed: Vec<Noticed>,
+    /// The first step after the user last said something.
+    pub heard_from_step: u32,
     pub attachments_put: BTreeSet<String>,
     pub artifacts: Vec<Artifact>,
     /// Names of results that were fetched or tried.
@@ -178,6 +189,8 @@ impl Task {
             messages: Vec::new(),
             heard: Vec::new(),
             notices: Vec::new(),
+            loops_noticed: Vec::new(),
+            heard_from_step: 1,
             attachments_put: BTreeSet::new(),
             artifacts: Vec::new(),
             results_fetched: 0,
@@ -304,16 +317,20 @@ impl Task {
                     self.secret_fields.judged(effect, frame);
                 }
             }
-            Event::ActionRetried { action_id, .. } => {
+            Event::ActionRetried { action_id, way, .. } => {
                 if let Some(action) = self.last_action_mut(action_id) {
-                    action.retry_due = true;
+                    action.ways.push(*way);
+                    action.retry_due = Some(*way).filter(|way| way.acts());
+                }
+            }
+            Event::PointerChecked(checked) => {
+                self.usage = self.usage.plus(checked.usage);
+                if !checked.on_target {
+                    self.miss("the pointer cannot be brought to the target");
                 }
             }
             Event::TargetMissed { message } => {
-                if let Some(step) = self.open_step_mut() {
-                    step.missed = Some(message.clone());
-                }
-                self.notices.push(message.clone());
+                self.miss(message);
             }
             Event::StepFinished { timings } => {
                 if let Some(step) = self.open_step_mut() {
@@ -321,7 +338,8 @@ impl Task {
                     step.timings.clone_from(timings);
                 }
             }
-            Event::Extracted { json } => {
+            Event::Extracted { json, usage } => {
+                self.usage = self.usage.plus(*usage);
                 if let Some(step) = self.steps.last_mut() {
                     step.extracted = Some(json.clone());
                 }
@@ -329,15 +347,24 @@ impl Task {
             Event::UserAsked(request) => self.enter(Lifecycle::AwaitingUser(request.clone()), *at),
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
+                self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
-            Event::MessageReceived { text } => self.messages.push(text.clone()),
+            Event::MessageReceived { text } => {
+                self.messages.push(text.clone());
+                self.heard_from_step = self.next_step();
+            }
             Event::Paused { .. } => self.enter(Lifecycle::Paused, *at),
             Event::Resumed => self.enter(Lifecycle::Running, *at),
             Event::CancelRequested { reason } => self.cancel_requested = Some(reason.clone()),
-            Event::LoopNoticed { message } | Event::Disturbed { message, .. } => {
-                self.notices.push(message.clone());
+            Event::LoopNoticed(notice) => {
+                self.notices.push(notice.message.clone());
+                self.loops_noticed.push(Noticed {
+                    measure: notice.measure,
+                    step: self.steps.last().map_or(0, |step| step.number),
+                });
             }
+            Event::Disturbed { message, .. } => self.notices.push(message.clone()),
             Event::CompletionChecked { passed, missing } => self.checked(*passed, missing),
             Event::ResultFetched { artifact, .. } => {
                 self.results_fetched += 1;
@@ -407,7 +434,7 @@ impl Task {
             action.outcome = None;
             action.effect = None;
             action.retries += 1;
-            action.retry_due = false;
+            action.retry_due = None;
             return;
         }
         step.actions.push(ActionRecord {
@@ -418,7 +445,8 @@ impl Task {
             outcome: None,
             effect: None,
             retries: 0,
-            retry_due: false,
+            ways: Vec::new(),
+            retry_due: None,
         });
         self.risky_actions += u32::from(risky);
     }
@@ -431,6 +459,14 @@ impl Task {
         self.actions().any(|action| {
             action.action_id == *action_id && action.action.entered_secret().is_some()
         })
+    }
+
+    /// What was to be done next in the open step cannot be; the planner is told.
+    fn miss(&mut self, message: &str) {
+        if let Some(step) = self.open_step_mut() {
+            step.missed = Some(message.to_owned());
+        }
+        self.notices.push(message.to_owned());
     }
 
     /// The box of what was pointed at last.

@@ -6,21 +6,18 @@ use std::time::SystemTime;
 
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::{Next, RemainingLimits};
-use motorium_proto::domain::effect::{ActionResult, Effect, Verdict};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, TaskName};
 
 use super::event::{Failure, UserRequest, UserRequestKind};
-use super::fold::{ActionRecord, Lifecycle, StepRecord, Task};
+use super::fold::{Lifecycle, StepRecord, Task};
+use super::loops::{self, Notice};
 use super::risk;
 use crate::error::reason;
 
-/// Automatic repetitions of an action that had no effect.
-pub const MAX_RETRIES: u32 = 3;
 /// Claims of success that are refused before the task fails.
 pub const MAX_REFUSED_CLAIMS: u32 = 1;
-/// How far a repeated click is moved, in pixels; always inside the target.
-const RETRY_OFFSETS: [(i32, i32); MAX_RETRIES as usize] = [(3, 0), (-3, 2), (0, -3)];
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +38,18 @@ pub enum Directive {
     Act {
         index: usize,
     },
+    /// Do not perform what was decided, and tell the planner why.
+    Refuse {
+        message: String,
+    },
+    /// Take data from the screen.
+    Extract {
+        json_schema: String,
+        instruction: String,
+    },
     FinishStep,
+    /// Say that the task goes round in circles.
+    Notice(Notice),
     /// The planner says it is done: check it, then succeed.
     Conclude {
         answer: String,
@@ -72,7 +80,7 @@ pub fn directive(task: &Task, now: SystemTime) -> Directive {
         return Directive::Fail(failure);
     }
     let next = match task.open_step() {
-        Some(step) => within_step(step),
+        Some(step) => within_step(task, step),
         None => between_steps(task),
     };
     match exceeded(task, &next) {
@@ -81,7 +89,7 @@ pub fn directive(task: &Task, now: SystemTime) -> Directive {
     }
 }
 
-fn within_step(step: &StepRecord) -> Directive {
+fn within_step(task: &Task, step: &StepRecord) -> Directive {
     let Some(decision) = &step.decision else {
         return Directive::Decide;
     };
@@ -91,8 +99,18 @@ fn within_step(step: &StepRecord) -> Directive {
             what: "approval of a safety check",
         },
         Next::Act(planned) => match next_action(step) {
-            Some(index) if index < planned.len() => Directive::Act { index },
+            Some(index) if index < planned.len() => match loops::refusal(task) {
+                Some(message) => Directive::Refuse { message },
+                None => Directive::Act { index },
+            },
             _ => Directive::FinishStep,
+        },
+        Next::Extract {
+            json_schema,
+            instruction,
+        } if step.extracted.is_none() && step.missed.is_none() => Directive::Extract {
+            json_schema: json_schema.clone(),
+            instruction: instruction.clone(),
         },
         _ => Directive::FinishStep,
     }
@@ -105,7 +123,7 @@ fn next_action(step: &StepRecord) -> Option<usize> {
     }
     match step.actions.last() {
         None => Some(0),
-        Some(last) if last.retry_due => Some(step.actions.len() - 1),
+        Some(last) if last.retry_due.is_some() => Some(step.actions.len() - 1),
         Some(last) if last.performed() => Some(step.actions.len()),
         Some(_) => None,
     }
@@ -139,8 +157,7 @@ fn between_steps(task: &Task) -> Directive {
         Some(Next::CallFunctions(_)) => Directive::Unserved {
             what: "function calls",
         },
-        Some(Next::Extract { .. }) => Directive::Unserved { what: "extraction" },
-        _ => Directive::Observe,
+        _ => loops::notice(task).map_or(Directive::Observe, Directive::Notice),
     }
 }
 
@@ -168,7 +185,7 @@ fn exceeded(task: &Task, next: &Directive) -> Option<Failure> {
         Directive::Observe | Directive::Ask(_) => {
             steps_used_up(task).or_else(|| model_calls_used_up(task))
         }
-        Directive::Decide => model_calls_used_up(task),
+        Directive::Decide | Directive::Extract { .. } => model_calls_used_up(task),
         Directive::Act { index } => risk_used_up(task, *index),
         _ => None,
     }
@@ -185,7 +202,9 @@ fn steps_used_up(task: &Task) -> Option<Failure> {
     Some(Failure::new(reason::STEP_LIMIT, message))
 }
 
-fn model_calls_used_up(task: &Task) -> Option<Failure> {
+/// The failure of a limit on what models use, if it is used up.
+#[must_use]
+pub fn model_calls_used_up(task: &Task) -> Option<Failure> {
     let limits = &task.spec.limits;
     if let Some(max) = limits.max_tokens
         && tokens(task) >= max
@@ -251,38 +270,6 @@ pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> Acti
     ActionId::new(format!("{}/{step}/{index}/{attempt}", task.segment()))
 }
 
-/// Whether an action that had this effect is tried again, and why.
-///
-/// Only a click is: repeating it is what a person would do, and only where the planner called it repeatable.
-#[must_use]
-pub fn retry_reason(record: &ActionRecord, effect: &Effect) -> Option<String> {
-    let again = effect.verdict == Verdict::NoEffect
-        && record.planned.repeatable
-        && record.action.kind() == ActionKind::Click
-        && record.retries < MAX_RETRIES;
-    again.then(|| format!("nothing changed after attempt {}", record.retries + 1))
-}
-
-/// The point of the given retry (from 1), moved a little but never out of the target.
-#[must_use]
-pub fn retry_point(point: CapturePoint, target: CaptureRect, retry: u32) -> CapturePoint {
-    let offset = retry
-        .checked_sub(1)
-        .and_then(|index| RETRY_OFFSETS.get(index as usize));
-    let (dx, dy) = offset.copied().unwrap_or((0, 0));
-    let inside = |value: i32, from: i32, to: i32| {
-        if from < to {
-            value.clamp(from, to - 1)
-        } else {
-            value
-        }
-    };
-    CapturePoint::new(
-        inside(point.x + dx, target.min.x, target.max.x),
-        inside(point.y + dy, target.min.y, target.max.y),
-    )
-}
-
 /// Whether the effect of an action is worth looking for on the screen.
 #[must_use]
 pub fn has_effect(action: &Action<CapturePoint>) -> bool {
@@ -311,7 +298,7 @@ mod tests {
     use bytes::Bytes;
     use motorium_proto::domain::action::{Button, Target};
     use motorium_proto::domain::decision::{Decision, PlannedAction, SafetyCheck, Usage};
-    use motorium_proto::domain::effect::{ActionOutcome, ChangeMap};
+    use motorium_proto::domain::effect::ActionOutcome;
     use motorium_proto::domain::frame::Frame;
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
     use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId};
@@ -320,6 +307,8 @@ mod tests {
 
     use super::*;
     use crate::task::event::{ActionIntended, Event, Observed, Recorded};
+    use crate::task::retry::Way;
+    use crate::task::screen::Fingerprint;
     use crate::task::spec::{Limits, TaskSpec};
 
     fn at(seconds: u64) -> SystemTime {
@@ -392,6 +381,7 @@ mod tests {
             marked_image: None,
             element_count: 0,
             elapsed: Duration::ZERO,
+            fingerprint: Fingerprint::default(),
         }))
     }
 
@@ -429,6 +419,7 @@ mod tests {
             action_id,
             attempts: attempt + 1,
             reason: String::new(),
+            way: Way::Moved,
         }
     }
 
@@ -764,37 +755,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn only_a_repeatable_click_without_effect_is_tried_again() {
-        let task = with_limits(
-            Limits::default(),
-            vec![
-                started(),
-                observed(),
-                decided(Next::Act(vec![planned()])),
-                intended(1, 0),
-            ],
-        );
-        let mut record = task.open_step().unwrap().actions[0].clone();
-        let effect = |verdict| Effect {
-            verdict,
-            change: ChangeMap::default(),
-            share_near_target: 0.0,
-            window_changed: false,
-            explanation: String::new(),
-            settled: true,
-            settle_time: Duration::ZERO,
-        };
-        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_some());
-        assert!(retry_reason(&record, &effect(Verdict::ChangedElsewhere)).is_none());
-        assert!(retry_reason(&record, &effect(Verdict::Unknown)).is_none());
-        record.retries = MAX_RETRIES;
-        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_none());
-        record.retries = 0;
-        record.planned.repeatable = false;
-        assert!(retry_reason(&record, &effect(Verdict::NoEffect)).is_none());
-    }
-
     fn any_event() -> impl Strategy<Value = Event> {
         prop_oneof![
             Just(started()),
@@ -829,7 +789,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the log holds: no panic, what has ended stays ended, and a retried point stays in its target.
+        /// Whatever the log holds: no panic, and what has ended stays ended.
         #[test]
         fn any_log_makes_a_task(events in proptest::collection::vec(any_event(), 0..40)) {
             let mut ended = None;
@@ -843,14 +803,6 @@ mod tests {
                     ended = Some(task.lifecycle);
                 }
             }
-        }
-
-        #[test]
-        fn a_retried_point_stays_in_its_target(x in 0..2000i32, y in 0..2000i32, w in 1..300i32, h in 1..300i32, retry in 1..=MAX_RETRIES) {
-            let target = CaptureRect::new(CapturePoint::new(x, y), CapturePoint::new(x + w, y + h));
-            let moved = retry_point(CapturePoint::new(x + w / 2, y + h / 2), target, retry);
-            prop_assert!(target.contains(moved));
-            prop_assert!((moved.x - (x + w / 2)).abs() <= 3 && (moved.y - (y + h / 2)).abs() <= 3);
         }
     }
 }

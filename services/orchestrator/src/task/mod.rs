@@ -5,10 +5,14 @@
 //! happened as events, and asks again; so a task that was recovered from the store goes on exactly like one that
 //! was never interrupted.
 
+pub mod completion;
 pub mod event;
 mod fold;
+pub mod loops;
 pub mod machine;
+pub mod retry;
 pub mod risk;
+pub mod screen;
 pub mod secret_fields;
 pub mod spec;
 pub mod view;

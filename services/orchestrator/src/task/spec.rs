@@ -47,11 +47,13 @@ pub struct Attachment {
 }
 
 /// What must hold before a task counts as done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
     TextOnScreen(String),
     WindowTitle(String),
     FileExists(String),
+    /// What was extracted has all of this.
+    ExtractedJson(serde_json::Value),
 }
 
 /// Which desktop may carry a task out.
@@ -283,6 +285,14 @@ fn expectations(expectations: Vec<wire::Expectation>) -> Result<Vec<Expectation>
             file_name(&format!("task.expectations[{index}].file_exists"), name)
                 .map(Expectation::FileExists)
         }
+        Some(Wire::ExtractedJson(json)) => serde_json::from_str(&json)
+            .map(Expectation::ExtractedJson)
+            .map_err(|error| {
+                FieldError::new(
+                    format!("task.expectations[{index}].extracted_json"),
+                    format!("is no JSON: {error}"),
+                )
+            }),
         None => Err(FieldError::missing(&format!(
             "task.expectations[{index}].expectation"
         ))),
@@ -297,6 +307,7 @@ fn wire_expectation(expectation: &Expectation) -> wire::Expectation {
         Expectation::TextOnScreen(text) => Wire::TextOnScreen(text),
         Expectation::WindowTitle(title) => Wire::WindowTitle(title),
         Expectation::FileExists(name) => Wire::FileExists(name),
+        Expectation::ExtractedJson(json) => Wire::ExtractedJson(json.to_string()),
     };
     wire::Expectation {
         expectation: Some(expectation),

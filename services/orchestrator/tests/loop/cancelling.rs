@@ -1,6 +1,6 @@
 //! Cancelling takes effect wherever the task is, ends the action in flight, and nothing is sent afterwards.
 
-use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -106,7 +106,35 @@ async fn while_the_screen_settles() {
 
 #[tokio::test]
 async fn while_an_effect_is_judged() {
-    check("compare", 1).await;
+    let cluster = Cluster::start(two_clicks()).await;
+    cluster.world.hold("answer");
+    let name = cluster.create().await;
+    cluster.world.called("answer", 1).await;
+    cluster.world.hold("compare");
+    cluster.world.release("answer");
+    // The first was to see what moves on the screen anyway.
+    cluster.world.called("compare", 2).await;
+    assert_eq!(cluster.cancel(&name).await.state(), State::Cancelled);
+    cluster.world.release("compare");
+    cluster.follow(&name).await;
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn while_the_pointer_is_brought_to_its_target() {
+    let verified = PlannedAction {
+        verify_pointer: true,
+        ..click(1)
+    };
+    let cluster = Cluster::start(vec![act([verified])]).await;
+    cluster.world.locate([(true, 0, 0)]);
+    cluster.world.hold("locate_pointer");
+    let name = cluster.create().await;
+    cluster.world.called("locate_pointer", 1).await;
+    assert_eq!(cluster.cancel(&name).await.state(), State::Cancelled);
+    cluster.follow(&name).await;
+    cluster.world.release("locate_pointer");
+    assert_eq!(cluster.world.done(), []);
 }
 
 #[tokio::test]

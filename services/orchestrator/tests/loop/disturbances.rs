@@ -1,7 +1,7 @@
 //! What goes wrong on the way, and how the task goes on all the same: or ends with words that help.
 
 use motorium_proto::domain::decision::{Next, Usage};
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left, Verdict};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::BackendAttempt;
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
@@ -9,7 +9,7 @@ use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, click_once, typing};
+use crate::support::script::{act, click, typing};
 use crate::support::world::box_of;
 
 fn unavailable() -> ErrorReport {
@@ -245,49 +245,6 @@ async fn an_action_of_which_nothing_is_known_is_not_repeated() {
         .result;
     assert_eq!(told, Left::Unknown);
     assert_eq!(cluster.world.done().len(), 2);
-}
-
-#[tokio::test]
-async fn a_click_in_vain_is_repeated_a_little_beside() {
-    let cluster = Cluster::start(one_click()).await;
-    cluster.world.act_in_vain(1);
-    let story = cluster.carry_out().await;
-    assert_eq!(
-        story.verdicts(),
-        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
-    );
-    assert_eq!(story.count("action_retried"), 1);
-    let clicks = cluster.world.clicks();
-    assert_eq!(clicks.len(), 2);
-    assert_eq!(clicks[0], centre(1));
-    assert_ne!(clicks[1], clicks[0]);
-    for (x, y) in clicks {
-        assert!((x - centre(1).0).abs() <= 3 && (y - centre(1).1).abs() <= 3);
-    }
-}
-
-#[tokio::test]
-async fn after_three_repetitions_the_planner_is_told() {
-    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
-    cluster.world.act_in_vain(4);
-    let story = cluster.carry_out().await;
-    assert_eq!(story.answer(), "it is done");
-    assert_eq!(story.count("action_retried"), 3);
-    assert_eq!(cluster.world.clicks().len(), 5);
-    let told = &cluster.world.plans()[1].history[0].actions[0];
-    assert_eq!(told.retries, 3);
-    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::NoEffect);
-}
-
-#[tokio::test]
-async fn what_is_not_safe_to_repeat_is_not_repeated() {
-    for action in [click_once(1), typing("a")] {
-        let cluster = Cluster::start(vec![act([action])]).await;
-        cluster.world.act_in_vain(9);
-        let story = cluster.carry_out().await;
-        assert_eq!(story.verdicts(), [EffectVerdict::NoEffect]);
-        assert_eq!(cluster.world.done().len(), 1);
-    }
 }
 
 #[tokio::test]

@@ -80,9 +80,9 @@ async fn the_field_of_a_secret_is_hidden_from_then_on() {
     let looks = cluster.world.looks();
     let looks: Vec<usize> = looks.iter().map(|(_, look)| hidden(look)).collect();
     assert_eq!(looks, [0, 1, 1]);
-    // The first two captures are of the click before and of the secret itself, which is to be seen to arrive.
+    // Each action is captured before and after. The secret itself is to be seen to arrive.
     let captures: Vec<usize> = cluster.world.captures().iter().map(hidden).collect();
-    assert_eq!(captures, [0, 0, 1]);
+    assert_eq!(captures, [0, 0, 0, 0, 1, 1]);
 }
 
 #[tokio::test]

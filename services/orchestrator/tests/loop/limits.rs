@@ -131,6 +131,7 @@ async fn risky_actions() {
         intent: "click \"Send\"".to_owned(),
         ..click(element)
     };
+    // A click that a careful person would think about twice has its pointer checked; a move is no risky action.
     let cluster = Cluster::start(vec![act([send(1)]), act([click(2)]), act([send(3)])]).await;
     let limits = wire::Limits {
         max_risky_actions: 1,

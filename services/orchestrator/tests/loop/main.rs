@@ -4,13 +4,18 @@
 
 mod bad_input;
 mod cancelling;
+mod circles;
+mod completion;
 mod desktops;
 mod disturbances;
 mod ending_process;
 mod endings;
 mod errand;
+mod ladder;
 mod limits;
 mod lists;
+mod pausing;
+mod pointer;
 mod recovery;
 mod requests;
 mod support;

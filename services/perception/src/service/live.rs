@@ -17,7 +17,7 @@ use motorium_proto::domain::id::FrameId;
 use motorium_proto::service::{AnswerStream, FrameTile, FrameUpdate, ImageOptions, StreamRequest};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::pictures::{self, off_the_workers};
+use super::pictures::{self, Overlay, off_the_workers};
 use super::redact::Redactor;
 use crate::capture::{CaptureRequest, Changes, Screen, Shot, cursor};
 use crate::error::Error;
@@ -228,6 +228,6 @@ fn tile(
     let scaled = |side: i32| ((f64::from(side) * scale).round() as i32).max(1);
     let fit =
         (scale < 1.0).then(|| CaptureSize::new(scaled(bounds.width()), scaled(bounds.height())));
-    let image = pictures::draw(&part, ImageOptions { fit, ..image }, &[])?;
+    let image = pictures::draw(&part, ImageOptions { fit, ..image }, Overlay::Nothing)?;
     Ok(FrameTile { bounds, image })
 }

@@ -249,6 +249,7 @@ impl PerceptionService {
         let wanted = pictures::Wanted {
             plain: request.capture.image,
             marked: request.marked_image,
+            pointer: request.capture.mark_pointer,
         };
         let elements = shown.elements.clone();
         let made = pictures::make(Arc::clone(&stored), wanted, elements).await?;
@@ -399,6 +400,7 @@ impl Perception for PerceptionService {
         let wanted = pictures::Wanted {
             plain: request.image,
             marked: None,
+            pointer: request.mark_pointer,
         };
         let made = pictures::make(stored, wanted, Vec::new()).await?;
         Ok(Captured {
@@ -443,7 +445,7 @@ impl Perception for PerceptionService {
         let frame = stored.frame.clone();
         let wanted = pictures::Wanted {
             plain: Some(image),
-            marked: None,
+            ..pictures::Wanted::default()
         };
         let made = pictures::make(stored, wanted, Vec::new()).await?;
         Ok(Captured {

@@ -11,7 +11,7 @@ use motorium_imaging::resize;
 use motorium_imaging::space::{ModelSpace, PictureLimit, PictureSize, fit};
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
-use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::service::ImageOptions;
 use tokio::sync::Semaphore;
 
@@ -24,6 +24,8 @@ use crate::frames::StoredFrame;
 pub(super) struct Wanted {
     pub(super) plain: Option<ImageOptions>,
     pub(super) marked: Option<ImageOptions>,
+    /// Mark the mouse pointer in the plain one.
+    pub(super) pointer: bool,
 }
 
 /// The pictures that were made.
@@ -44,13 +46,15 @@ pub(super) async fn make(
     }
     off_the_workers(move || {
         let pixels = with_cursor(&stored);
+        let cursor = stored.frame.cursor.as_ref().filter(|_| wanted.pointer);
+        let pointer = cursor.map_or(Overlay::Nothing, |cursor| Overlay::Pointer(cursor.position));
         let plain = wanted
             .plain
-            .map(|options| draw(&pixels, options, &[]))
+            .map(|options| draw(&pixels, options, pointer))
             .transpose()?;
         let marked = wanted
             .marked
-            .map(|options| draw(&pixels, options, &elements))
+            .map(|options| draw(&pixels, options, Overlay::Marks(&elements)))
             .transpose()?;
         Ok(Made { plain, marked })
     })
@@ -63,7 +67,7 @@ pub(super) async fn marked(
     options: ImageOptions,
     elements: Vec<Element>,
 ) -> Result<Image, Error> {
-    off_the_workers(move || draw(&pixels, options, &elements)).await?
+    off_the_workers(move || draw(&pixels, options, Overlay::Marks(&elements))).await?
 }
 
 fn with_cursor(stored: &StoredFrame) -> Cow<'_, RgbaImage> {
@@ -75,11 +79,19 @@ fn with_cursor(stored: &StoredFrame) -> Cow<'_, RgbaImage> {
     Cow::Owned(pixels)
 }
 
+/// What is drawn over a picture.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Overlay<'a> {
+    Nothing,
+    Marks(&'a [Element]),
+    Pointer(CapturePoint),
+}
+
 /// Scales, marks and encodes.
 pub(super) fn draw(
     pixels: &RgbaImage,
     options: ImageOptions,
-    elements: &[Element],
+    overlay: Overlay<'_>,
 ) -> Result<Image, Error> {
     let size = size_of(pixels);
     let picture_size = size_within(size, options.fit);
@@ -89,8 +101,12 @@ pub(super) fn draw(
     } else {
         Cow::Owned(resize::render(pixels, &space).map_err(unexpected)?)
     };
-    if !elements.is_empty() {
-        marks::draw(picture.to_mut(), &marks::marks(elements, size, &space));
+    match overlay {
+        Overlay::Marks(elements) if !elements.is_empty() => {
+            marks::draw(picture.to_mut(), &marks::marks(elements, size, &space));
+        }
+        Overlay::Pointer(at) => marks::pointer::draw_pointer(picture.to_mut(), space.to_model(at)),
+        Overlay::Marks(_) | Overlay::Nothing => {}
     }
     picture::encode(&picture, options.format).map_err(not_encoded)
 }

@@ -189,6 +189,7 @@ pub(crate) struct Cluster {
     pub(crate) world: Arc<World>,
     pub(crate) services: Served,
     folder: TempDir,
+    settings: Settings,
     process: Option<Process>,
 }
 
@@ -200,15 +201,28 @@ impl Cluster {
 
     /// The same, but the orchestrator stands still at this point.
     pub(crate) async fn start_until(script: Vec<Next>, point: Option<Point>) -> Self {
+        let mut cluster = Self::prepare(script).await;
+        cluster.start_process("local", point).await;
+        cluster
+    }
+
+    /// The same, configured otherwise.
+    pub(crate) async fn start_with(script: Vec<Next>, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut cluster = Self::prepare(script).await;
+        change(&mut cluster.settings);
+        cluster.start_process("local", None).await;
+        cluster
+    }
+
+    async fn prepare(script: Vec<Next>) -> Self {
         let world = World::new(script);
-        let mut cluster = Self {
+        Self {
             services: Served::start(&world).await,
             world,
             folder: tempfile::tempdir().unwrap(),
+            settings: Settings::default(),
             process: None,
-        };
-        cluster.start_process("local", point).await;
-        cluster
+        }
     }
 
     async fn start_process(&mut self, desktop_name: &str, point: Option<Point>) {
@@ -220,7 +234,7 @@ impl Cluster {
         };
         let settings = Settings {
             desktops: BTreeMap::from([(desktop_name.to_owned(), desktop)]),
-            ..Settings::default()
+            ..self.settings.clone()
         };
         let process = Process::start(settings, self.folder.path(), &url, point).await;
         self.process = Some(process);
@@ -330,10 +344,17 @@ impl Cluster {
 
     /// Waits until an event of this kind has happened to a task.
     pub(crate) async fn happened(&self, task: &str, name: &str) -> Story {
+        self.happened_times(task, name, 1).await
+    }
+
+    /// The same, so many times.
+    pub(crate) async fn happened_times(&self, task: &str, name: &str, times: usize) -> Story {
         let mut story = Story::default();
         let mut updates = self.client().watch(task);
-        self.read_until(&mut updates, &mut story, |event| kind(event) == name)
-            .await;
+        for _ in 0..times {
+            self.read_until(&mut updates, &mut story, |event| kind(event) == name)
+                .await;
+        }
         story
     }
 
@@ -389,12 +410,7 @@ impl Cluster {
 
     /// Answers the question of this number, once it is asked.
     pub(crate) async fn acknowledge_once_asked(&self, task: &str, number: usize, message: &str) {
-        let mut story = Story::default();
-        let mut updates = self.client().watch(task);
-        for _ in 0..number {
-            let is_asked = |event: &wire::Event| kind(event) == "user_asked";
-            self.read_until(&mut updates, &mut story, is_asked).await;
-        }
+        self.happened_times(task, "user_asked", number).await;
         self.acknowledge(task, message).await;
     }
 }

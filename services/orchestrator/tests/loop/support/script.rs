@@ -1,6 +1,8 @@
 //! Decisions, in a word each.
 
-use motorium_proto::domain::action::{Action, Button, ControlCharacters, Target, Text};
+use motorium_proto::domain::action::{
+    Action, Button, ControlCharacters, ScrollAmount, Target, Text,
+};
 use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
 
@@ -24,6 +26,20 @@ pub(crate) fn click_once(element: u32) -> PlannedAction {
     PlannedAction {
         repeatable: false,
         ..click(element)
+    }
+}
+
+/// A scroll that may be repeated.
+pub(crate) fn scroll_down() -> PlannedAction {
+    PlannedAction {
+        action: Action::Scroll {
+            at: None,
+            amount: ScrollAmount::Notches { x: 0, y: 3 },
+            modifiers: Vec::new(),
+        },
+        intent: "scroll down".to_owned(),
+        verify_pointer: false,
+        repeatable: true,
     }
 }
 
@@ -51,6 +67,14 @@ fn entering(text: Text, words: &str) -> PlannedAction {
 /// One step with these actions.
 pub(crate) fn act<const N: usize>(actions: [PlannedAction; N]) -> Next {
     Next::Act(actions.into())
+}
+
+/// The claim of success, with what shows it.
+pub(crate) fn done_because(answer: &str, evidence: &str) -> Next {
+    Next::Done {
+        answer: answer.to_owned(),
+        evidence: vec![evidence.to_owned()],
+    }
 }
 
 pub(crate) fn done(answer: &str) -> Next {

@@ -27,11 +27,11 @@ use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::service::Capabilities;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, AnswerStream, AwaitQuiet, BackendAttempt, BackendInfo,
-    BackendState, CaptureRequest, Captured, CompareRequest, Comparison, Executor, ExtractRequest,
-    Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation, ObserveRequest,
-    PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest, Planned, Planner,
-    PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved, Result, StreamRequest,
-    SummarizeRequest, Summary,
+    BackendState, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, Executor,
+    ExtractRequest, Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation,
+    ObserveRequest, PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest,
+    Planned, Planner, PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved,
+    Result, StreamRequest, SummarizeRequest, Summary,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -93,6 +93,20 @@ struct State {
     /// Action ids that were asked for a second time: a mistake of the loop.
     repeated: Vec<ActionId>,
     files: BTreeMap<String, Bytes>,
+
+    pointer: CapturePoint,
+    /// Where the pointer was told to go.
+    moves: Vec<(i32, i32)>,
+    /// By how much the next moves miss; the last one stays.
+    misses: VecDeque<(i32, i32)>,
+    /// What a model says of the pointer.
+    located: VecDeque<PointerCheck>,
+    /// A place that changes all the time.
+    stirs: Option<CaptureRect>,
+    /// What an element says from so many changes on.
+    renamed: Option<(u32, u64, &'static str)>,
+    extractions: VecDeque<Result<&'static str>>,
+    hides_when_closer: bool,
 }
 
 impl World {
@@ -139,6 +153,47 @@ impl World {
     /// The next actions that are performed change nothing on the screen.
     pub(crate) fn act_in_vain(&self, times: u32) {
         self.state().in_vain = times;
+    }
+
+    /// The pointer misses where it is told to go by so much, the first time, the second, and so on; the last error stays.
+    pub(crate) fn miss<const N: usize>(&self, misses: [(i32, i32); N]) {
+        self.state().misses = misses.into();
+    }
+
+    /// A model says this of the pointer, the first time, the second, and so on.
+    pub(crate) fn locate<const N: usize>(&self, answers: [(bool, i32, i32); N]) {
+        let answer = |(on_target, dx, dy)| PointerCheck {
+            on_target,
+            dx,
+            dy,
+            usage: Usage {
+                input_tokens: Some(1000),
+                output_tokens: Some(10),
+                calls: 1,
+                ..Usage::default()
+            },
+        };
+        self.state().located = answers.map(answer).into();
+    }
+
+    /// This element's place changes all the time.
+    pub(crate) fn stir(&self, element: u32) {
+        self.state().stirs = Some(box_of(element));
+    }
+
+    /// This element says something else once an action has had an effect.
+    pub(crate) fn rename(&self, element: u32, content: &'static str) {
+        self.state().renamed = Some((element, 1, content));
+    }
+
+    /// A look at a part of the screen sees nothing.
+    pub(crate) fn hide_when_closer(&self) {
+        self.state().hides_when_closer = true;
+    }
+
+    /// What is extracted next, or why nothing is.
+    pub(crate) fn extract(&self, answer: Result<&'static str>) {
+        self.state().extractions.push_back(answer);
     }
 
     /// The next action ends so, and is not done unless it says so.
@@ -207,6 +262,11 @@ impl World {
         points.collect()
     }
 
+    /// Where the pointer was told to go.
+    pub(crate) fn moves(&self) -> Vec<(i32, i32)> {
+        self.state().moves.clone()
+    }
+
     /// What the planner was asked.
     pub(crate) fn plans(&self) -> Vec<PlanRequest> {
         self.state().plans.clone()
@@ -273,6 +333,10 @@ impl World {
     }
 
     fn frame(&self) -> Frame {
+        self.frame_of(whole())
+    }
+
+    fn frame_of(&self, part: CaptureRect) -> Frame {
         let mut state = self.state();
         state.last_frame += 1;
         let (id, changes) = (format!("frame-{}", state.last_frame), state.changes);
@@ -280,20 +344,32 @@ impl World {
         let window = wire::Window {
             id: "1".to_owned(),
             title: state.title.clone(),
-            bounds: Some(rect(0, 0, 1000, 200).into()),
+            bounds: Some(whole().into()),
             active: true,
             ..wire::Window::default()
         };
         let frame = wire::Frame {
             id,
             display: DISPLAY.to_owned(),
-            size: Some(rect(0, 0, 1000, 200).size().into()),
+            origin: Some(part.min.into()),
+            size: Some(part.size().into()),
             scale: 1.0,
             capture_time: Some(wire_time(SystemTime::now())),
             windows: vec![window],
             ..wire::Frame::default()
         };
         frame.try_into().expect("the frame keeps the contract")
+    }
+
+    /// What an element says now.
+    fn content(&self, number: u32) -> String {
+        let state = self.state();
+        match state.renamed {
+            Some((renamed, from, content)) if renamed == number && state.changes >= from => {
+                content.to_owned()
+            }
+            _ => format!("Button {number}"),
+        }
     }
 
     fn changes_at(&self, frame: &FrameId) -> Result<u64> {
@@ -318,6 +394,15 @@ impl World {
     /// The application gets the action, and the screen changes.
     fn do_it(&self, id: &ActionId, action: Action<CapturePoint>) {
         let mut state = self.state();
+        if let Action::Move { to } = action {
+            let miss = match state.misses.len() {
+                0 | 1 => state.misses.front().copied().unwrap_or_default(),
+                _ => state.misses.pop_front().unwrap_or_default(),
+            };
+            state.moves.push((to.x, to.y));
+            state.pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
+            return;
+        }
         if state.in_vain > 0 {
             state.in_vain -= 1;
         } else {
@@ -335,6 +420,10 @@ impl World {
     }
 }
 
+fn whole() -> CaptureRect {
+    rect(0, 0, 1000, 200)
+}
+
 fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
     CaptureRect::new(
         CapturePoint::new(x, y),
@@ -347,17 +436,22 @@ pub(crate) fn box_of(element: u32) -> CaptureRect {
     rect(i32::try_from(element).unwrap() * 100, 90, 40, 20)
 }
 
-fn scene(frame: &FrameId) -> Scene {
+/// What can be seen of the elements within a part of the display.
+fn scene(frame: &FrameId, part: CaptureRect, content: impl Fn(u32) -> String) -> Scene {
+    let corner = part.min.to_vector();
     let element = |number: u32| {
-        let bounds = box_of(number);
-        let corner = |point: CapturePoint| {
-            NormalisedPoint::new(f64::from(point.x) / 1000.0, f64::from(point.y) / 200.0)
+        let bounds = box_of(number).translate(-corner);
+        let place = |point: CapturePoint| {
+            NormalisedPoint::new(
+                f64::from(point.x) / f64::from(part.width()),
+                f64::from(point.y) / f64::from(part.height()),
+            )
         };
         Element {
             id: ElementId(number),
             kind: ElementKind::Button,
-            content: format!("Button {number}"),
-            bounds: NormalisedRect::new(corner(bounds.min), corner(bounds.max)),
+            content: content(number),
+            bounds: NormalisedRect::new(place(bounds.min), place(bounds.max)),
             interactable: true,
             confidence: 0.9,
             centre: bounds.center(),
@@ -367,7 +461,10 @@ fn scene(frame: &FrameId) -> Scene {
     };
     Scene {
         frame: frame.clone(),
-        elements: (1..=ELEMENTS).map(element).collect(),
+        elements: (1..=ELEMENTS)
+            .filter(|number| part.contains_box(&box_of(*number)))
+            .map(element)
+            .collect(),
         relations: Vec::new(),
     }
 }
@@ -404,23 +501,30 @@ impl Perception for StandIn {
 
     async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
         self.0.enter("capture").await?;
+        let frame = self.0.frame();
+        let image = request.image.map(|_| picture(&frame.id));
         self.0.state().captures.push(request);
-        Ok(Captured {
-            frame: self.0.frame(),
-            image: None,
-        })
+        Ok(Captured { frame, image })
     }
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
         self.0.enter("observe").await?;
         let done = self.0.done().len();
         self.0.state().looks.push((done, request.capture.clone()));
-        let frame = self.0.frame();
+        let part = match request.capture.area {
+            CaptureArea::Region(part) => part,
+            _ => whole(),
+        };
+        let frame = self.0.frame_of(part);
         let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
         Ok(Observation {
             image: picture(request.capture.image),
             marked_image: picture(request.marked_image),
-            scene: scene(&frame.id),
+            scene: if part != whole() && self.0.state().hides_when_closer {
+                scene(&frame.id, CaptureRect::zero(), |_| String::new())
+            } else {
+                scene(&frame.id, part, |number| self.0.content(number))
+            },
             frame,
             prompt_lines: Vec::new(),
             delta: None,
@@ -441,9 +545,20 @@ impl Perception for StandIn {
             bounds: rect(place.x - 5, place.y - 5, 10, 10),
             changed_pixels: 100,
         });
+        let stirs = self.0.state().stirs;
+        let ignored = |place: &CaptureRect| request.ignore.iter().any(|r| r.contains_box(place));
+        let stirred = stirs
+            .filter(|place| !ignored(place))
+            .map(|bounds| ChangedRegion {
+                bounds,
+                changed_pixels: 100,
+            });
+        // What is hidden by what moves anyway is not seen either.
+        let regions = regions.filter(|region| !ignored(&region.bounds));
+        let regions: Vec<_> = regions.into_iter().chain(stirred).collect();
         let change = ChangeMap {
-            changed_pixels: if before == after { 0 } else { 100 },
-            regions: regions.into_iter().collect(),
+            changed_pixels: 100 * regions.len() as u64,
+            regions,
             ..ChangeMap::default()
         };
         Ok(Comparison {
@@ -510,17 +625,44 @@ impl Planner for StandIn {
     }
 
     async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
-        not_scripted("Extract")
+        self.0.enter("extract").await?;
+        let answer = self.0.state().extractions.pop_front();
+        match answer {
+            None => not_scripted("Extract"),
+            Some(answer) => Ok(Extraction {
+                json: answer?.to_owned(),
+                usage: Usage {
+                    input_tokens: Some(500),
+                    output_tokens: Some(50),
+                    calls: 1,
+                    ..Usage::default()
+                },
+            }),
+        }
     }
 
-    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
-        not_scripted("LocatePointer")
+    async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
+        self.0.enter("locate_pointer").await?;
+        assert!(request.marked_image.is_some(), "a model wants to see it");
+        let answer = self.0.state().located.pop_front();
+        answer.map_or_else(|| not_scripted("LocatePointer"), Ok)
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
         self.0.enter("resolve_target").await?;
-        let Target::Element(id) = request.target else {
-            return not_scripted("ResolveTarget for anything but elements");
+        let id = match request.target {
+            Target::Element(id) => id,
+            Target::Point(point) => {
+                let over = |number: &u32| box_of(*number).contains(point);
+                let around = CaptureRect::new(point, point).inflate(3, 3);
+                return Ok(Resolved {
+                    point,
+                    bounds: (1..=ELEMENTS).find(over).map_or(around, box_of),
+                    element: None,
+                    candidates: Vec::new(),
+                });
+            }
+            Target::Text(_) => return not_scripted("ResolveTarget for text"),
         };
         let Some(element) = request.scene.element(id) else {
             let message = format!("there is no element {id} on the screen");
@@ -686,7 +828,7 @@ impl Executor for StandIn {
     }
 
     async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
-        not_scripted("GetPointer")
+        Ok(self.0.state().pointer)
     }
 
     async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {

@@ -1,0 +1,138 @@
+//! What moves on a screen without anybody doing anything: clocks, carets, spinners, videos.
+//!
+//! Learnt from looks between which nothing was done. Something large that changed once may just have been late, a page
+//! that went on loading; only what changes again is taken for noise. Small things are at once: that is what clocks and
+//! carets look like, and being wrong about them costs a second look, never a wrong click ([`super::is_obscured`]).
+
+use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::geometry::CaptureRect;
+
+/// Up to this wide and high it counts as small, in pixels: a line of a clock, a spinner.
+const SMALL: (i32, i32) = (160, 64);
+/// So many places at most; the oldest are forgotten.
+const MOST: usize = 16;
+/// What has not moved for so many looks is forgotten.
+const FORGET_AFTER: u32 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    bounds: CaptureRect,
+    times: u32,
+    /// Looks since it moved last.
+    calm: u32,
+}
+
+/// What has been learnt.
+#[derive(Debug, Clone, Default)]
+pub struct Stirring {
+    places: Vec<Place>,
+}
+
+impl Stirring {
+    /// Takes in what changed between two looks without anybody doing anything.
+    pub fn note(&mut self, change: &ChangeMap) {
+        for place in &mut self.places {
+            place.calm += 1;
+        }
+        if change.size_differs {
+            self.places.clear();
+            return;
+        }
+        for region in &change.regions {
+            let bounds = region.bounds;
+            let known = self
+                .places
+                .iter_mut()
+                .find(|place| place.bounds.intersects(&bounds));
+            match known {
+                Some(place) => {
+                    place.bounds = place.bounds.union(&bounds);
+                    place.times += 1;
+                    place.calm = 0;
+                }
+                None => self.places.push(Place {
+                    bounds,
+                    times: 1,
+                    calm: 0,
+                }),
+            }
+        }
+        self.places.retain(|place| place.calm < FORGET_AFTER);
+        let surplus = self.places.len().saturating_sub(MOST);
+        self.places.drain(..surplus);
+    }
+
+    /// The places that are not to be taken for an effect.
+    #[must_use]
+    pub fn noise(&self) -> Vec<CaptureRect> {
+        let is_noise = |place: &&Place| {
+            let small = place.bounds.width() <= SMALL.0 && place.bounds.height() <= SMALL.1;
+            small || place.times > 1
+        };
+        self.places
+            .iter()
+            .filter(is_noise)
+            .map(|place| place.bounds)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::effect::ChangedRegion;
+    use motorium_proto::domain::geometry::CapturePoint;
+
+    use super::*;
+
+    fn rect(x: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, 0),
+            CapturePoint::new(x + width, height),
+        )
+    }
+
+    fn changed(bounds: &[CaptureRect]) -> ChangeMap {
+        let region = |bounds: &CaptureRect| ChangedRegion {
+            bounds: *bounds,
+            changed_pixels: 9,
+        };
+        ChangeMap {
+            regions: bounds.iter().map(region).collect(),
+            ..ChangeMap::default()
+        }
+    }
+
+    #[test]
+    fn a_clock_is_noise_at_once_and_a_page_only_when_it_goes_on() {
+        let (clock, page) = (rect(900, 60, 16), rect(0, 600, 400));
+        let mut stirring = Stirring::default();
+        stirring.note(&changed(&[clock, page]));
+        assert_eq!(stirring.noise(), [clock]);
+        stirring.note(&changed(&[rect(10, 600, 400)]));
+        assert_eq!(
+            stirring.noise(),
+            [clock, rect(0, 610, 400)],
+            "it is a video"
+        );
+    }
+
+    #[test]
+    fn what_has_come_to_rest_is_forgotten() {
+        let mut stirring = Stirring::default();
+        stirring.note(&changed(&[rect(900, 60, 16)]));
+        for _ in 0..FORGET_AFTER {
+            assert_eq!(stirring.noise().len(), 1);
+            stirring.note(&changed(&[]));
+        }
+        assert_eq!(stirring.noise(), []);
+    }
+
+    #[test]
+    fn only_so_much_is_kept() {
+        let mut stirring = Stirring::default();
+        for x in 0..100 {
+            stirring.note(&changed(&[rect(x * 100, 20, 20)]));
+        }
+        assert!(stirring.noise().len() <= MOST);
+    }
+}

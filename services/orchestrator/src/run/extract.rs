@@ -1,0 +1,68 @@
+//! Taking data from the screen, because the planner wants it.
+
+use motorium_proto::service::ExtractRequest;
+use tokio::time::Instant;
+
+use super::{Flow, Runner, View, is_transient};
+use crate::task::event::Event;
+
+/// How much of a page's text is given along, in characters: more than a model reads with profit.
+const PAGE_TEXT: usize = 50_000;
+
+impl Runner {
+    /// Asks for the data. That there is none is told to the planner and does not end the task.
+    pub(super) async fn extract(&mut self, json_schema: String, instruction: String) -> Flow {
+        let began = Instant::now();
+        if self.view.is_none() {
+            // The step was begun by a run that has gone away.
+            let observation = self.look(true).await?;
+            self.view = Some(View::of(observation));
+        }
+        let page_text = self.page_text().await?;
+        let Some(view) = &self.view else {
+            return Ok(());
+        };
+        let observation = &view.observation;
+        let request = ExtractRequest {
+            json_schema,
+            instruction,
+            frame: observation.frame.clone(),
+            image: observation.image.clone().filter(|_| self.needs_image),
+            scene: observation.scene.clone(),
+            page_text,
+            backends: self.task.spec.backends.clone(),
+        };
+        let extracted = self
+            .ask_for_answer("taking data from the screen", move |ports| {
+                let request = request.clone();
+                async move { ports.planner.extract(request).await }
+            })
+            .await?;
+        self.timed("extract", began);
+        let event = match extracted {
+            Ok(extraction) => Event::Extracted {
+                json: extraction.json,
+                usage: extraction.usage,
+            },
+            Err(report) if is_transient(&report) => {
+                return Err(super::halt("taking data from the screen", report));
+            }
+            Err(report) => Event::TargetMissed {
+                message: format!("no data could be taken from the screen: {}", report.message),
+            },
+        };
+        self.record(vec![event]).await
+    }
+
+    /// The text of the page in front, where a browser driver gives it.
+    async fn page_text(&mut self) -> Flow<Option<String>> {
+        let display = self.display();
+        let page = self
+            .ask_for_answer("reading the page", move |ports| {
+                let display = display.clone();
+                async move { ports.executor.read_page(display, PAGE_TEXT).await }
+            })
+            .await?;
+        Ok(page.ok().map(|page| page.text))
+    }
+}

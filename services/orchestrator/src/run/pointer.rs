@@ -1,0 +1,266 @@
+//! Bringing the pointer to its target before a click, and making sure that it is there.
+//!
+//! Move, read back, correct by the error, look again. The Executor moves and reads; a model is asked as well where the
+//! decision wants the pointer verified and a backend can. There is no click unless the pointer is on its target: then
+//! the user is asked.
+//!
+//! Moves are not journalled as actions: they do nothing that the click would not do as well, and a move that is sent
+//! again ends where the first one did.
+
+use motorium_proto::domain::action::{Action, Target};
+use motorium_proto::domain::decision::{PlannedAction, Usage};
+use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ActionId;
+use motorium_proto::service::{CaptureRequest, Captured, PointerCheck, PointerRequest};
+use tokio::time::Instant;
+
+use super::observe::PICTURE;
+use super::{Flow, Halt, Runner};
+use crate::task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
+use crate::task::secret_fields::redactions;
+use crate::task::{machine, risk};
+
+/// As near as this counts as on the target, in pixels.
+const TOLERANCE: i32 = 14;
+/// Corrections before it is given up.
+const MAX_CORRECTIONS: u32 = 4;
+/// Targets with a side below this are checked without being asked to, in pixels.
+const SMALL: i32 = 16;
+/// Side of the box that the Planner gives to a plain point with nothing there, in pixels: no target to miss.
+const PLAIN_POINT: i32 = 6;
+
+/// The point that the pointer has to be brought to before this action; `None` if nobody wants it checked.
+pub(super) fn due(
+    planned: &PlannedAction,
+    action: &Action<CapturePoint>,
+    target: Option<CaptureRect>,
+) -> Option<CapturePoint> {
+    let Action::Click { at, .. } = action else {
+        return None;
+    };
+    let least = match planned.action.targets().last() {
+        Some(Target::Point(_)) => PLAIN_POINT,
+        _ => 0,
+    };
+    let is_small = target.is_some_and(|target| {
+        let side = target.width().min(target.height());
+        side > least && side < SMALL
+    });
+    let wanted = planned.verify_pointer || is_small || risk::assess(planned).is_some();
+    at.filter(|_| wanted)
+}
+
+/// Whether the pointer is where a click would hit the target.
+fn is_on_target(pointer: CapturePoint, point: CapturePoint, target: Option<CaptureRect>) -> bool {
+    let distance = (pointer - point).to_i64().square_length();
+    target.is_some_and(|target| target.contains(pointer))
+        || distance <= i64::from(TOLERANCE * TOLERANCE)
+}
+
+impl Runner {
+    /// Moves the pointer to a point and makes sure that it is there. `false`: it is not, and the user is asked.
+    pub(super) async fn bring_pointer(
+        &mut self,
+        action_id: &ActionId,
+        planned: &PlannedAction,
+        point: CapturePoint,
+        target: Option<CaptureRect>,
+    ) -> Flow<bool> {
+        let began = Instant::now();
+        let mut corrections = 0;
+        let mut usage = Usage::default();
+        let mut aim = point;
+        let mut pointer;
+        let on_target = loop {
+            let Some(reached) = self.move_pointer(action_id, corrections, aim).await? else {
+                // The Executor does not move it; the click itself will say why.
+                return Ok(true);
+            };
+            pointer = reached;
+            let mut error = point - pointer;
+            let mut on_target = is_on_target(pointer, point, target);
+            if planned.verify_pointer
+                && let Some(seen) = self
+                    .ask_for_pointer(planned, point, target, pointer)
+                    .await?
+            {
+                usage = usage.plus(seen.usage);
+                on_target = seen.on_target;
+                error = CapturePoint::new(seen.dx, seen.dy).to_vector();
+            }
+            if on_target || corrections == MAX_CORRECTIONS {
+                break on_target;
+            }
+            corrections += 1;
+            aim += error;
+        };
+        let marked = self.picture_with_pointer().await?;
+        let image = self
+            .keep(
+                marked.image.as_ref(),
+                &format!("pointer-{action_id}").replace('/', "-"),
+            )
+            .await?;
+        if let Some(view) = &mut self.view {
+            // What the pointer alone has changed (a highlight, a tip) is no effect of the click.
+            view.latest = marked.frame;
+        }
+        let checked = Event::PointerChecked(Box::new(PointerChecked {
+            action_id: action_id.clone(),
+            target: point,
+            pointer,
+            on_target,
+            corrections,
+            image,
+            usage,
+        }));
+        self.timed("pointer", began);
+        if on_target {
+            self.journal.defer(&mut self.task, checked);
+            return Ok(true);
+        }
+        let asked = Event::UserAsked(UserRequest {
+            kind: UserRequestKind::Hands,
+            message: format!(
+                "I cannot bring the mouse pointer to its target ({}): it should be at ({}, {}) and is at ({}, {}) \
+                 after {corrections} corrections. Nothing was clicked. Please do it yourself, or tell me another way.",
+                planned.intent, point.x, point.y, pointer.x, pointer.y
+            ),
+        });
+        self.record(vec![checked, asked]).await?;
+        Ok(false)
+    }
+
+    /// Where the pointer is after it was moved; `None` if it cannot be moved.
+    async fn move_pointer(
+        &mut self,
+        action_id: &ActionId,
+        correction: u32,
+        to: CapturePoint,
+    ) -> Flow<Option<CapturePoint>> {
+        let id = ActionId::new(format!("{action_id}/pointer/{correction}"));
+        let request = self.perform_request(id, None, Action::Move { to })?;
+        let executor = self.ports.executor.clone();
+        let moved = self.guard(executor.perform(request)).await?;
+        let Ok(outcome) = moved else {
+            return Ok(None);
+        };
+        if outcome.result != ActionResult::Performed {
+            return Ok(None);
+        }
+        let display = self.display();
+        let read = self
+            .ask_for_answer("reading the pointer", move |ports| {
+                let display = display.clone();
+                async move { ports.executor.get_pointer(display).await }
+            })
+            .await?;
+        Ok(read.ok().or(outcome.pointer))
+    }
+
+    /// What a model says of the pointer; `None` where none can be asked.
+    async fn ask_for_pointer(
+        &mut self,
+        planned: &PlannedAction,
+        target: CapturePoint,
+        target_bounds: Option<CaptureRect>,
+        pointer: CapturePoint,
+    ) -> Flow<Option<PointerCheck>> {
+        if let Some(failure) = machine::model_calls_used_up(&self.task) {
+            return Err(Halt::Fail(failure));
+        }
+        let marked_image = self.picture_with_pointer().await?.image;
+        let request = PointerRequest {
+            intent: planned.intent.clone(),
+            target,
+            target_bounds,
+            pointer,
+            marked_image,
+            backends: self.task.spec.backends.clone(),
+        };
+        let answer = self
+            .ask_for_answer("asking where the pointer is", move |ports| {
+                let request = request.clone();
+                async move { ports.planner.locate_pointer(request).await }
+            })
+            .await?;
+        Ok(answer.ok())
+    }
+
+    async fn picture_with_pointer(&mut self) -> Flow<Captured> {
+        let capture = CaptureRequest {
+            display: self.display(),
+            // The stored frame is compared with one after the click.
+            omit_cursor: true,
+            image: Some(PICTURE),
+            redactions: redactions(&self.task.secret_fields.boxes()),
+            mark_pointer: true,
+            ..CaptureRequest::default()
+        };
+        self.ask("looking at the pointer", move |ports| {
+            let request = capture.clone();
+            async move { ports.perception.capture(request).await }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::action::Button;
+    use motorium_proto::domain::id::ElementId;
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn click<T>(at: T) -> Action<T> {
+        Action::Click {
+            at: Some(at),
+            button: Button::Left,
+            count: 1,
+            modifiers: vec![],
+        }
+    }
+
+    fn check_due(intent: &str, verify_pointer: bool, target: CaptureRect, expected: bool) {
+        let planned = PlannedAction {
+            action: click(Target::Element(ElementId(1))),
+            intent: intent.to_owned(),
+            verify_pointer,
+            repeatable: true,
+        };
+        let due = due(&planned, &click(target.center()), Some(target));
+        assert_eq!(
+            due.is_some(),
+            expected,
+            "{intent} {verify_pointer} {target:?}"
+        );
+    }
+
+    #[test]
+    fn small_targets_and_risky_clicks_are_checked_and_whatever_asks_for_it() {
+        let (wide, small) = (rect(100, 100, 40, 20), rect(100, 100, 40, 15));
+        check_due("open", false, wide, false);
+        check_due("open", true, wide, true);
+        check_due("open", false, small, true);
+        check_due("click \"Delete\"", false, wide, true);
+    }
+
+    #[test]
+    fn near_enough_is_in_the_box_or_within_the_tolerance() {
+        let point = CapturePoint::new(120, 110);
+        let target = Some(rect(100, 100, 40, 20));
+        let is_on = |x, y, target| is_on_target(CapturePoint::new(x, y), point, target);
+        assert!(is_on(101, 119, target), "in the box");
+        assert!(is_on(134, 110, None), "14 px off");
+        assert!(!is_on(135, 110, None));
+        assert!(!is_on(130, 120, None), "14.1 px off, by the diagonal");
+    }
+}

@@ -1,0 +1,162 @@
+//! What tells one screen from another without its pixels, and texts as they are compared.
+//!
+//! Pure. A [`Fingerprint`] is equal where the same elements stand at the same places of the same window. A clock would
+//! make every screen a new one, so the digits of a line that shows a time do not count.
+
+use motorium_imaging::space::denormalise;
+use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::CaptureRect;
+use sha2::{Digest as _, Sha256};
+
+/// Places are told apart in so many parts of the frame's width and height.
+const GRID: f64 = 128.0;
+
+/// Equal for screens that show the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Fingerprint(pub [u8; 8]);
+
+impl Fingerprint {
+    /// Of what can be seen and of the active window.
+    #[must_use]
+    pub fn of(scene: &Scene, frame: &Frame) -> Self {
+        let mut hash = Sha256::new();
+        let window = frame.active_window();
+        hash.update(window.map_or("", |window| window.id.as_str()));
+        hash.update([0]);
+        hash.update(window.map_or(String::new(), |window| timeless(&window.title)));
+        for element in &scene.elements {
+            hash.update([0]);
+            hash.update(element.kind.as_str());
+            hash.update([0]);
+            hash.update(timeless(&element.content));
+            hash.update(place(element));
+        }
+        let digest = hash.finalize();
+        let (first, _) = digest.split_first_chunk().expect("a digest has 32 bytes");
+        Self(*first)
+    }
+}
+
+fn place(element: &Element) -> [u8; 8] {
+    let bounds = &element.bounds;
+    let part = |value: f64| (value * GRID).round() as i16;
+    let parts = [bounds.min.x, bounds.min.y, bounds.max.x, bounds.max.y].map(part);
+    let mut bytes = [0; 8];
+    for (place, part) in bytes.as_chunks_mut().0.iter_mut().zip(parts) {
+        *place = part.to_le_bytes();
+    }
+    bytes
+}
+
+/// The text, without its digits if it shows a time.
+fn timeless(text: &str) -> String {
+    if shows_time(text) {
+        text.chars().filter(|c| !c.is_ascii_digit()).collect()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whether a text has a time in it: `9:41`, `12:30:05`.
+#[must_use]
+pub fn shows_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.windows(4).enumerate().any(|(at, window)| {
+        let [hour, b':', minute @ ..] = window else {
+            return false;
+        };
+        let ends = bytes.get(at + 4).is_none_or(|next| !next.is_ascii_digit());
+        hour.is_ascii_digit() && minute.iter().all(u8::is_ascii_digit) && ends
+    })
+}
+
+/// The box of an element of a frame, in pixels of the whole display.
+#[must_use]
+pub fn bounds_on_display(element: &Element, frame: &Frame) -> CaptureRect {
+    denormalise(&element.bounds, frame.size).translate(frame.origin.to_vector())
+}
+
+/// A text as it is compared: without case and without spaces, which reading a screen does not give reliably.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    text.chars()
+        .filter(|character| !character.is_whitespace())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
+    use motorium_proto::domain::geometry::{
+        CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
+    };
+    use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
+
+    use super::*;
+
+    fn fingerprint(elements: &[(&str, f64)]) -> Fingerprint {
+        let element = |(content, left): &(&str, f64)| Element {
+            id: ElementId(1),
+            kind: ElementKind::Button,
+            content: (*content).to_owned(),
+            bounds: NormalisedRect::new(
+                NormalisedPoint::new(*left, 0.5),
+                NormalisedPoint::new(*left + 0.1, 0.6),
+            ),
+            interactable: true,
+            confidence: 0.9,
+            centre: CapturePoint::zero(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        };
+        let scene = Scene {
+            frame: FrameId::new("f"),
+            elements: elements.iter().map(element).collect(),
+            relations: vec![],
+        };
+        let frame = Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: CaptureSize::new(100, 100),
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![],
+        };
+        Fingerprint::of(&scene, &frame)
+    }
+
+    #[test]
+    fn a_screen_is_known_by_its_words_and_places_and_not_by_its_clock() {
+        let one = fingerprint(&[("Save", 0.1), ("10:41", 0.9)]);
+        assert_eq!(one, fingerprint(&[("Save", 0.1), ("10:42", 0.9)]));
+        assert_eq!(one, fingerprint(&[("Save", 0.1001), ("10:41", 0.9)]));
+        for other in [
+            fingerprint(&[("Saved", 0.1), ("10:41", 0.9)]),
+            fingerprint(&[("Save", 0.2), ("10:41", 0.9)]),
+            fingerprint(&[("Save", 0.1)]),
+        ] {
+            assert_ne!(one, other);
+        }
+        assert_ne!(
+            fingerprint(&[("Count: 1", 0.1)]),
+            fingerprint(&[("Count: 2", 0.1)])
+        );
+    }
+
+    #[test]
+    fn times_are_recognised() {
+        for text in ["9:41", "12:30:05", "Sun Nov 22, 10:31 AM", "время 07:05"] {
+            assert!(shows_time(text), "{text}");
+        }
+        for text in ["", "1:2", "a:12", "ratio 16:900", "Save", "::::"] {
+            assert!(!shows_time(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Going round in circles is noticed: the planner is told, then held to another way, then the user is asked.
+
+use motorium_proto::domain::decision::Next;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::loop_noticed::{Measure, Pattern};
+use motorium_proto::v1::orchestrator::task::State;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, click_once, done, typing};
+use crate::support::story::Story;
+
+fn notices(story: &Story) -> Vec<(Pattern, Measure)> {
+    story.all(|kind| match kind {
+        Kind::LoopNoticed(noticed) => Some((noticed.pattern(), noticed.measure())),
+        _ => None,
+    })
+}
+
+fn again_and_again(times: usize) -> Vec<Next> {
+    vec![act([click_once(1)]); times]
+}
+
+#[tokio::test]
+async fn the_same_in_vain_ends_with_a_question() {
+    let cluster = Cluster::start(again_and_again(20)).await;
+    cluster.world.act_in_vain(99);
+    let name = cluster.create().await;
+    let story = cluster.happened(&name, "user_asked").await;
+    let repetition = |measure| (Pattern::Repetition, measure);
+    assert_eq!(
+        notices(&story),
+        [
+            repetition(Measure::Tell),
+            repetition(Measure::Forbid),
+            repetition(Measure::Ask)
+        ]
+    );
+    // Three times, twice more after the planner was told; from then on it is not performed any more.
+    assert_eq!(cluster.world.done().len(), 5);
+    let plans = cluster.world.plans();
+    assert!(
+        plans[3].notices[0].contains("consider another way"),
+        "{:?}",
+        plans[3].notices
+    );
+    assert!(
+        plans[5].notices[0].contains("choose another way"),
+        "{:?}",
+        plans[5].notices
+    );
+    assert_eq!(cluster.get(&name).await.state(), State::AwaitingUser);
+
+    // What the user says begins a new count.
+    let before = cluster.world.done().len();
+    cluster.acknowledge(&name, "try it again").await;
+    cluster.happened_times(&name, "user_asked", 2).await;
+    assert_eq!(cluster.world.done().len(), before + 5);
+    cluster.cancel(&name).await;
+}
+
+#[tokio::test]
+async fn another_way_is_allowed_and_ends_it() {
+    let script = [
+        again_and_again(6),
+        vec![act([click_once(2)]), done("the other way")],
+    ]
+    .concat();
+    let cluster = Cluster::start(script).await;
+    cluster.world.act_in_vain(5);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "the other way");
+    assert_eq!(cluster.world.done().len(), 6);
+    assert_eq!(story.count("user_asked"), 0);
+}
+
+#[tokio::test]
+async fn screens_that_come_back_in_turn_are_a_cycle() {
+    let turns: Vec<Next> = (0..20).map(|turn| act([click(1 + turn % 2)])).collect();
+    let cluster = Cluster::start(turns).await;
+    let name = cluster.create().await;
+    let story = cluster.happened(&name, "loop_noticed").await;
+    assert_eq!(notices(&story), [(Pattern::Cycle, Measure::Tell)]);
+    assert_eq!(cluster.world.done().len(), 6);
+    let story = cluster.happened(&name, "user_asked").await;
+    assert_eq!(notices(&story).last().unwrap().1, Measure::Ask);
+    cluster.cancel(&name).await;
+}
+
+#[tokio::test]
+async fn many_ways_of_which_none_helps_are_a_stagnation() {
+    let ways: Vec<Next> = (1..9).map(|number| act([click_once(number)])).collect();
+    let cluster = Cluster::start(ways).await;
+    cluster.world.act_in_vain(6);
+    let story = cluster.carry_out().await;
+    assert_eq!(notices(&story), [(Pattern::Stagnation, Measure::Tell)]);
+}
+
+#[tokio::test]
+async fn work_that_goes_on_is_no_loop() {
+    // The same key again and again, each time with an effect.
+    let keys = vec![act([typing("x")]); 12];
+    let cluster = Cluster::start(keys).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(notices(&story), []);
+    assert_eq!(cluster.world.done().len(), 12);
+}

@@ -1,0 +1,93 @@
+//! Done means done: what is claimed is looked for.
+
+use motorium_proto::domain::decision::Next;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::expectation::Expectation;
+use tonic::Code;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, done, done_because};
+
+fn extract() -> Next {
+    Next::Extract {
+        json_schema: "{}".to_owned(),
+        instruction: "all prices".to_owned(),
+    }
+}
+
+fn expecting(json: &str) -> wire::Task {
+    let expectation = Expectation::ExtractedJson(json.to_owned());
+    wire::Task {
+        expectations: vec![wire::Expectation {
+            expectation: Some(expectation),
+        }],
+        ..wire::Task::default()
+    }
+}
+
+#[tokio::test]
+async fn evidence_is_looked_for_on_the_last_screen() {
+    let cluster = Cluster::start(vec![done_because("seen", "Button 3")]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "seen");
+    assert_eq!(story.count("completion_checked"), 1);
+}
+
+#[tokio::test]
+async fn a_false_claim_goes_back_once_and_then_the_task_fails() {
+    let claim = || done_because("done", "the text \"Thank you\" is shown");
+    let cluster = Cluster::start(vec![claim(), act([click(1)]), claim()]).await;
+    let story = cluster.carry_out().await;
+    story.check_failure("EXPECTATION_NOT_MET", "Thank you");
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(notices[0].contains("Thank you"), "{notices:?}");
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn evidence_is_not_looked_for_where_that_is_configured() {
+    let cluster = Cluster::start_with(vec![done_because("done", "Thank you")], |settings| {
+        settings.check_evidence = false;
+    })
+    .await;
+    assert_eq!(cluster.carry_out().await.answer(), "done");
+}
+
+#[tokio::test]
+async fn data_is_extracted_and_may_be_what_a_task_expects() {
+    let cluster = Cluster::start(vec![extract(), done("taken")]).await;
+    cluster
+        .world
+        .extract(Ok(r#"{"prices": [3, 5], "currency": "EUR"}"#));
+    let story = cluster
+        .carry_out_with(expecting(r#"{"prices": [5]}"#))
+        .await;
+    assert_eq!(story.answer(), "taken");
+    assert_eq!(story.count("extracted"), 1);
+    let told = cluster.world.plans()[1].history[0].extracted_json.clone();
+    assert!(told.unwrap().contains("EUR"));
+    let task = cluster.get(&story.0[0].task).await;
+    assert_eq!(task.usage.unwrap().input_tokens, Some(500));
+}
+
+#[tokio::test]
+async fn data_that_was_not_extracted_is_missing() {
+    let cluster = Cluster::start(vec![extract(), done("taken"), done("taken")]).await;
+    cluster.world.extract(Ok(r#"{"prices": []}"#));
+    let story = cluster
+        .carry_out_with(expecting(r#"{"prices": [5]}"#))
+        .await;
+    story.check_failure("EXPECTATION_NOT_MET", "nothing was extracted that has");
+}
+
+#[tokio::test]
+async fn that_nothing_can_be_extracted_is_told_to_the_planner() {
+    let cluster = Cluster::start(vec![extract(), done("anyway")]).await;
+    let report = ErrorReport::new(Code::NotFound, "NOTHING_FOUND", "there are no prices");
+    cluster.world.extract(Err(report));
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "anyway");
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(notices[0].contains("there are no prices"), "{notices:?}");
+}

@@ -1,0 +1,121 @@
+//! The pointer is brought to its target before a click that asks for it; there is no click unless it is there.
+
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_proto::v1::orchestrator::user_request;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, typing};
+use crate::support::story::Story;
+use crate::support::world::box_of;
+
+fn verified(element: u32) -> PlannedAction {
+    PlannedAction {
+        verify_pointer: true,
+        ..click(element)
+    }
+}
+
+fn checks(story: &Story) -> Vec<wire::PointerChecked> {
+    story.all(|kind| match kind {
+        Kind::PointerChecked(checked) => Some(checked.clone()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_pointer_that_misses_is_corrected_by_its_error() {
+    let cluster = Cluster::start(vec![act([verified(1)])]).await;
+    cluster.world.miss([(60, 0), (60, -40), (60, -38)]);
+    let story = cluster.carry_out().await;
+    let [checked] = &checks(&story)[..] else {
+        panic!("one check:\n{}", story.text());
+    };
+    assert!(checked.on_target);
+    assert_eq!(checked.corrections, 2);
+    let image = checked.image.as_ref().expect("the marked picture is kept");
+    assert!(image.size_bytes > 0);
+    let centre = box_of(1).center();
+    assert_eq!(
+        cluster.world.moves(),
+        [
+            (centre.x, centre.y),
+            (centre.x - 60, centre.y),
+            (centre.x - 60, centre.y + 40)
+        ]
+    );
+    assert_eq!(cluster.world.clicks(), [(centre.x, centre.y)]);
+}
+
+#[tokio::test]
+async fn a_pointer_that_never_arrives_clicks_nothing_and_asks_the_user() {
+    let cluster = Cluster::start(vec![act([verified(1), typing("x")])]).await;
+    // Wherever it is told to go, it stays where it is.
+    cluster
+        .world
+        .miss([(60, 0), (120, 0), (180, 0), (240, 0), (300, 0)]);
+    let name = cluster.create().await;
+    let story = cluster.happened(&name, "user_asked").await;
+    let [checked] = &checks(&story)[..] else {
+        panic!("one check:\n{}", story.text());
+    };
+    assert_eq!((checked.on_target, checked.corrections), (false, 4));
+    assert_eq!(cluster.world.moves().len(), 5);
+    let task = cluster.get(&name).await;
+    assert_eq!(task.state(), State::AwaitingUser);
+    let request = task.user_request.unwrap();
+    assert_eq!(request.kind(), user_request::Kind::Hands);
+    assert!(
+        request.message.contains("Nothing was clicked"),
+        "{}",
+        request.message
+    );
+
+    cluster.acknowledge(&name, "").await;
+    cluster.follow(&name).await;
+    assert_eq!(cluster.world.done(), [], "the rest of its step is dropped");
+    let plan = &cluster.world.plans()[1];
+    assert_eq!(plan.user_messages, ["I have done it"]);
+    assert!(plan.notices[0].contains("pointer"), "{:?}", plan.notices);
+}
+
+#[tokio::test]
+async fn a_model_is_asked_where_the_decision_wants_it_and_its_word_counts() {
+    let cluster = Cluster::start(vec![act([verified(1)])]).await;
+    cluster.world.locate([(false, 10, -2), (true, 0, 0)]);
+    let story = cluster.carry_out().await;
+    let checked = &checks(&story)[0];
+    assert!(checked.on_target);
+    assert_eq!(checked.corrections, 1);
+    let centre = box_of(1).center();
+    assert_eq!(
+        cluster.world.moves(),
+        [(centre.x, centre.y), (centre.x + 10, centre.y - 2)]
+    );
+    let usage = checked.usage.unwrap();
+    assert_eq!((usage.calls, usage.input_tokens), (2, Some(2000)));
+    let task = story.0[0].task.clone();
+    let total = cluster.get(&task).await.usage.unwrap();
+    assert_eq!(
+        total.input_tokens,
+        Some(2000),
+        "it counts against the limits"
+    );
+}
+
+#[tokio::test]
+async fn a_risky_click_is_checked_without_being_asked_to_and_others_are_not() {
+    let delete = PlannedAction {
+        intent: "click \"Delete\"".to_owned(),
+        ..click(2)
+    };
+    let cluster = Cluster::start(vec![act([click(1), delete])]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(checks(&story).len(), 1);
+    assert_eq!(cluster.world.count("locate_pointer"), 0);
+    let centre = box_of(2).center();
+    assert_eq!(cluster.world.moves(), [(centre.x, centre.y)]);
+    assert_eq!(cluster.world.clicks().len(), 2);
+}
