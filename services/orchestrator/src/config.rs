@@ -20,14 +20,18 @@ use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
 /// How long a call to another service may take that has no deadline of its own: longer than a slow model.
 const CALL_TIMEOUT: Duration = Duration::from_secs(180);
 
+const DEFAULT_LEASE: Duration = Duration::from_secs(15);
+/// A lease is renewed three times in its time, by a database that may take a moment.
+const SHORTEST_LEASE: Duration = Duration::from_millis(500);
+
 /// The section `[orchestrator]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Where to listen.
     pub listen: Listen,
-    /// Names this orchestrator in leases; two that share a store need two names.
-    pub name: String,
+    /// Names this orchestrator in leases; two that share a store need two names. Without it, the host's name.
+    pub name: Option<String>,
     /// Address of the Planner.
     pub planner: String,
     /// Desktops by name.
@@ -36,6 +40,9 @@ pub struct Settings {
     pub max_steps: u32,
     /// Wall clock of a task that does not say otherwise.
     pub max_duration: Span,
+    /// How long a task waits for another orchestrator after the one that carried it out has died. The same one,
+    /// restarted, takes it back at once.
+    pub lease: Span,
     /// The share of changed pixels, from 0 to 1, from which on an action counts as having had an effect. Without it,
     /// places are looked at: near the target, at the focus, in the active window.
     pub effect_share: Option<f64>,
@@ -49,11 +56,12 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: Listen::loopback(7700),
-            name: "orchestrator".to_owned(),
+            name: None,
             planner: "http://127.0.0.1:7702".to_owned(),
             desktops: BTreeMap::new(),
             max_steps: DEFAULT_MAX_STEPS,
             max_duration: Span(DEFAULT_MAX_DURATION),
+            lease: Span(DEFAULT_LEASE),
             effect_share: None,
             scroll_back: false,
             check_evidence: true,
@@ -102,6 +110,7 @@ pub struct Config {
     pub desktops: Vec<Desktop>,
     pub limits: Limits,
     pub policy: Policy,
+    pub lease: Duration,
 }
 
 impl Settings {
@@ -125,10 +134,11 @@ impl Settings {
         };
         Ok(Config {
             listen: self.listen,
-            name: self.name,
+            name: self.name.unwrap_or_else(own_name),
             planner: self.planner,
             desktops,
             limits,
+            lease: lease(self.lease.0)?,
             policy: Policy {
                 effect: effect_rule(self.effect_share)?,
                 scroll_back: self.scroll_back,
@@ -136,6 +146,28 @@ impl Settings {
             },
         })
     }
+}
+
+/// The host's name: the same after a restart, and another one on every machine and in every pod.
+fn own_name() -> String {
+    format!(
+        "orchestrator@{}",
+        gethostname::gethostname().to_string_lossy()
+    )
+}
+
+fn lease(lease: Duration) -> Result<Duration, FieldError> {
+    if lease >= SHORTEST_LEASE {
+        return Ok(lease);
+    }
+    Err(FieldError::new(
+        "orchestrator.lease",
+        format!(
+            "{} ms is too short to be renewed in time; give at least {} ms",
+            lease.as_millis(),
+            SHORTEST_LEASE.as_millis()
+        ),
+    ))
 }
 
 fn effect_rule(share: Option<f64>) -> Result<Rule, FieldError> {

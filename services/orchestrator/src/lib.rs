@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::limits::HEARTBEAT_INTERVAL;
-use motorium_store::Doorbell;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -48,8 +47,8 @@ impl Orchestrator {
         let Storage {
             tasks: store,
             blobs,
+            doorbell,
         } = storage;
-        let doorbell = Doorbell::default();
         let news = Arc::new(Notify::new());
         let edge = Edge {
             store: store.clone(),
@@ -70,6 +69,7 @@ impl Orchestrator {
             owner,
             news,
             policy: config.policy,
+            lease: config.lease,
         };
         Self {
             edge,

@@ -1,13 +1,16 @@
 //! Wakes whoever watches a task. It carries no data, and a ring may be lost: watchers also look by themselves now and
 //! then, so a lost one costs time and nothing else.
 //!
-//! This one works within a process. Rings that come while nobody listens, or faster than somebody answers, become one.
+//! It works within a process, and, where somebody carries its rings, across them. Rings that come while nobody listens,
+//! or faster than somebody answers, become one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use motorium_proto::domain::id::TaskName;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 type Bells = HashMap<TaskName, watch::Sender<()>>;
 
@@ -15,6 +18,20 @@ type Bells = HashMap<TaskName, watch::Sender<()>>;
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell {
     bells: Arc<Mutex<Bells>>,
+    carrier: Option<Arc<Carrier>>,
+}
+
+/// Takes rings to other processes, and theirs to this one.
+#[derive(Debug)]
+struct Carrier {
+    rings: UnboundedSender<TaskName>,
+    work: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.work.iter().for_each(JoinHandle::abort);
+    }
 }
 
 impl Doorbell {
@@ -24,8 +41,33 @@ impl Doorbell {
         Self::default()
     }
 
+    /// A doorbell whose rings also go to `rings`. `carry` is given one that rings in this process alone, and starts
+    /// the work that carries rings; it is ended with the last clone.
+    pub(crate) fn carried<const N: usize>(
+        rings: UnboundedSender<TaskName>,
+        carry: impl FnOnce(Self) -> [JoinHandle<()>; N],
+    ) -> Self {
+        let here = Self::default();
+        let work = carry(here.clone()).into();
+        Self {
+            carrier: Some(Arc::new(Carrier { rings, work })),
+            ..here
+        }
+    }
+
+    /// Says that something may be new about every task.
+    pub(crate) fn ring_all(&self) {
+        for bell in self.lock().values() {
+            bell.send_replace(());
+        }
+    }
+
     /// Says that something about the task is new.
     pub fn ring(&self, task: &TaskName) {
+        if let Some(carrier) = &self.carrier {
+            // Nobody takes it once the process ends.
+            let _ = carrier.rings.send(task.clone());
+        }
         if let Some(bell) = self.lock().get(task) {
             bell.send_replace(());
         }

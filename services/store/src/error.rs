@@ -132,6 +132,16 @@ pub enum Error {
         /// The newest migration that this build does not know.
         found: i64,
     },
+    /// There is no database server, or it does not let us in.
+    #[error(
+        "{place} cannot be reached: {detail}; check that the server runs and that the address, user and password are right"
+    )]
+    Unreachable {
+        /// The server, without user and password.
+        place: String,
+        /// What was answered, or not.
+        detail: String,
+    },
     /// Another process holds the database for longer than we wait.
     #[error("{} is held by another process; try again", path.display())]
     Busy {
@@ -213,6 +223,11 @@ impl Error {
                 Code::FailedPrecondition,
                 "STORE_TOO_NEW",
                 "the store was written by a newer version of Motorium",
+            ),
+            Self::Unreachable { .. } => internal(
+                Code::Unavailable,
+                "STORE_UNREACHABLE",
+                "the store cannot be reached; try again",
             ),
             Self::Busy { .. } => internal(
                 Code::Unavailable,

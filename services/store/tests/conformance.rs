@@ -14,3 +14,21 @@ mod sqlite {
 
     motorium_store::task_store_conformance!(new);
 }
+
+mod postgres {
+    use std::sync::{Arc, OnceLock};
+
+    use motorium_store::local_postgres::LocalPostgres;
+    use motorium_store::{PostgresStore, TaskStore};
+
+    /// One server for all cases; it is ended by the runtime of none of them.
+    static SERVER: OnceLock<LocalPostgres> = OnceLock::new();
+
+    async fn new() -> (Arc<dyn TaskStore>, ()) {
+        let database = SERVER.get_or_init(LocalPostgres::start).database().await;
+        let store = PostgresStore::open(&database).await;
+        (Arc::new(store.unwrap()), ())
+    }
+
+    motorium_store::task_store_conformance!(new);
+}

@@ -16,7 +16,6 @@ use tokio::sync::Notify;
 use tokio::time::Duration;
 use tokio_util::task::TaskTracker;
 
-use super::journal::LEASE_TTL;
 use super::{Assignment, Journal, Policy, RunEnd, Runner, Stop, StopSignal};
 use crate::desktops::{Desktops, Taken, Work};
 use crate::error::Error;
@@ -45,6 +44,8 @@ pub struct Dispatcher {
     /// Told when there may be something to do.
     pub news: Arc<Notify>,
     pub policy: Policy,
+    /// How long a task's row stays ours without being renewed.
+    pub lease: Duration,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -137,7 +138,7 @@ impl Rounds {
         };
         let Dispatcher { store, owner, .. } = &self.dispatcher;
         let claim = store
-            .claim(&row.name, owner, LEASE_TTL, SystemTime::now())
+            .claim(&row.name, owner, self.dispatcher.lease, SystemTime::now())
             .await?;
         let Some(claim) = claim else {
             return Ok(false);
@@ -184,9 +185,10 @@ impl Rounds {
             owner,
             news,
             policy,
+            lease,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, doorbell, &task, claim.epoch);
+        let journal = Journal::new(store, doorbell, &task, claim.epoch, lease);
         let stop = StopSignal::default();
         let Taken { desktop, ports, .. } = &taken;
         let assignment = Assignment {

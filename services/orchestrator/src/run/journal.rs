@@ -10,16 +10,12 @@ use std::time::{Duration, SystemTime};
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{Append, Doorbell, TaskStore};
 
-use super::keeper::row_interval;
 use super::{Flow, Halt, Stop, StopSignal};
 use crate::error::Error;
 use crate::log;
 use crate::task::event::{Event, Recorded};
 use crate::task::{Lifecycle, Task};
 
-/// How long a task's row stays ours without being renewed. After a crash of this process the task waits so long for
-/// another orchestrator; the same one, restarted, takes it back at once.
-pub(super) const LEASE_TTL: Duration = Duration::from_secs(15);
 /// How often the log is looked at for what other processes appended, if nobody rings.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -30,6 +26,8 @@ pub struct Journal {
     doorbell: Doorbell,
     task: TaskName,
     epoch: TaskEpoch,
+    /// How long the task's row stays ours without being renewed.
+    lease: Duration,
     /// Last number that is in the store and in memory.
     stored: EventSeq,
     deferred: Vec<Recorded>,
@@ -51,6 +49,7 @@ impl Journal {
         doorbell: Doorbell,
         task: &Task,
         epoch: TaskEpoch,
+        lease: Duration,
     ) -> Self {
         let stored = task.last_seq;
         Self {
@@ -58,6 +57,7 @@ impl Journal {
             doorbell,
             task: task.spec.name.clone(),
             epoch,
+            lease,
             stored,
             deferred: Vec::new(),
         }
@@ -189,10 +189,10 @@ impl Journal {
     /// Keeps the task's row ours.
     pub(super) async fn keep(self, stop: StopSignal) {
         loop {
-            tokio::time::sleep(row_interval()).await;
+            tokio::time::sleep(self.lease / 3).await;
             match self
                 .store
-                .renew(&self.task, self.epoch, LEASE_TTL, SystemTime::now())
+                .renew(&self.task, self.epoch, self.lease, SystemTime::now())
                 .await
             {
                 Ok(()) => {}

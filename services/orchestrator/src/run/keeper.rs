@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::Code;
 
-use super::journal::LEASE_TTL;
 use super::{Ports, Runner, Stop, StopSignal};
 
 /// How long giving the desktop back may take; after that its lease runs out by itself.
@@ -103,9 +102,4 @@ async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, sto
             }
         }
     }
-}
-
-/// How often the task's row is renewed.
-pub(super) const fn row_interval() -> Duration {
-    Duration::from_millis(LEASE_TTL.as_millis() as u64 / 3)
 }

@@ -125,12 +125,12 @@ async fn a_data_folder_with_something_else_in_it_is_left_alone() {
 async fn a_store_that_nobody_knows_is_refused_with_those_that_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let settings = storage::Settings {
-        tasks: Some("mongodb://somewhere".to_owned()),
+        tasks: Some("mongodb://somewhere".to_owned().into()),
         ..storage::Settings::default()
     };
     let message = settings.open(folder.path()).await.unwrap_err().to_string();
     assert_eq!(
         message,
-        "`mongodb://somewhere` is not a store; known are: sqlite:///folder/file"
+        "`mongodb://somewhere` is not a store; known are: sqlite:///folder/file, postgres://user:password@host/database"
     );
 }

@@ -18,5 +18,6 @@ mod pausing;
 mod pointer;
 mod recovery;
 mod requests;
+mod several;
 mod support;
 mod watching;

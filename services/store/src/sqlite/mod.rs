@@ -1,35 +1,44 @@
 //! The store on SQLite: one file, one connection that writes, a few that read.
 //!
-//! Writers queue at the one connection instead of failing at a lock. Statements use `$n` placeholders and nothing
-//! that PostgreSQL does not understand as well, but for the types in the migrations.
+//! Writers queue at the one connection instead of failing at a lock. The queries are those of every database
+//! ([`../sql`](tasks)); here is what SQLite alone needs.
 //!
 //! Durability: with [`Durability::Normal`] a confirmed write survives the process, also killed; a power failure may
 //! take the last ones, but leaves a consistent store. With [`Durability::Full`] each write waits for the disk.
 
+#[path = "../sql/generation.rs"]
+mod generation;
+#[path = "../sql/requests.rs"]
 mod requests;
+#[path = "../sql/resources.rs"]
 mod resources;
+#[path = "../sql/rows.rs"]
 mod rows;
+#[path = "../sql/store.rs"]
+mod store;
+#[path = "../sql/tasks.rs"]
 mod tasks;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
-use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use sqlx::ConnectOptions as _;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Sqlite, Transaction};
-use std::time::SystemTime;
-use uuid::Uuid;
 
+use self::rows::millis;
+use crate::Error;
+use crate::fault::Fault;
 use crate::folder::{self, Durability};
-use crate::{
-    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, TaskRow, TaskStore,
-};
+
+// What the queries call by the same names in every database.
+use SqlitePool as Pool;
+use SqliteStore as Store;
+use sqlx::Sqlite as Database;
+use sqlx::SqliteConnection as Connection;
+use sqlx::sqlite::SqliteRow as DatabaseRow;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
@@ -40,7 +49,7 @@ const READERS: u32 = 4;
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The statements in a transaction that are seen by others at once or not at all.
-type Writing = Transaction<'static, Sqlite>;
+type Writing = sqlx::Transaction<'static, Database>;
 
 /// The store on SQLite.
 #[derive(Debug, Clone)]
@@ -84,7 +93,7 @@ impl SqliteStore {
             .run(&writer)
             .await
             .map_err(|error| migration_failure(file, error))?;
-        let generation = generation(&writer).await.map_err(failure)?;
+        let generation = generation::current(&writer).await.map_err(failure)?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .connect_with(options.read_only(true))
@@ -103,13 +112,8 @@ impl SqliteStore {
     /// # Errors
     /// If the store cannot be written.
     pub async fn renew_generation(&mut self) -> Result<(), Error> {
-        let generation = Uuid::new_v4().simple().to_string();
-        let update =
-            sqlx::query("UPDATE meta SET value = $1 WHERE key = 'generation'").bind(&generation);
-        update
-            .execute(&self.writer)
-            .await
-            .map_err(|error| failure(&self.file, error))?;
+        let renewed = generation::renew(&self.writer).await;
+        let generation = renewed.map_err(|error| failure(&self.file, error))?;
         self.generation = generation;
         Ok(())
     }
@@ -133,37 +137,18 @@ impl SqliteStore {
     }
 }
 
-/// Why a statement was not carried out, before the database's part of it is understood.
-#[derive(Debug)]
-enum Fault {
-    Refused(Error),
-    Database(sqlx::Error),
+/// Sees to it that nobody else carries out the request of this id: here nobody else writes at all.
+async fn alone_with(_: &mut Connection, _id: &str) -> sqlx::Result<()> {
+    Ok(())
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Database(error)
-    }
-}
-
-/// The name of the store's content, given when it is first opened.
-async fn generation(writer: &SqlitePool) -> Result<String, sqlx::Error> {
-    let fresh = Uuid::new_v4().simple().to_string();
-    sqlx::query(
-        "INSERT INTO meta (key, value) VALUES ('generation', $1) ON CONFLICT (key) DO NOTHING",
-    )
-    .bind(fresh)
-    .execute(writer)
-    .await?;
-    sqlx::query_scalar("SELECT value FROM meta WHERE key = 'generation'")
-        .fetch_one(writer)
-        .await
+/// Forgets requests that are long past.
+async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM request WHERE expire_time <= $1")
+        .bind(millis(now))
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// SQLite's primary result codes; the rest of a code says more than we need.
@@ -209,95 +194,5 @@ fn migration_failure(file: &Path, error: MigrateError) -> Error {
             path: file.to_owned(),
             detail: error.to_string(),
         },
-    }
-}
-
-#[async_trait]
-impl TaskStore for SqliteStore {
-    async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
-        self.create(task).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error> {
-        self.task(name).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn list_tasks(&self, list: ListTasks) -> Result<Page<TaskRow>, Error> {
-        self.list(list).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn claimable(
-        &self,
-        states: &[i32],
-        owner: &str,
-        now: SystemTime,
-        limit: u32,
-    ) -> Result<Vec<TaskRow>, Error> {
-        self.due(states, owner, now, limit)
-            .await
-            .map_err(|fault| self.error(fault))
-    }
-
-    async fn claim(
-        &self,
-        name: &TaskName,
-        owner: &str,
-        ttl: Duration,
-        now: SystemTime,
-    ) -> Result<Option<Claim>, Error> {
-        self.take(name, owner, ttl, now)
-            .await
-            .map_err(|fault| self.error(fault))
-    }
-
-    async fn renew(
-        &self,
-        name: &TaskName,
-        epoch: TaskEpoch,
-        ttl: Duration,
-        now: SystemTime,
-    ) -> Result<(), Error> {
-        self.keep(name, epoch, ttl, now)
-            .await
-            .map_err(|fault| self.error(fault))
-    }
-
-    async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error> {
-        self.give_back(name, epoch)
-            .await
-            .map_err(|fault| self.error(fault))
-    }
-
-    async fn append(&self, append: Append) -> Result<Appended, Error> {
-        self.add(append).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn events(
-        &self,
-        name: &TaskName,
-        after: EventSeq,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, Error> {
-        self.read(name, after, limit)
-            .await
-            .map_err(|fault| self.error(fault))
-    }
-
-    fn generation(&self) -> &str {
-        &self.generation
-    }
-
-    async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error> {
-        self.put(put).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {
-        self.resource(name).await.map_err(|fault| self.error(fault))
-    }
-
-    async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {
-        self.resources(list)
-            .await
-            .map_err(|fault| self.error(fault))
     }
 }

@@ -13,12 +13,12 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use motorium_client::{Client, Update};
 use motorium_kit::client::Config as ClientConfig;
-use motorium_kit::config::Listen;
+use motorium_kit::config::{Listen, Span};
 use motorium_kit::server::{Builder, Config as ServerConfig, Running};
 use motorium_kit::shutdown::Shutdown;
 use motorium_orchestrator::config::{DesktopSettings, Nearby, channel, connector};
 use motorium_orchestrator::desktops::Desktops;
-use motorium_orchestrator::storage::{self, Storage};
+use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_orchestrator::{Orchestrator, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::decision::Next;
@@ -102,7 +102,13 @@ struct Process {
 }
 
 impl Process {
-    async fn start(settings: Settings, data: &Path, planner: &str, point: Option<Point>) -> Self {
+    async fn start(
+        settings: Settings,
+        stores: StoreSettings,
+        data: &Path,
+        planner: &str,
+        point: Option<Point>,
+    ) -> Self {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -111,6 +117,7 @@ impl Process {
         let shutdown = Shutdown::new();
         let start = start(
             settings,
+            stores,
             data.to_owned(),
             planner.to_owned(),
             point,
@@ -151,13 +158,19 @@ impl Drop for Process {
 /// What the program's `main` does, without a configuration file and signals.
 async fn start(
     settings: Settings,
+    stores: StoreSettings,
     data: std::path::PathBuf,
     planner: String,
     point: Option<Point>,
     shutdown: Shutdown,
 ) -> (Arc<StopsAt>, Running, JoinHandle<()>) {
     let config = settings.resolve().unwrap();
-    let Storage { tasks, blobs } = storage::Settings::default().open(&data).await.unwrap();
+    let opened = stores.open(&data).await.unwrap();
+    let Storage {
+        tasks,
+        blobs,
+        doorbell,
+    } = opened;
     let store = StopsAt::new(tasks, point);
     let base = ClientConfig::new("");
     let nearby = Nearby {
@@ -173,6 +186,7 @@ async fn start(
     let storage = Storage {
         tasks: store.clone(),
         blobs,
+        doorbell,
     };
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
     let server = Builder::new(ServerConfig {
@@ -184,13 +198,21 @@ async fn start(
     (store, running, orchestrator.start())
 }
 
+fn client_of(process: &Process) -> Client<Channel> {
+    let url = format!("http://{}", process.address);
+    Client::new(Endpoint::from_shared(url).unwrap().connect_lazy())
+}
+
 /// An orchestrator, a world for it, and a user's connection.
 pub(crate) struct Cluster {
     pub(crate) world: Arc<World>,
     pub(crate) services: Served,
     folder: TempDir,
     settings: Settings,
+    stores: StoreSettings,
     process: Option<Process>,
+    /// A second orchestrator on the same store.
+    other: Option<Process>,
 }
 
 impl Cluster {
@@ -221,8 +243,37 @@ impl Cluster {
             world,
             folder: tempfile::tempdir().unwrap(),
             settings: Settings::default(),
+            stores: StoreSettings::default(),
             process: None,
+            other: None,
         }
+    }
+
+    /// Two orchestrators, named `one` and `other`, on a database of this address, with short leases.
+    pub(crate) async fn start_two(script: Vec<Next>, database: String) -> Self {
+        let mut cluster = Self::prepare(script).await;
+        cluster.stores.tasks = Some(database.into());
+        cluster.settings.lease = Span(Duration::from_millis(600));
+        cluster.settings.name = Some("other".to_owned());
+        cluster.start_process("local", None).await;
+        cluster.other = cluster.process.take();
+        cluster.settings.name = Some("one".to_owned());
+        cluster.start_process("local", None).await;
+        cluster
+    }
+
+    /// Kills the orchestrator of this name; the one that is left is asked from then on.
+    pub(crate) async fn kill_one_of_two(&mut self, name: &str) {
+        let killed = match name {
+            "one" => std::mem::replace(&mut self.process, self.other.take()),
+            _ => self.other.take(),
+        };
+        killed.expect("there are two").kill().await;
+    }
+
+    /// A user's client at the other orchestrator.
+    pub(crate) fn other_client(&self) -> Client<Channel> {
+        client_of(self.other.as_ref().expect("there are two"))
     }
 
     async fn start_process(&mut self, desktop_name: &str, point: Option<Point>) {
@@ -236,7 +287,8 @@ impl Cluster {
             desktops: BTreeMap::from([(desktop_name.to_owned(), desktop)]),
             ..self.settings.clone()
         };
-        let process = Process::start(settings, self.folder.path(), &url, point).await;
+        let stores = self.stores.clone();
+        let process = Process::start(settings, stores, self.folder.path(), &url, point).await;
         self.process = Some(process);
     }
 
@@ -297,8 +349,7 @@ impl Cluster {
 
     /// A user's client.
     pub(crate) fn client(&self) -> Client<Channel> {
-        let url = format!("http://{}", self.process().address);
-        Client::new(Endpoint::from_shared(url).unwrap().connect_lazy())
+        client_of(self.process())
     }
 
     // === What users do ===

@@ -3,21 +3,21 @@
 use std::time::SystemTime;
 
 use motorium_proto::limits::REQUEST_ID_WINDOW;
-use sqlx::SqliteConnection;
 
-use super::Fault;
 use super::rows::millis;
+use super::{Connection, Fault, alone_with, forget_expired};
 use crate::{Error, RequestId};
 
 /// What this request did the first time; `None` if this is the first time.
 pub(super) async fn done_before(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: Option<&RequestId>,
     now: SystemTime,
 ) -> Result<Option<String>, Fault> {
     let Some(request) = request else {
         return Ok(None);
     };
+    alone_with(connection, &request.id).await?;
     let found: Option<(Vec<u8>, String)> =
         sqlx::query_as("SELECT fingerprint, done FROM request WHERE id = $1 AND expire_time > $2")
             .bind(&request.id)
@@ -36,7 +36,7 @@ pub(super) async fn done_before(
 
 /// Remembers what this request has done, in the transaction that does it, and forgets what is long past.
 pub(super) async fn remember(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: Option<&RequestId>,
     done: &str,
     now: SystemTime,
@@ -44,10 +44,7 @@ pub(super) async fn remember(
     let Some(request) = request else {
         return Ok(());
     };
-    sqlx::query("DELETE FROM request WHERE expire_time <= $1")
-        .bind(millis(now))
-        .execute(&mut *connection)
-        .await?;
+    forget_expired(connection, now).await?;
     sqlx::query("INSERT INTO request (id, fingerprint, done, expire_time) VALUES ($1, $2, $3, $4)")
         .bind(&request.id)
         .bind(request.fingerprint.as_slice())

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::QueryBuilder;
 
 use super::requests::{done_before, remember};
 use super::rows::{Numbered, having_labels, millis, set_labels};
-use super::{Fault, SqliteStore};
+use super::{Connection, Database, Fault, Store};
 use crate::invariants::is_gapless;
 use crate::tokens::{Arguments, PageToken};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 /// Events in one statement. SQLite takes 32,766 values, five to an event.
 const EVENTS_AT_ONCE: usize = 1000;
 
-impl SqliteStore {
+impl Store {
     pub(super) async fn create(&self, task: CreateTask) -> Result<Created, Fault> {
         let mut writing = self.write().await?;
         if let Some(done) = done_before(&mut writing, task.request.as_ref(), task.now).await? {
@@ -212,14 +212,14 @@ impl SqliteStore {
 }
 
 /// The row of a task that must be there.
-async fn existing(connection: &mut SqliteConnection, name: &TaskName) -> Result<TaskRow, Fault> {
+async fn existing(connection: &mut Connection, name: &TaskName) -> Result<TaskRow, Fault> {
     let found = sqlx::query_as("SELECT * FROM task WHERE name = $1").bind(name.to_string());
     let found = found.fetch_optional(connection).await?;
     found.ok_or_else(|| Error::TaskNotFound { task: name.clone() }.into())
 }
 
 /// Adds a task's row; `None` if the name is taken.
-async fn insert(connection: &mut SqliteConnection, task: &CreateTask) -> sqlx::Result<Option<i64>> {
+async fn insert(connection: &mut Connection, task: &CreateTask) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar(
         "INSERT INTO task (name, uid, session, state, priority, run_after, snapshot, last_seq, epoch, owner,
                            lease_until, create_time, update_time)
@@ -240,10 +240,7 @@ async fn insert(connection: &mut SqliteConnection, task: &CreateTask) -> sqlx::R
 
 /// Takes the next numbers for the events. This is the fence and the sequence at once: the row is updated only if the
 /// epoch is still the caller's, and whoever comes next waits for it. `None` if it is not updated.
-async fn advance(
-    connection: &mut SqliteConnection,
-    append: &Append,
-) -> sqlx::Result<Option<(i64, i64)>> {
+async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<Option<(i64, i64)>> {
     let (state, snapshot) = append
         .view
         .as_ref()
@@ -266,7 +263,7 @@ async fn advance(
 }
 
 /// Why the row was not updated. A lost lease comes first: then the rest is nobody's business any more.
-async fn refusal(connection: &mut SqliteConnection, append: Append) -> Result<Error, Fault> {
+async fn refusal(connection: &mut Connection, append: Append) -> Result<Error, Fault> {
     let task = existing(connection, &append.name).await?;
     Ok(match append.expected_seq {
         _ if append.epoch.is_some_and(|epoch| epoch != task.epoch) => {
@@ -284,7 +281,7 @@ async fn refusal(connection: &mut SqliteConnection, append: Append) -> Result<Er
 }
 
 async fn insert_events(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     task: i64,
     first: EventSeq,
     events: &[NewEvent],
@@ -318,7 +315,7 @@ fn appended_before(done: &str) -> sqlx::Result<Appended> {
     })
 }
 
-fn in_states(query: &mut QueryBuilder<sqlx::Sqlite>, states: &[i32]) {
+fn in_states(query: &mut QueryBuilder<Database>, states: &[i32]) {
     query.push("state IN (");
     let mut list = query.separated(", ");
     for state in states {

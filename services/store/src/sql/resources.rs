@@ -1,15 +1,15 @@
 //! Sessions and desktops.
 
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::QueryBuilder;
 
 use super::requests::{done_before, remember};
 use super::rows::{having_labels, millis, set_labels};
 use super::tasks::page;
-use super::{Fault, SqliteStore};
+use super::{Connection, Fault, Store};
 use crate::tokens::{Arguments, PageToken};
 use crate::{Error, ListResources, Page, PutResource, ResourceRow};
 
-impl SqliteStore {
+impl Store {
     pub(super) async fn put(&self, put: PutResource) -> Result<ResourceRow, Fault> {
         let mut writing = self.write().await?;
         if let Some(name) = done_before(&mut writing, put.request.as_ref(), put.now).await? {
@@ -49,7 +49,7 @@ impl SqliteStore {
     }
 }
 
-async fn existing(connection: &mut SqliteConnection, name: &str) -> Result<ResourceRow, Fault> {
+async fn existing(connection: &mut Connection, name: &str) -> Result<ResourceRow, Fault> {
     let found = sqlx::query_as("SELECT * FROM resource WHERE name = $1")
         .bind(name)
         .fetch_optional(connection)
@@ -64,7 +64,7 @@ async fn existing(connection: &mut SqliteConnection, name: &str) -> Result<Resou
 
 /// Adds a row or, if it may, replaces the one of this name; `None` if it may not.
 async fn upsert(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     put: &PutResource,
 ) -> sqlx::Result<Option<ResourceRow>> {
     sqlx::query_as(

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, QueryBuilder, Row as _, Sqlite, SqliteConnection};
+use sqlx::{FromRow, QueryBuilder, Row as _};
 
+use super::{Connection, Database, DatabaseRow};
 use crate::{EventRow, ResourceRow, TaskRow};
 
 /// Whole milliseconds since 1970, as times are kept. What a clock cannot show is as far away as can be said.
@@ -27,7 +27,7 @@ fn time(millis: i64) -> SystemTime {
     time.unwrap_or(UNIX_EPOCH)
 }
 
-fn bytes(row: &SqliteRow, column: &str) -> sqlx::Result<Bytes> {
+fn bytes(row: &DatabaseRow, column: &str) -> sqlx::Result<Bytes> {
     row.try_get::<Vec<u8>, _>(column).map(Bytes::from)
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Numbered<T> {
     pub(super) row: T,
 }
 
-impl<'r, T: FromRow<'r, SqliteRow>> FromRow<'r, SqliteRow> for Numbered<T> {
-    fn from_row(row: &'r SqliteRow) -> sqlx::Result<Self> {
+impl<'r, T: FromRow<'r, DatabaseRow>> FromRow<'r, DatabaseRow> for Numbered<T> {
+    fn from_row(row: &'r DatabaseRow) -> sqlx::Result<Self> {
         Ok(Self {
             id: row.try_get("id")?,
             row: T::from_row(row)?,
@@ -46,8 +46,8 @@ impl<'r, T: FromRow<'r, SqliteRow>> FromRow<'r, SqliteRow> for Numbered<T> {
     }
 }
 
-impl FromRow<'_, SqliteRow> for TaskRow {
-    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+impl FromRow<'_, DatabaseRow> for TaskRow {
+    fn from_row(row: &DatabaseRow) -> sqlx::Result<Self> {
         let owner: Option<String> = row.try_get("owner")?;
         let lease_until = time(row.try_get("lease_until")?);
         Ok(Self {
@@ -69,8 +69,8 @@ fn task_name(name: &str) -> sqlx::Result<TaskName> {
     TaskName::parse("name", name).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
-impl FromRow<'_, SqliteRow> for EventRow {
-    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+impl FromRow<'_, DatabaseRow> for EventRow {
+    fn from_row(row: &DatabaseRow) -> sqlx::Result<Self> {
         Ok(Self {
             seq: EventSeq(row.try_get("seq")?),
             at: time(row.try_get("at")?),
@@ -80,8 +80,8 @@ impl FromRow<'_, SqliteRow> for EventRow {
     }
 }
 
-impl FromRow<'_, SqliteRow> for ResourceRow {
-    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+impl FromRow<'_, DatabaseRow> for ResourceRow {
+    fn from_row(row: &DatabaseRow) -> sqlx::Result<Self> {
         Ok(Self {
             name: row.try_get("name")?,
             body: bytes(row, "body")?,
@@ -93,7 +93,7 @@ impl FromRow<'_, SqliteRow> for ResourceRow {
 
 /// Sets the labels of whatever has this full name, in place of those it had.
 pub(super) async fn set_labels(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: &str,
     labels: &BTreeMap<String, String>,
 ) -> sqlx::Result<()> {
@@ -114,7 +114,7 @@ pub(super) async fn set_labels(
 }
 
 /// Restricts a list of rows with a `name` to those that have all of these labels.
-pub(super) fn having_labels(query: &mut QueryBuilder<Sqlite>, labels: BTreeMap<String, String>) {
+pub(super) fn having_labels(query: &mut QueryBuilder<Database>, labels: BTreeMap<String, String>) {
     for (key, value) in labels {
         query
             .push(" AND EXISTS (SELECT 1 FROM label WHERE owner = name AND key = ")

@@ -1,0 +1,102 @@
+//! The store's trait, by the queries beside this file.
+
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+
+use super::Store;
+use crate::{
+    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
+    PutResource, ResourceRow, TaskRow, TaskStore,
+};
+
+#[async_trait]
+impl TaskStore for Store {
+    async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
+        self.create(task).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error> {
+        self.task(name).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn list_tasks(&self, list: ListTasks) -> Result<Page<TaskRow>, Error> {
+        self.list(list).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn claimable(
+        &self,
+        states: &[i32],
+        owner: &str,
+        now: SystemTime,
+        limit: u32,
+    ) -> Result<Vec<TaskRow>, Error> {
+        self.due(states, owner, now, limit)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn claim(
+        &self,
+        name: &TaskName,
+        owner: &str,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<Option<Claim>, Error> {
+        self.take(name, owner, ttl, now)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn renew(
+        &self,
+        name: &TaskName,
+        epoch: TaskEpoch,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<(), Error> {
+        self.keep(name, epoch, ttl, now)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error> {
+        self.give_back(name, epoch)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, Error> {
+        self.add(append).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn events(
+        &self,
+        name: &TaskName,
+        after: EventSeq,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, Error> {
+        self.read(name, after, limit)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    fn generation(&self) -> &str {
+        &self.generation
+    }
+
+    async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error> {
+        self.put(put).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {
+        self.resource(name).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {
+        self.resources(list)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+}
