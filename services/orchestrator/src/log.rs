@@ -10,7 +10,7 @@ use prost::Message as _;
 
 use crate::error::Error;
 use crate::task::event::{self, Event, Recorded};
-use crate::task::{Task, view};
+use crate::task::{Task, invariants, view};
 
 /// Events read at once.
 const BATCH: u32 = 500;
@@ -94,6 +94,7 @@ pub(crate) async fn read(
 /// If the task is not there or its log cannot be read.
 pub(crate) async fn load(store: &dyn TaskStore, name: &TaskName) -> Result<Task, Error> {
     let events = read(store, name, EventSeq(0)).await?;
+    debug_assert_eq!(invariants::broken(&events), None, "{name}");
     Task::from_events(events).ok_or_else(|| Error::CorruptLog {
         detail: format!("the log of {name} does not begin with its creation"),
     })

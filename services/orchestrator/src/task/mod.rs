@@ -8,6 +8,7 @@
 pub mod completion;
 pub mod event;
 mod fold;
+pub mod invariants;
 pub mod loops;
 pub mod machine;
 pub mod retry;

@@ -1,5 +1,6 @@
 //! Events as tests read them.
 
+use motorium_orchestrator::task::{Recorded, invariants};
 use motorium_proto::v1::common::{ActionOutcome, ActionResult, Effect, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -14,7 +15,7 @@ impl Story {
         self.0.iter().map(kind).collect()
     }
 
-    /// Asserts what holds of every story: numbers without gaps, and one end, which comes last.
+    /// Asserts what holds of every story: the log's invariants, numbers without gaps, and one end, which comes last.
     pub(crate) fn check(&self) {
         let numbers = self.0.iter().map(|event| event.sequence);
         let text = self.text();
@@ -24,6 +25,12 @@ impl Story {
             ends == 1 && self.0.last().is_some_and(is_end),
             "no end, or not last:\n{text}"
         );
+        let log: Vec<Recorded> = self
+            .0
+            .iter()
+            .map(|event| Recorded::try_from(event.clone()).expect("we wrote it"))
+            .collect();
+        assert_eq!(invariants::broken(&log), None, "{text}");
     }
 
     /// One line for each event, for a test that fails.
