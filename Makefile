@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench doctor
+.PHONY: help demo test lint fmt bench load doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ fmt: ## Bring Rust and the contracts into form
 bench: ## Measure
 	@tools/setup
 	cargo bench --workspace --benches
+
+load: ## Measure many tasks at once on one orchestrator, and on two
+	@tools/setup test
+	cargo bench --package motorium-orchestrator --bench load
 
 doctor: ## Say what of this machine is ready for Motorium
 	@tools/setup

@@ -1,7 +1,8 @@
 //! A PostgreSQL server of one's own, for tests: in a temporary folder, on a port of the loopback interface.
 //!
 //! It is the server that the system's packages installed. It is ended with its handle, and with this process, whatever
-//! ends that. It does not wait for the disk: what a test kills is the process, and what the process has written stays.
+//! ends that. Unless it is told to, it does not wait for the disk: what a test kills is the process, and what the process
+//! has written stays.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
+
+use crate::Durability;
 
 /// Where Debian's packages put the server's programs.
 const PROGRAMS: &str = "/usr/lib/postgresql";
@@ -28,6 +31,7 @@ pub struct LocalPostgres {
     folder: TempDir,
     port: u16,
     process: Option<Child>,
+    durability: Durability,
     databases: AtomicU32,
 }
 
@@ -38,6 +42,15 @@ impl LocalPostgres {
     /// If there is no PostgreSQL on this machine, or it does not start; the words say why.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_with(Durability::Normal)
+    }
+
+    /// The same; with [`Durability::Full`] commits wait for the disk, as they do where it matters.
+    ///
+    /// # Panics
+    /// As for [`LocalPostgres::start`].
+    #[must_use]
+    pub fn start_with(durability: Durability) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         if is_root() {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
@@ -66,6 +79,7 @@ impl LocalPostgres {
             folder,
             port: free_port(),
             process: None,
+            durability,
             databases: AtomicU32::new(0),
         };
         server.go_on();
@@ -90,7 +104,7 @@ impl LocalPostgres {
         loop {
             let process = self.process.get_or_insert_with(|| {
                 let data = self.folder.path().join("data");
-                serve(&data, self.port)
+                serve(&data, self.port, self.durability)
             });
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return;
@@ -149,13 +163,17 @@ impl Drop for LocalPostgres {
     }
 }
 
-fn serve(data: &Path, port: u16) -> Child {
+fn serve(data: &Path, port: u16, durability: Durability) -> Child {
+    let fsync = match durability {
+        Durability::Normal => "off",
+        Durability::Full => "on",
+    };
     let settings = [
         format!("port={port}"),
         "listen_addresses=127.0.0.1".to_owned(),
         "unix_socket_directories=".to_owned(),
         "max_connections=200".to_owned(),
-        "fsync=off".to_owned(),
+        format!("fsync={fsync}"),
     ];
     let mut command = program("postgres");
     command.arg("-D").arg(data);

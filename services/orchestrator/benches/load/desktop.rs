@@ -1,0 +1,441 @@
+//! A simulated desktop with its services: it takes its time, shows pictures, and changes with every action.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
+use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Display, Frame, Image, ImageContent};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, AnswerStream, AwaitQuiet, BackendInfo, BackendState,
+    Capabilities, CaptureRequest, Captured, CompareRequest, Comparison, Executor, ExtractRequest,
+    Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation, ObserveRequest,
+    PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest, Planned, Planner,
+    PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved, Result, StreamRequest,
+    SummarizeRequest, Summary,
+};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
+use tonic::Code;
+
+const LOOK: Duration = Duration::from_millis(60);
+const DECISION: Duration = Duration::from_millis(1500);
+const ACTION: Duration = Duration::from_millis(20);
+const QUIET: Duration = Duration::from_millis(120);
+const CAPTURE: Duration = Duration::from_millis(2);
+/// Elements on the screen.
+const ELEMENTS: u32 = 60;
+const SIZE: CaptureSize = CaptureSize::new(1920, 1080);
+
+/// Our own time of every step, of all desktops.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timings {
+    steps: Arc<Mutex<Vec<Duration>>>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Timings {
+    fn note(&self, own: Duration) {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.push(own);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Steps so far.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// All of them, the shortest first.
+    pub(crate) fn own(&self) -> Vec<Duration> {
+        let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = steps.clone();
+        own.sort_unstable();
+        own
+    }
+}
+
+/// How long no call of a desktop has been under way.
+#[derive(Debug, Default)]
+struct Ledger {
+    calls: u32,
+    idle_since: Option<Instant>,
+    idle: Duration,
+}
+
+/// A desktop and its services.
+#[derive(Debug)]
+pub(crate) struct Simulated {
+    steps: usize,
+    picture: usize,
+    timings: Timings,
+    ledger: Mutex<Ledger>,
+    frames: AtomicU64,
+    epoch: AtomicU64,
+}
+
+/// A call under way.
+struct Call<'a>(&'a Simulated);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let mut ledger = self.0.ledger();
+        ledger.calls -= 1;
+        if ledger.calls == 0 {
+            ledger.idle_since = Some(Instant::now());
+        }
+    }
+}
+
+fn not_served<T>() -> Result<T> {
+    Err(ErrorReport::new(
+        Code::Unimplemented,
+        reason::NOT_SERVED,
+        "not simulated",
+    ))
+}
+
+fn place(number: u32) -> CaptureRect {
+    let corner = CapturePoint::new(
+        100 + i32::try_from(number % 10).unwrap_or(0) * 150,
+        100 + i32::try_from(number / 10).unwrap_or(0) * 100,
+    );
+    CaptureRect::new(corner, CapturePoint::new(corner.x + 100, corner.y + 40))
+}
+
+impl Simulated {
+    pub(crate) fn new(steps: usize, picture: usize, timings: Timings) -> Arc<Self> {
+        Arc::new(Self {
+            steps,
+            picture,
+            timings,
+            ledger: Mutex::default(),
+            frames: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
+        })
+    }
+
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call(&self) -> Call<'_> {
+        let mut ledger = self.ledger();
+        ledger.calls += 1;
+        if let Some(since) = ledger.idle_since.take() {
+            ledger.idle += since.elapsed();
+        }
+        drop(ledger);
+        Call(self)
+    }
+
+    fn frame(&self) -> Frame {
+        let number = self.frames.fetch_add(1, Ordering::Relaxed);
+        Frame {
+            id: FrameId::new(format!("f{number}")),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: SIZE,
+            scale: 1.0,
+            captured_at: SystemTime::now(),
+            cursor: None,
+            monitors: vec![],
+            windows: vec![],
+        }
+    }
+
+    /// Bytes that no other picture has.
+    fn picture(&self, frame: &Frame) -> Image {
+        let mut bytes = vec![7; self.picture];
+        let stamp = format!("{:p} {}", self, frame.id);
+        bytes[..stamp.len()].copy_from_slice(stamp.as_bytes());
+        Image {
+            sha256: Sha256::digest(&bytes).into(),
+            content: ImageContent::Bytes(bytes.into()),
+            media_type: "image/webp".to_owned(),
+            width: 1920,
+            height: 1080,
+        }
+    }
+}
+
+fn scene(frame: &Frame) -> Scene {
+    let element = |number: u32| {
+        let bounds = place(number);
+        let corner = |point: CapturePoint| {
+            NormalisedPoint::new(f64::from(point.x) / 1920.0, f64::from(point.y) / 1080.0)
+        };
+        Element {
+            id: ElementId(number),
+            kind: ElementKind::Button,
+            content: format!("Button {number} of {}", frame.id),
+            bounds: NormalisedRect::new(corner(bounds.min), corner(bounds.max)),
+            interactable: true,
+            confidence: 0.9,
+            centre: bounds.center(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        }
+    };
+    Scene {
+        frame: frame.id.clone(),
+        elements: (1..=ELEMENTS).map(element).collect(),
+        relations: vec![],
+    }
+}
+
+#[async_trait]
+impl Perception for Simulated {
+    async fn list_displays(&self) -> Result<Vec<Display>> {
+        not_served()
+    }
+
+    async fn capture(&self, _: CaptureRequest) -> Result<Captured> {
+        let _call = self.call();
+        sleep(CAPTURE).await;
+        Ok(Captured {
+            frame: self.frame(),
+            image: None,
+        })
+    }
+
+    async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
+        let _call = self.call();
+        sleep(LOOK).await;
+        let frame = self.frame();
+        let picture = |wanted: Option<ImageOptions>| wanted.map(|_| self.picture(&frame));
+        let image = picture(request.capture.image);
+        Ok(Observation {
+            // The plain picture and the marked one are the same here: half of what is stored is new.
+            marked_image: image.clone(),
+            image,
+            scene: scene(&frame),
+            frame,
+            prompt_lines: vec![],
+            delta: None,
+            timings: vec![],
+        })
+    }
+
+    async fn parse(&self, _: ParseRequest) -> Result<Parsed> {
+        not_served()
+    }
+
+    async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
+        let _call = self.call();
+        sleep(CAPTURE).await;
+        let acted = !request.near.is_empty();
+        let region = ChangedRegion {
+            bounds: place(3),
+            changed_pixels: 900,
+        };
+        let change = ChangeMap {
+            changed_pixels: if acted { 900 } else { 0 },
+            regions: acted.then_some(region).into_iter().collect(),
+            ..ChangeMap::default()
+        };
+        Ok(Comparison {
+            change,
+            near_shares: request.near.iter().map(|_| 0.5).collect(),
+        })
+    }
+
+    async fn await_quiet(&self, _: AwaitQuiet) -> Result<Quiet> {
+        let _call = self.call();
+        sleep(QUIET).await;
+        Ok(Quiet {
+            settled: true,
+            changed: true,
+            elapsed: QUIET,
+            first_change_after: None,
+            still_changing: vec![],
+            noise: vec![],
+        })
+    }
+
+    async fn stream_frames(&self, _: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+        not_served()
+    }
+
+    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<Captured> {
+        not_served()
+    }
+}
+
+#[async_trait]
+impl Planner for Simulated {
+    async fn plan(&self, request: PlanRequest) -> Result<Planned> {
+        let _call = self.call();
+        let done = request.history.len();
+        if done > 0 {
+            let idle = std::mem::take(&mut self.ledger().idle);
+            self.timings.note(idle);
+        } else {
+            self.ledger().idle = Duration::ZERO;
+        }
+        sleep(DECISION).await;
+        let act = PlannedAction {
+            action: Action::Click {
+                at: Some(Target::Element(ElementId(3))),
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            intent: "open the next page".to_owned(),
+            verify_pointer: false,
+            repeatable: true,
+        };
+        let next = if done < self.steps {
+            Next::Act(vec![act])
+        } else {
+            Next::Done {
+                answer: "done".to_owned(),
+                evidence: vec![],
+            }
+        };
+        Ok(Planned {
+            decision: Decision {
+                thought: "The next page is behind the third button.".to_owned(),
+                progress: "opening the next page".to_owned(),
+                next,
+                safety_checks: vec![],
+                conversation: Bytes::from_static(&[7; 200]),
+                backend: "simulated".to_owned(),
+                model: "simulated".to_owned(),
+                usage: Usage {
+                    input_tokens: Some(3000),
+                    output_tokens: Some(100),
+                    calls: 1,
+                    ..Usage::default()
+                },
+                suspected_injections: vec![],
+            },
+            attempts: vec![],
+        })
+    }
+
+    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
+        not_served()
+    }
+
+    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
+        not_served()
+    }
+
+    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
+        not_served()
+    }
+
+    async fn resolve_target(&self, _: ResolveRequest) -> Result<Resolved> {
+        let _call = self.call();
+        Ok(Resolved {
+            point: place(3).center(),
+            bounds: place(3),
+            element: Some(ElementId(3)),
+            candidates: vec![],
+        })
+    }
+
+    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
+        Ok(vec![BackendInfo {
+            name: "simulated".to_owned(),
+            state: BackendState::Ready,
+            model: "simulated".to_owned(),
+            last_error: None,
+            median_latency: None,
+            usage: Usage::default(),
+            needs_image: true,
+        }])
+    }
+}
+
+#[async_trait]
+impl Executor for Simulated {
+    async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(Lease {
+            display: DisplayId::new(":1"),
+            epoch: DesktopEpoch(epoch),
+            expires_at: SystemTime::now() + request.ttl,
+        })
+    }
+
+    async fn renew_lease(
+        &self,
+        display: DisplayId,
+        epoch: DesktopEpoch,
+        ttl: Duration,
+    ) -> Result<Lease> {
+        Ok(Lease {
+            display,
+            epoch,
+            expires_at: SystemTime::now() + ttl,
+        })
+    }
+
+    async fn release_desktop(&self, _: DisplayId, _: DesktopEpoch) -> Result<()> {
+        Ok(())
+    }
+
+    async fn perform(&self, _: PerformRequest) -> Result<ActionOutcome> {
+        let _call = self.call();
+        sleep(ACTION).await;
+        Ok(ActionOutcome::new(ActionResult::Performed, ""))
+    }
+
+    async fn look_up_action(&self, _: Option<DisplayId>, _: ActionId) -> Result<ActionProgress> {
+        Ok(ActionProgress::NotStarted)
+    }
+
+    async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
+        Ok(vec![])
+    }
+
+    async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
+        Ok(place(3).center())
+    }
+
+    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
+        not_served()
+    }
+
+    async fn put_file(&self, _: PutFile) -> Result<FileInfo> {
+        not_served()
+    }
+
+    async fn get_file(&self, _: Option<DisplayId>, _: &str) -> Result<(FileInfo, Bytes)> {
+        not_served()
+    }
+
+    async fn stat_file(&self, _: Option<DisplayId>, _: &str) -> Result<Option<FileInfo>> {
+        Ok(None)
+    }
+
+    async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
+        Ok(Capabilities {
+            driver: "simulated".to_owned(),
+            action_kinds: ActionKind::ALL.to_vec(),
+            applications: vec![],
+            url_patterns: vec![],
+            forbidden_chords: vec![],
+            max_actions_per_second: None,
+            secrets: vec![],
+            limitations: vec![],
+        })
+    }
+
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
+        not_served()
+    }
+}

@@ -1,0 +1,223 @@
+//! Many tasks at once on one orchestrator: `make load`.
+//!
+//! Desktops are simulated in this process, with the delays of real ones: a look at the screen 60 ms, a decision 1.5 s, an
+//! action 20 ms, a quiet screen after 120 ms. The orchestrator, its store and its blobs are real. Printed for each number
+//! of tasks: steps a second, our own time per step (the time in which a task waits for none of the services), and
+//! what a task costs in memory while it runs, the simulated desktops' share included.
+//!
+//! `LOAD_TASKS` (10,100,1000), `LOAD_STEPS` (20), `LOAD_PICTURE` (bytes of a picture, 100000; two for each step, half of
+//! them new), `LOAD_STORES` (sqlite,postgres,postgres2; the last with two orchestrators).
+
+#![expect(clippy::print_stdout, reason = "the figures are the output")]
+
+mod desktop;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use desktop::{Simulated, Timings};
+use motorium_client::Client;
+use motorium_kit::client::Config as ClientConfig;
+use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::shutdown::Shutdown;
+use motorium_orchestrator::config::{Nearby, connector};
+use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::run::Ports;
+use motorium_orchestrator::storage::Settings as StoreSettings;
+use motorium_orchestrator::{Orchestrator, Settings};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::{DesktopName, DisplayId};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_store::Durability;
+use motorium_store::local_postgres::LocalPostgres;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tonic::transport::{Channel, Endpoint};
+
+/// Steps at the beginning that do not count: tasks begin one after the other.
+const WARM_UP: usize = 2;
+
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    tasks: usize,
+    steps: usize,
+    picture: usize,
+}
+
+struct Served {
+    shutdown: Shutdown,
+    running: Running,
+    working: JoinHandle<()>,
+    client: Client<Channel>,
+}
+
+fn numbers(name: &str, default: &str) -> Vec<usize> {
+    let text = std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let number = |part: &str| {
+        let number = part.trim().parse();
+        number.unwrap_or_else(|_| panic!("{name} is no list of numbers: {text}"))
+    };
+    text.split(',').map(number).collect()
+}
+
+/// An orchestrator with desktops of its own.
+async fn serve(
+    number: usize,
+    stores: StoreSettings,
+    folder: &std::path::Path,
+    all: &[Arc<Simulated>],
+) -> Served {
+    let settings = Settings {
+        name: Some(format!("load{number}")),
+        ..Settings::default()
+    };
+    let config = settings.resolve().expect("defaults are right");
+    let storage = stores.open(folder).await.expect("the store opens");
+    let desktops = Desktops::new(connector(
+        ClientConfig::new(""),
+        Nearby {
+            planner: all[0].clone(),
+            perception: None,
+            executor: None,
+        },
+    ));
+    for (index, simulated) in all.iter().enumerate() {
+        let desktop = Desktop {
+            name: DesktopName::from_segment(&format!("d{number}-{index}")).expect("letters"),
+            perception_endpoint: None,
+            executor_endpoint: None,
+            display: Some(DisplayId::new(":1")),
+            platform: Platform::Linux,
+            labels: [].into(),
+        };
+        let ports = Ports {
+            perception: simulated.clone(),
+            planner: simulated.clone(),
+            executor: simulated.clone(),
+        };
+        desktops.admit(desktop, ports);
+    }
+    let shutdown = Shutdown::new();
+    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let server = Builder::new(ServerConfig::loopback())
+        .service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
+    let running = server.start(&shutdown).await.expect("a free port");
+    let url = format!("http://{}", running.local_address());
+    let endpoint = Endpoint::from_shared(url).expect("an address");
+    Served {
+        shutdown,
+        running,
+        working: orchestrator.start(),
+        client: Client::new(endpoint.connect_lazy()),
+    }
+}
+
+/// Resident memory of this process, in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let words = line.expect("it is listed").split_whitespace().next();
+    words.and_then(|word| word.parse().ok()).expect("a number")
+}
+
+async fn create(client: &Client<Channel>) {
+    let request = wire::CreateTaskRequest {
+        task: Some(wire::Task {
+            goal: "go on".to_owned(),
+            ..wire::Task::default()
+        }),
+        ..wire::CreateTaskRequest::default()
+    };
+    client.create(request).await.expect("it is created");
+}
+
+async fn measure(load: Load, store: &str) {
+    let server = store
+        .starts_with("postgres")
+        .then(|| LocalPostgres::start_with(Durability::Full));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = match &server {
+        Some(server) => Some(server.database().await.into()),
+        None => None,
+    };
+    let count = if store == "postgres2" { 2 } else { 1 };
+    let timings = Timings::default();
+    let mut served = Vec::new();
+    for number in 0..count {
+        let stores = StoreSettings {
+            tasks: database.clone(),
+            ..StoreSettings::default()
+        };
+        let share = load.tasks / count;
+        let desktops: Vec<_> = (0..share)
+            .map(|_| Simulated::new(load.steps, load.picture, timings.clone()))
+            .collect();
+        served.push(serve(number, stores, folder.path(), &desktops).await);
+    }
+    // The first call of each kind brings things into memory that are there for all.
+    let before = resident();
+    for number in 0..load.tasks {
+        create(&served[number % count].client).await;
+    }
+    let expected = load.tasks * load.steps;
+    let warm = load.tasks * WARM_UP;
+    while timings.count() < warm {
+        sleep(Duration::from_millis(50)).await;
+    }
+    let (began, at_first) = (Instant::now(), timings.count());
+    let mut peak = resident();
+    while timings.count() < expected - warm {
+        sleep(Duration::from_millis(50)).await;
+        peak = peak.max(resident());
+    }
+    let steps = timings.count() - at_first;
+    let elapsed = began.elapsed().as_secs_f64();
+    let own = timings.own();
+    let at = |share: f64| own[((own.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    let figures = json!({
+        "store": store,
+        "orchestrators": count,
+        "tasks": load.tasks,
+        "steps_per_second": (steps as f64 / elapsed).round(),
+        "own_ms_p50": (at(0.5) * 10.0).round() / 10.0,
+        "own_ms_p95": (at(0.95) * 10.0).round() / 10.0,
+        "kib_per_task": (peak - before.min(peak)) / load.tasks as u64,
+    });
+    println!("{figures}");
+    for Served {
+        shutdown,
+        running,
+        working,
+        ..
+    } in served
+    {
+        shutdown.drain();
+        running.end().await.expect("it ends");
+        working.await.expect("it ends");
+    }
+}
+
+fn main() {
+    let steps = numbers("LOAD_STEPS", "20")[0];
+    let picture = numbers("LOAD_PICTURE", "100000")[0];
+    let stores = std::env::var("LOAD_STORES");
+    let stores = stores.unwrap_or_else(|_| "sqlite,postgres,postgres2".to_owned());
+    for store in stores.split(',') {
+        for tasks in numbers("LOAD_TASKS", "10,100,1000") {
+            // A runtime of its own, so that nothing of the last one is left; of two threads, one for each core.
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .expect("threads");
+            let load = Load {
+                tasks,
+                steps,
+                picture,
+            };
+            runtime.block_on(measure(load, store));
+        }
+    }
+}
