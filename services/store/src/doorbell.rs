@@ -5,6 +5,7 @@
 //! or faster than somebody answers, become one.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use motorium_proto::domain::id::TaskName;
@@ -12,7 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-type Bells = HashMap<TaskName, watch::Sender<()>>;
+/// How often each task has been rung at, for as long as somebody listens.
+type Bells = HashMap<TaskName, watch::Sender<u64>>;
 
 /// Rings at tasks. Clones are the same doorbell.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +60,7 @@ impl Doorbell {
     /// Says that something may be new about every task.
     pub(crate) fn ring_all(&self) {
         for bell in self.lock().values() {
-            bell.send_replace(());
+            bell.send_modify(|rings| *rings += 1);
         }
     }
 
@@ -69,7 +71,7 @@ impl Doorbell {
             let _ = carrier.rings.send(task.clone());
         }
         if let Some(bell) = self.lock().get(task) {
-            bell.send_replace(());
+            bell.send_modify(|rings| *rings += 1);
         }
     }
 
@@ -77,8 +79,11 @@ impl Doorbell {
     #[must_use]
     pub fn subscribe(&self, task: &TaskName) -> Bell {
         let rings = self.lock().entry(task.clone()).or_default().subscribe();
+        let heard = *rings.borrow();
         Bell {
             rings,
+            own: Arc::default(),
+            heard,
             task: task.clone(),
             doorbell: self.clone(),
         }
@@ -90,10 +95,14 @@ impl Doorbell {
     }
 }
 
-/// Hears the rings at one task.
+/// Hears the rings at one task, but for its own.
 #[derive(Debug)]
 pub struct Bell {
-    rings: watch::Receiver<()>,
+    rings: watch::Receiver<u64>,
+    /// Rings of this bell and its twins, which they need not hear.
+    own: Arc<AtomicU64>,
+    /// Rings of others that were heard.
+    heard: u64,
     task: TaskName,
     doorbell: Doorbell,
 }
@@ -101,9 +110,40 @@ pub struct Bell {
 impl Bell {
     /// Waits for a ring since the last time, or since the subscription.
     pub async fn rung(&mut self) {
-        if self.rings.changed().await.is_err() {
-            // The sender stays in the map as long as somebody listens.
-            std::future::pending().await
+        while !self.has_rung() {
+            if self.rings.changed().await.is_err() {
+                // The sender stays in the map as long as somebody listens.
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Whether there was a ring since the last time, without waiting for one.
+    pub fn has_rung(&mut self) -> bool {
+        let rings = *self.rings.borrow_and_update();
+        // A ring of our own is counted here first, so that none of others' is ever taken for one of ours.
+        let others = rings.saturating_sub(self.own.load(Ordering::Acquire));
+        let news = others > self.heard;
+        self.heard = self.heard.max(others);
+        news
+    }
+
+    /// Rings at the task, for everybody but this bell and its twins.
+    pub fn ring(&self) {
+        self.own.fetch_add(1, Ordering::AcqRel);
+        self.doorbell.ring(&self.task);
+    }
+
+    /// Another bell at the same task, which does not hear this one's rings either.
+    #[must_use]
+    pub fn twin(&self) -> Self {
+        let rings = self.rings.clone();
+        Self {
+            own: Arc::clone(&self.own),
+            heard: self.heard,
+            rings,
+            task: self.task.clone(),
+            doorbell: self.doorbell.clone(),
         }
     }
 }
@@ -150,6 +190,24 @@ mod tests {
         }
         assert!(is_rung(&mut first) && is_rung(&mut second) && !is_rung(&mut other));
         assert!(!is_rung(&mut first), "three rings are one");
+    }
+
+    #[test]
+    fn nobody_hears_their_own_rings_and_everybody_those_of_others() {
+        let doorbell = Doorbell::new();
+        let mut listener = doorbell.subscribe(&task("a"));
+        let mut bell = doorbell.subscribe(&task("a"));
+        let mut twin = bell.twin();
+        for _ in 0..3 {
+            bell.ring();
+        }
+        assert!(listener.has_rung() && !bell.has_rung() && !is_rung(&mut twin));
+        // One of others' between two of one's own is not lost.
+        bell.ring();
+        doorbell.ring(&task("a"));
+        twin.ring();
+        assert!(is_rung(&mut bell) && twin.has_rung());
+        assert!(!bell.has_rung() && !twin.has_rung());
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Runner {
         self.upcoming = None;
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
-            () = self.journal.changed() => Ok(()),
+            changed = self.journal.changed(&mut self.task) => changed,
         }
     }
 }

@@ -188,7 +188,7 @@ impl Rounds {
             lease,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, doorbell, &task, claim.epoch, lease);
+        let journal = Journal::new(store, &doorbell, &task, claim.epoch, lease);
         let stop = StopSignal::default();
         let Taken { desktop, ports, .. } = &taken;
         let assignment = Assignment {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
-use motorium_store::{Append, Doorbell, TaskStore};
+use motorium_store::{Append, Bell, Doorbell, TaskStore};
+use tokio::time::Instant;
 
 use super::{Flow, Halt, Stop, StopSignal};
 use crate::error::Error;
@@ -16,14 +17,17 @@ use crate::log;
 use crate::task::event::{Event, Recorded};
 use crate::task::{Lifecycle, Task};
 
-/// How often the log is looked at for what other processes appended, if nobody rings.
-const POLL: Duration = Duration::from_millis(500);
+/// How often the log is looked at for what others appended if nobody rings. Whoever appends rings; a ring is lost when the
+/// connection to another process is, and that is made up for when it is there again.
+const POLL: Duration = Duration::from_secs(5);
 
 /// The log of one running task.
-#[derive(Clone)]
 pub struct Journal {
     store: Arc<dyn TaskStore>,
-    doorbell: Doorbell,
+    /// Rung with every append; heard when others have appended.
+    bell: Bell,
+    /// When the log was last read by this one.
+    read_at: Option<Instant>,
     task: TaskName,
     epoch: TaskEpoch,
     /// How long the task's row stays ours without being renewed.
@@ -46,7 +50,7 @@ impl Journal {
     /// The log of a task that was claimed with this epoch and loaded from the store.
     pub fn new(
         store: Arc<dyn TaskStore>,
-        doorbell: Doorbell,
+        doorbell: &Doorbell,
         task: &Task,
         epoch: TaskEpoch,
         lease: Duration,
@@ -54,7 +58,9 @@ impl Journal {
         let stored = task.last_seq;
         Self {
             store,
-            doorbell,
+            bell: doorbell.subscribe(&task.spec.name),
+            // What was appended between loading the task and listening is found at the first look.
+            read_at: None,
             task: task.spec.name.clone(),
             epoch,
             lease,
@@ -109,7 +115,7 @@ impl Journal {
                     self.stored = appended.last_seq;
                     task.last_seq = appended.last_seq;
                     self.deferred.clear();
-                    self.doorbell.ring(&self.task);
+                    self.bell.ring();
                 }
                 Err(motorium_store::Error::Conflict { .. }) => {
                     self.take_in(task).await?;
@@ -123,13 +129,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes in what others have appended.
+    /// Takes in what others have appended, if anybody rang or nobody has for long.
     pub(super) async fn sync(&mut self, task: &mut Task) -> Flow {
-        self.take_in(task).await
+        let is_due = self.read_at.is_none_or(|read_at| read_at.elapsed() >= POLL);
+        if self.bell.has_rung() || is_due {
+            self.take_in(task).await?;
+        }
+        Ok(())
     }
 
     async fn take_in(&mut self, task: &mut Task) -> Flow {
         let lost = |error: Error| Halt::Lost(error.to_string());
+        self.read_at = Some(Instant::now());
         let foreign = log::read(self.store.as_ref(), &self.task, self.stored).await;
         let foreign = foreign.map_err(lost)?;
         let Some(last) = foreign.last() else {
@@ -156,55 +167,21 @@ impl Journal {
     }
 
     /// Waits until somebody may have appended something.
-    pub(super) async fn changed(&self) {
-        let mut bell = self.doorbell.subscribe(&self.task);
-        let _ = tokio::time::timeout(POLL, bell.rung()).await;
+    pub(super) async fn changed(&mut self, task: &mut Task) -> Flow {
+        let _ = tokio::time::timeout(POLL, self.bell.rung()).await;
+        self.take_in(task).await
     }
 
-    /// Tells the run when the user cancels or pauses.
-    pub(super) async fn listen(self, stop: StopSignal) {
-        let mut bell = self.doorbell.subscribe(&self.task);
-        let mut seen = self.stored;
-        loop {
-            match log::read(self.store.as_ref(), &self.task, seen).await {
-                Ok(events) => {
-                    for recorded in events {
-                        seen = recorded.seq;
-                        match recorded.event {
-                            Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
-                            Event::Paused { .. } => stop.pause(recorded.seq),
-                            Event::Resumed => stop.seen(recorded.seq),
-                            _ => {}
-                        }
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(task = %self.task, %error, "the log cannot be read; trying again")
-                }
-            }
-            let _ = tokio::time::timeout(POLL, bell.rung()).await;
-        }
+    /// What tells the run when the user cancels or pauses.
+    pub(super) fn listen(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
+        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        listen(store, task, self.bell.twin(), self.stored, stop)
     }
 
-    /// Keeps the task's row ours.
-    pub(super) async fn keep(self, stop: StopSignal) {
-        loop {
-            tokio::time::sleep(self.lease / 3).await;
-            match self
-                .store
-                .renew(&self.task, self.epoch, self.lease, SystemTime::now())
-                .await
-            {
-                Ok(()) => {}
-                Err(error @ motorium_store::Error::LeaseLost { .. }) => {
-                    stop.request(Stop::LeaseLost(error.to_string()));
-                    return;
-                }
-                Err(error) => {
-                    tracing::warn!(task = %self.task, %error, "the lease could not be renewed; trying again")
-                }
-            }
-        }
+    /// What keeps the task's row ours.
+    pub(super) fn keep(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
+        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        keep(store, task, self.epoch, self.lease, stop)
     }
 
     /// Gives the task's row back.
@@ -212,7 +189,57 @@ impl Journal {
         if let Err(error) = self.store.release(&self.task, self.epoch).await {
             tracing::warn!(task = %self.task, %error, "the task could not be given back; its lease will expire");
         }
-        self.doorbell.ring(&self.task);
+        self.bell.ring();
+    }
+}
+
+async fn listen(
+    store: Arc<dyn TaskStore>,
+    task: TaskName,
+    mut bell: Bell,
+    mut seen: EventSeq,
+    stop: StopSignal,
+) {
+    loop {
+        match log::read(store.as_ref(), &task, seen).await {
+            Ok(events) => {
+                for recorded in events {
+                    seen = recorded.seq;
+                    match recorded.event {
+                        Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
+                        Event::Paused { .. } => stop.pause(recorded.seq),
+                        Event::Resumed => stop.seen(recorded.seq),
+                        _ => {}
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%task, %error, "the log cannot be read; trying again");
+            }
+        }
+        let _ = tokio::time::timeout(POLL, bell.rung()).await;
+    }
+}
+
+async fn keep(
+    store: Arc<dyn TaskStore>,
+    task: TaskName,
+    epoch: TaskEpoch,
+    lease: Duration,
+    stop: StopSignal,
+) {
+    loop {
+        tokio::time::sleep(lease / 3).await;
+        match store.renew(&task, epoch, lease, SystemTime::now()).await {
+            Ok(()) => {}
+            Err(error @ motorium_store::Error::LeaseLost { .. }) => {
+                stop.request(Stop::LeaseLost(error.to_string()));
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%task, %error, "the lease could not be renewed; trying again");
+            }
+        }
     }
 }
 

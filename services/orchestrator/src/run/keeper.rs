@@ -31,7 +31,7 @@ impl Keeper {
             epoch,
             runner.stop.clone(),
         );
-        let row = runner.journal.clone().keep(runner.stop.clone());
+        let row = runner.journal.keep(runner.stop.clone());
         Self {
             tasks: vec![tokio::spawn(desktop), tokio::spawn(row)],
             ports: runner.ports.clone(),

@@ -298,7 +298,10 @@ impl Runner {
 
     async fn finish_step(&mut self) -> Flow {
         let timings = std::mem::take(&mut self.timings);
-        self.record(vec![Event::StepFinished { timings }]).await
+        let finished = Event::StepFinished { timings };
+        // Stored with what begins the next step, or ends the task.
+        self.journal.defer(&mut self.task, finished);
+        Ok(())
     }
 
     /// Ends the task: lets everything go, fetches its results, and records the end.
@@ -325,7 +328,7 @@ impl Runner {
 
     /// Cancelling works from the first moment on, also while the desktop is waited for.
     fn watch_for_commands(&mut self) {
-        let listening = self.journal.clone().listen(self.stop.clone());
+        let listening = self.journal.listen(self.stop.clone());
         self.listener = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
     }
 

@@ -42,6 +42,12 @@ impl Runner {
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
         }));
+        // What is stored need not be held; the Planner is given the plain picture.
+        let observation = Observation {
+            image: observation.image.filter(|_| self.needs_image),
+            marked_image: None,
+            ..observation
+        };
         self.view = Some(View::of(observation));
         self.timed("observe", began);
         self.record(vec![observed]).await
