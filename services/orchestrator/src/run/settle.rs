@@ -200,32 +200,40 @@ impl Runner {
         if deed.is_last && deed.action.entered_secret().is_none() {
             self.begin_next_look();
         }
-        let capture = CaptureRequest {
-            display: self.display(),
-            // The pointer follows every click and is no effect of it.
-            omit_cursor: true,
-            redactions: redactions(&self.task.secret_fields.boxes_beside(deed.action)),
-            ..CaptureRequest::default()
-        };
-        let after = self
-            .ask("looking at the screen", move |ports| {
-                let request = capture.clone();
-                async move { ports.perception.capture(request).await }
-            })
-            .await?
-            .frame;
+        let hidden = self.task.secret_fields.boxes_beside(deed.action);
+        let after = self.frame_of_now(&hidden).await?;
         let compare = CompareRequest {
             ignore: noise,
             near: near.into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
-        let comparison = self
-            .ask_for_answer("comparing the screen", move |ports| {
-                let request = compare.clone();
-                async move { ports.perception.compare(request).await }
+        let comparison = self.compare(compare).await?;
+        Ok(comparison.map(|comparison| (after, comparison)))
+    }
+
+    /// The screen without the pointer, which follows every click and is no effect of it.
+    async fn frame_of_now(&mut self, hidden: &[CaptureRect]) -> Flow<Frame> {
+        let capture = CaptureRequest {
+            display: self.display(),
+            omit_cursor: true,
+            redactions: redactions(hidden),
+            ..CaptureRequest::default()
+        };
+        let captured = self
+            .ask("looking at the screen", move |ports| {
+                let request = capture.clone();
+                async move { ports.perception.capture(request).await }
             })
             .await?;
-        Ok(comparison.map(|comparison| (after, comparison)))
+        Ok(captured.frame)
+    }
+
+    async fn compare(&mut self, request: CompareRequest) -> Flow<Result<Comparison>> {
+        self.ask_for_answer("comparing the screen", move |ports| {
+            let request = request.clone();
+            async move { ports.perception.compare(request).await }
+        })
+        .await
     }
 
     /// Something moves at the target anyway, so that its pixels say nothing: what can be read there does.
@@ -259,30 +267,12 @@ impl Runner {
             return Ok(());
         };
         let hidden = self.task.secret_fields.boxes();
-        let capture = CaptureRequest {
-            display: self.display(),
-            omit_cursor: true,
-            redactions: redactions(&hidden),
-            ..CaptureRequest::default()
-        };
-        let now = self
-            .ask("looking at the screen", move |ports| {
-                let request = capture.clone();
-                async move { ports.perception.capture(request).await }
-            })
-            .await?
-            .frame;
+        let now = self.frame_of_now(&hidden).await?;
         let compare = CompareRequest {
             ignore: hidden,
             ..CompareRequest::new(latest.id, now.id.clone())
         };
-        let comparison = self
-            .ask_for_answer("comparing the screen", move |ports| {
-                let request = compare.clone();
-                async move { ports.perception.compare(request).await }
-            })
-            .await?;
-        match comparison {
+        match self.compare(compare).await? {
             Ok(comparison) => {
                 self.stirring.note(&comparison.change);
                 if let Some(view) = &mut self.view {
