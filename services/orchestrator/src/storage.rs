@@ -39,12 +39,17 @@ impl From<String> for Address {
 
 impl Address {
     fn masked(&self) -> String {
-        let hidden = self.0.split_once("://").and_then(|(scheme, rest)| {
+        // A password may also stand among the parameters.
+        let (address, parameters) = match self.0.split_once('?') {
+            Some((address, _)) => (address, "?…"),
+            None => (self.0.as_str(), ""),
+        };
+        let hidden = address.split_once("://").and_then(|(scheme, rest)| {
             let (user, place) = rest.rsplit_once('@')?;
             let (user, _) = user.split_once(':')?;
             Some(format!("{scheme}://{user}:{MASK}@{place}"))
         });
-        hidden.unwrap_or_else(|| self.0.clone())
+        hidden.unwrap_or_else(|| address.to_owned()) + parameters
     }
 }
 
@@ -119,6 +124,7 @@ mod tests {
         };
         check("sqlite:///data/tasks.db", "sqlite:///data/tasks.db");
         check("postgres://localhost/m", "postgres://localhost/m");
+        check("postgres://host/m?password=p", "postgres://host/m?…");
         check("postgres://me@localhost/m", "postgres://me@localhost/m");
         check(
             "postgres://me:p@ss:w@host/m",

@@ -57,6 +57,7 @@ impl std::fmt::Debug for Opened {
 
 /// The address without user and password, as it may be shown.
 fn without_user(uri: &str) -> String {
+    let uri = uri.split_once('?').map_or(uri, |(address, _)| address);
     let place = uri.split_once("://").and_then(|(scheme, rest)| {
         let (_, place) = rest.rsplit_once('@')?;
         Some(format!("{scheme}://{place}"))

@@ -252,7 +252,7 @@ async fn addresses() {
     for uri in [
         "",
         "motorium.db",
-        "postgres://localhost/motorium",
+        "mongodb://me:p@localhost/motorium",
         "sqlite:relative",
     ] {
         let Err(error) = motorium_store::open(uri, Durability::Normal).await else {

@@ -116,10 +116,32 @@ fn by_share(action: &Action<CapturePoint>, changed: bool) -> Verdict {
     }
 }
 
-/// Whether nothing else was seen, and something moves at the target anyway: then pixels say nothing about it.
+/// Whether what changed where things move anyway may have been the effect of an action that seems to have none.
+/// `change` is everything that changed. A clock far from what was clicked is none; what keys and text do may be anywhere;
+/// and a scroll does more than a clock.
 #[must_use]
-pub fn is_obscured(effect: &Effect, near: CaptureRect, stirring: &[CaptureRect]) -> bool {
-    effect.verdict == Verdict::NoEffect && stirring.iter().any(|place| place.intersects(&near))
+pub fn is_obscured(
+    action: &Action<CapturePoint>,
+    near: Option<CaptureRect>,
+    change: &ChangeMap,
+) -> bool {
+    let may_be = |region: &ChangedRegion| match near {
+        Some(near) => region.bounds.intersects(&near),
+        None if action.kind() == ActionKind::Scroll => !stirring::is_small(region.bounds),
+        None => !is_caret(region),
+    };
+    change.regions.iter().any(may_be)
+}
+
+/// The effect of an action of which nothing can be said, because something moves anyway.
+#[must_use]
+pub fn obscured(effect: Effect) -> Effect {
+    Effect {
+        verdict: Verdict::Unknown,
+        explanation: "something moves on the screen anyway, and the effect may be behind it"
+            .to_owned(),
+        ..effect
+    }
 }
 
 /// What can be read within a place, as it is compared. `place` is in pixels of the whole display.

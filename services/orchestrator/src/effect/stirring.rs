@@ -65,16 +65,19 @@ impl Stirring {
     /// The places that are not to be taken for an effect.
     #[must_use]
     pub fn noise(&self) -> Vec<CaptureRect> {
-        let is_noise = |place: &&Place| {
-            let small = place.bounds.width() <= SMALL.0 && place.bounds.height() <= SMALL.1;
-            small || place.times > 1
-        };
+        let is_noise = |place: &&Place| is_small(place.bounds) || place.times > 1;
         self.places
             .iter()
             .filter(is_noise)
             .map(|place| place.bounds)
             .collect()
     }
+}
+
+/// Whether a place is as small as a clock or a spinner.
+#[must_use]
+pub(super) fn is_small(bounds: CaptureRect) -> bool {
+    bounds.width() <= SMALL.0 && bounds.height() <= SMALL.1
 }
 
 #[cfg(test)]

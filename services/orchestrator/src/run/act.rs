@@ -58,6 +58,14 @@ impl Resolved {
 
 impl Runner {
     pub(super) async fn act(&mut self, index: usize) -> Flow {
+        if self.view.is_none() && self.may_have_changed_since(index) {
+            let message = "nobody has watched the screen since the last attempt had no effect; it is not repeated";
+            return self
+                .record(vec![Event::TargetMissed {
+                    message: message.to_owned(),
+                }])
+                .await;
+        }
         if self.view.is_none() {
             // The step was begun by a run that has gone away: what it decided is still to be done, on the screen
             // as it is now.
@@ -77,6 +85,7 @@ impl Runner {
             Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
         };
         self.timed("resolve", began);
+        let baseline = self.view.as_ref().map(|view| view.latest.clone());
         if let Some(point) = pointer::due(&attempt.planned, &resolved.action, resolved.target)
             && !self
                 .bring_pointer(&attempt.id, &attempt.planned, point, resolved.target)
@@ -84,10 +93,28 @@ impl Runner {
         {
             return Ok(());
         }
-        if machine::has_effect(&resolved.action) {
-            self.note_stirring().await?;
+        match (&attempt.before, baseline) {
+            (Some(record), Some(baseline)) if record.performed() => {
+                let record = record.clone();
+                if let Some(effect) = self.late_effect(&record, &baseline).await? {
+                    let judged = Event::EffectJudged {
+                        action_id: record.action_id,
+                        effect: Box::new(effect),
+                    };
+                    return self.record(vec![judged]).await;
+                }
+            }
+            _ if machine::has_effect(&resolved.action) => self.note_stirring().await?,
+            _ => {}
         }
         self.attempt(attempt, resolved).await
+    }
+
+    /// Whether an attempt was made that is to be repeated: it may only be while nothing has changed.
+    fn may_have_changed_since(&self, index: usize) -> bool {
+        let attempt = self.next_attempt(index);
+        let before = attempt.and_then(|attempt| attempt.before);
+        before.is_some_and(|record| record.performed())
     }
 
     fn next_attempt(&self, index: usize) -> Option<Attempt> {

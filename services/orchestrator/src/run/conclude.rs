@@ -1,6 +1,8 @@
 //! Ending well: what must hold is checked before success is declared, results are fetched, the user is waited for.
 
+use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
+use motorium_proto::service::{Observation, ResolveRequest};
 use tokio::time::Duration;
 
 use super::{Flow, Halt, Runner, Stop};
@@ -51,14 +53,11 @@ impl Runner {
         if expectations.is_empty() && evidence.is_empty() {
             return Ok(None);
         }
-        let observation = self.look(false).await?;
-        let screen = LastScreen {
-            scene: &observation.scene,
-            frame: &observation.frame,
-        };
         if expectations.is_empty() {
-            return Ok(Some(completion::missing_evidence(&evidence, screen)));
+            return self.missing_evidence(&evidence).await.map(Some);
         }
+        let observation = self.look(false).await?;
+        let screen = LastScreen::of(&observation);
         let mut missing = Vec::new();
         for expectation in expectations {
             let holds = match &expectation {
@@ -72,6 +71,55 @@ impl Runner {
             }
         }
         Ok(Some(missing))
+    }
+
+    /// What of the evidence cannot be seen: on the screen that the claim was made on, which may have changed since (a
+    /// note that passes), nor on the one that is there now, nor by the Planner's own way to find a text.
+    async fn missing_evidence(&mut self, evidence: &[String]) -> Flow<Vec<String>> {
+        let claimed_on = self.view.as_ref().map(|view| view.observation.clone());
+        let mut missing = evidence.to_vec();
+        if let Some(claimed_on) = &claimed_on {
+            missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on));
+        }
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let now = self.look(false).await?;
+        let missing = completion::missing_evidence(evidence, LastScreen::of(&now));
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        for observation in claimed_on.iter().chain([&now]) {
+            for text in evidence {
+                if self.planner_finds(text, observation).await? {
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Whether the Planner finds a text, which it reads with more tolerance than we do.
+    async fn planner_finds(&mut self, text: &str, on: &Observation) -> Flow<bool> {
+        let request = ResolveRequest {
+            target: Target::Text(TextAnchor {
+                text: text.to_owned(),
+                ..TextAnchor::default()
+            }),
+            frame: on.frame.clone(),
+            scene: on.scene.clone(),
+        };
+        let found = self
+            .ask_for_answer("looking for evidence", move |ports| {
+                let request = request.clone();
+                async move { ports.planner.resolve_target(request).await }
+            })
+            .await?;
+        Ok(match found {
+            Ok(_) => true,
+            // In several places is there too.
+            Err(report) => report.reason == "TARGET_AMBIGUOUS",
+        })
     }
 
     /// What the planner says shows its success, if that is to be looked for.

@@ -117,6 +117,10 @@ impl Journal {
                     self.deferred.clear();
                     self.bell.ring();
                 }
+                Err(error @ motorium_store::Error::Conflict { last, .. }) if last < self.stored => {
+                    // A database that has lost commits. What it has is what counts; it is loaded anew by the next run.
+                    return Err(Halt::Lost(error.to_string()));
+                }
                 Err(motorium_store::Error::Conflict { .. }) => {
                     self.take_in(task).await?;
                     if self.deferred.is_empty() {
@@ -136,6 +140,11 @@ impl Journal {
             self.take_in(task).await?;
         }
         Ok(())
+    }
+
+    /// Takes in what others have appended, whether anybody rang or not.
+    pub(super) async fn read_now(&mut self, task: &mut Task) -> Flow {
+        self.take_in(task).await
     }
 
     async fn take_in(&mut self, task: &mut Task) -> Flow {

@@ -153,6 +153,8 @@ pub struct Runner {
     policy: Policy,
     /// What moves on the screen by itself.
     stirring: Stirring,
+    /// How often the pointer was moved for a check.
+    pointer_moves: u64,
     /// The look at the screen for the next step, if it has begun already.
     upcoming: Option<AbortOnDropHandle<motorium_proto::service::Result<Observation>>>,
     timings: Vec<StageTiming>,
@@ -190,6 +192,7 @@ impl Runner {
             view: None,
             policy,
             stirring: Stirring::default(),
+            pointer_moves: 0,
             upcoming: None,
             timings: Vec::new(),
             needs_image: false,
@@ -250,7 +253,7 @@ impl Runner {
     }
 
     async fn refreshed(&mut self) -> Flow<Task> {
-        self.journal.sync(&mut self.task).await?;
+        self.journal.read_now(&mut self.task).await?;
         Ok(self.task.clone())
     }
 

@@ -1,6 +1,7 @@
 //! Beginning a step: what is on the screen.
 
 use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
     ParseOptions,
@@ -79,11 +80,21 @@ impl Runner {
         area: CaptureArea,
         parsing: ParseOptions,
     ) -> Flow<Observation> {
+        // What is painted over is named in pixels of the part.
+        let hidden = self.task.secret_fields.boxes();
+        let hidden: Vec<CaptureRect> = match &area {
+            CaptureArea::Region(part) => hidden
+                .iter()
+                .filter_map(|field| field.intersection(part))
+                .map(|field| field.translate(-part.min.to_vector()))
+                .collect(),
+            _ => hidden,
+        };
         let request = ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
                 area,
-                redactions: redactions(&self.task.secret_fields.boxes()),
+                redactions: redactions(&hidden),
                 ..CaptureRequest::default()
             },
             parsing,

@@ -1,8 +1,8 @@
 //! Bringing the pointer to its target before a click, and making sure that it is there.
 //!
-//! Move, read back, correct by the error, look again. The Executor moves and reads; a model is asked as well where the
-//! decision wants the pointer verified and a backend can. There is no click unless the pointer is on its target: then
-//! the user is asked.
+//! Move, read back, correct by the error, look again. The Executor moves and reads; once it says that the pointer has
+//! arrived, a model is asked as well where the decision wants the pointer verified and a backend can. There is no click
+//! unless the pointer is on its target: otherwise the user is asked.
 //!
 //! Moves are not journalled as actions: they do nothing that the click would not do as well, and a move that is sent
 //! again ends where the first one did.
@@ -16,7 +16,7 @@ use motorium_proto::service::{CaptureRequest, Captured, PointerCheck, PointerReq
 use tokio::time::Instant;
 
 use super::observe::PICTURE;
-use super::{Flow, Halt, Runner};
+use super::{Flow, Halt, Runner, halt};
 use crate::task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
 use crate::task::secret_fields::redactions;
 use crate::task::{machine, risk};
@@ -73,14 +73,16 @@ impl Runner {
         let mut aim = point;
         let mut pointer;
         let on_target = loop {
-            let Some(reached) = self.move_pointer(action_id, corrections, aim).await? else {
-                // The Executor does not move it; the click itself will say why.
-                return Ok(true);
+            pointer = match self.move_pointer(action_id, aim).await? {
+                Ok(reached) => reached,
+                // Nobody asked for a check, and the Executor does not move the pointer by itself: the click will.
+                Err(_) if !planned.verify_pointer && corrections == 0 => return Ok(true),
+                Err(why) => return self.ask_to_click(planned, &why, Vec::new()).await,
             };
-            pointer = reached;
             let mut error = point - pointer;
             let mut on_target = is_on_target(pointer, point, target);
-            if planned.verify_pointer
+            if on_target
+                && planned.verify_pointer
                 && let Some(seen) = self
                     .ask_for_pointer(planned, point, target, pointer)
                     .await?
@@ -120,35 +122,68 @@ impl Runner {
             self.journal.defer(&mut self.task, checked);
             return Ok(true);
         }
+        let why = format!(
+            "it should be at ({}, {}) and is at ({}, {}) after {corrections} corrections",
+            point.x, point.y, pointer.x, pointer.y
+        );
+        self.ask_to_click(planned, &why, vec![checked]).await
+    }
+
+    /// Nothing is clicked; the user is asked to.
+    async fn ask_to_click(
+        &mut self,
+        planned: &PlannedAction,
+        why: &str,
+        checked: Vec<Event>,
+    ) -> Flow<bool> {
+        let message = format!(
+            "I cannot bring the mouse pointer to its target ({}): {why}. Nothing was clicked. Please do it yourself, \
+             or tell me another way.",
+            planned.intent
+        );
+        let missed = Event::TargetMissed {
+            message: format!(
+                "{}: the pointer cannot be brought there: {why}",
+                planned.intent
+            ),
+        };
         let asked = Event::UserAsked(UserRequest {
             kind: UserRequestKind::Hands,
-            message: format!(
-                "I cannot bring the mouse pointer to its target ({}): it should be at ({}, {}) and is at ({}, {}) \
-                 after {corrections} corrections. Nothing was clicked. Please do it yourself, or tell me another way.",
-                planned.intent, point.x, point.y, pointer.x, pointer.y
-            ),
+            message,
         });
-        self.record(vec![checked, asked]).await?;
+        self.record(checked.into_iter().chain([missed, asked]).collect())
+            .await?;
         Ok(false)
     }
 
-    /// Where the pointer is after it was moved; `None` if it cannot be moved.
+    /// Where the pointer is after it was moved, or why it was not. Each move has an id of its own, also when the same
+    /// check is made anew: an id that the Executor knows would not move anything.
     async fn move_pointer(
         &mut self,
         action_id: &ActionId,
-        correction: u32,
         to: CapturePoint,
-    ) -> Flow<Option<CapturePoint>> {
-        let id = ActionId::new(format!("{action_id}/pointer/{correction}"));
+    ) -> Flow<Result<CapturePoint, String>> {
+        let epoch = self.task.desktop.as_ref().map_or(0, |(_, epoch)| epoch.0);
+        self.pointer_moves += 1;
+        let id = ActionId::new(format!(
+            "{action_id}/pointer/{epoch}/{}",
+            self.pointer_moves
+        ));
         let request = self.perform_request(id, None, Action::Move { to })?;
         let executor = self.ports.executor.clone();
-        let moved = self.guard(executor.perform(request)).await?;
-        let Ok(outcome) = moved else {
-            return Ok(None);
+        let moved = tokio::select! {
+            biased;
+            _ = self.stop.paused() => return Err(Halt::LookAgain),
+            moved = self.guard(executor.perform(request)) => moved?,
         };
-        if outcome.result != ActionResult::Performed {
-            return Ok(None);
-        }
+        let outcome = match moved {
+            Ok(outcome) if outcome.result == ActionResult::Performed => outcome,
+            Ok(outcome) => return Ok(Err(outcome.detail)),
+            Err(report) => match halt("moving the pointer", report.clone()) {
+                lost @ Halt::Lost(_) => return Err(lost),
+                _ => return Ok(Err(report.message)),
+            },
+        };
         let display = self.display();
         let read = self
             .ask_for_answer("reading the pointer", move |ports| {
@@ -156,7 +191,8 @@ impl Runner {
                 async move { ports.executor.get_pointer(display).await }
             })
             .await?;
-        Ok(read.ok().or(outcome.pointer))
+        let unread = || "the pointer cannot be read back".to_owned();
+        Ok(read.ok().or(outcome.pointer).ok_or_else(unread))
     }
 
     /// What a model says of the pointer; `None` where none can be asked.

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use tonic::Code;
 
 use super::{Flow, Runner, halt};
-use crate::effect::{self, Evidence};
+use crate::effect::{self, Evidence, Rule};
+use crate::task::ActionRecord;
 use crate::task::event::Event;
 use crate::task::retry::{self, Way};
 use crate::task::secret_fields::redactions;
@@ -153,12 +154,70 @@ impl Runner {
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
             return Ok(effect::unknown(HIDDEN.to_owned()));
         }
-        match near {
-            Some(near) if effect::is_obscured(&judged, near, &stirring) => {
-                self.judge_by_text(judged, near).await
-            }
-            _ => Ok(judged),
+        let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        if !is_nothing || stirring.is_empty() {
+            return Ok(judged);
         }
+        // What happened where something moves anyway was not counted: that is no proof that nothing happened.
+        let everything = CompareRequest {
+            ignore: hidden,
+            ..CompareRequest::new(before.id.clone(), after.id)
+        };
+        let Ok(everything) = self.compare(everything).await? else {
+            return Ok(judged);
+        };
+        if !effect::is_obscured(action, near, &everything.change) {
+            return Ok(judged);
+        }
+        match near {
+            Some(near) => self.judge_by_text(judged, near).await,
+            None => Ok(effect::obscured(judged)),
+        }
+    }
+
+    /// What an action that had no effect has done after all, since it was judged.
+    pub(super) async fn late_effect(
+        &mut self,
+        record: &ActionRecord,
+        baseline: &Frame,
+    ) -> Flow<Option<Effect>> {
+        let hidden = self.task.secret_fields.boxes();
+        let now = self.frame_of_now(&hidden).await?;
+        let stirring = self.stirring.noise();
+        let compare = CompareRequest {
+            ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
+            near: record.target.map(effect::near).into_iter().collect(),
+            ..CompareRequest::new(baseline.id.clone(), now.id.clone())
+        };
+        let comparison = match self.compare(compare).await? {
+            Ok(comparison) => comparison,
+            Err(report) => return self.cannot_judge(report).map(Some),
+        };
+        let judged = effect::judge(
+            Evidence {
+                action: &record.action,
+                target: record.target,
+                before: baseline,
+                after: &now,
+                comparison,
+                quiet: &Quiet {
+                    settled: true,
+                    changed: true,
+                    elapsed: Duration::ZERO,
+                    first_change_after: None,
+                    still_changing: Vec::new(),
+                    noise: Vec::new(),
+                },
+                stirring: &stirring,
+            },
+            Rule::Places,
+        );
+        let came = !matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        if let Some(view) = &mut self.view {
+            view.latest = now;
+            view.stale |= came;
+        }
+        Ok(came.then_some(judged))
     }
 
     async fn await_quiet(

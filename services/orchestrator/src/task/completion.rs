@@ -4,6 +4,7 @@
 
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::service::Observation;
 use serde_json::Value;
 
 use super::fold::Task;
@@ -17,7 +18,16 @@ pub struct LastScreen<'a> {
     pub frame: &'a Frame,
 }
 
-impl LastScreen<'_> {
+impl<'a> LastScreen<'a> {
+    /// The screen of an observation.
+    #[must_use]
+    pub fn of(observation: &'a Observation) -> Self {
+        Self {
+            scene: &observation.scene,
+            frame: &observation.frame,
+        }
+    }
+
     /// Whether a text can be read on it, in one line or across lines that follow each other.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {

@@ -311,6 +311,8 @@ impl Task {
             Event::EffectJudged { action_id, effect } => {
                 if let Some(action) = self.last_action_mut(action_id) {
                     action.effect = Some((**effect).clone());
+                    // It came after all, while the next attempt was being prepared.
+                    action.retry_due = None;
                 }
                 if self.entered_secret(action_id) {
                     let frame = self.steps.last().and_then(|step| step.frame_size);
@@ -325,9 +327,6 @@ impl Task {
             }
             Event::PointerChecked(checked) => {
                 self.usage = self.usage.plus(checked.usage);
-                if !checked.on_target {
-                    self.miss("the pointer cannot be brought to the target");
-                }
             }
             Event::TargetMissed { message } => {
                 self.miss(message);

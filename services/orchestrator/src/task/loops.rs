@@ -111,7 +111,7 @@ pub fn refusal(task: &Task) -> Option<String> {
     let acts = signature(step.planned())?;
     let tried = rounds
         .iter()
-        .filter(|round| round.screen == step.screen && round.acts == acts)
+        .filter(|round| round.screen == step.screen && round.acts == acts && !round.changed)
         .count();
     (tried >= 2).then(|| {
         format!(
@@ -218,10 +218,10 @@ fn is_cycle(rounds: &[Round], period: usize) -> bool {
         return false;
     };
     let turns = &rounds[start..];
-    // The same step again and again is no cycle: if it changes something, it is work.
+    // Keys that go down a list on one screen are work; screens that come back are a cycle.
     let varied = turns[1..period]
         .iter()
-        .any(|round| !is_same(round, &turns[0]));
+        .any(|round| round.screen != turns[0].screen);
     let mut pairs = turns.iter().zip(&turns[period..]);
     varied && pairs.all(|(one, other)| is_same(one, other))
 }

@@ -4,7 +4,7 @@
 //! What is not safe to do twice is never repeated: its effect is looked for once more. After the last rung the planner
 //! is told. Pure; [`crate::run`] climbs.
 
-use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount};
+use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Target};
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -49,6 +49,9 @@ impl Way {
 #[must_use]
 pub fn next(record: &ActionRecord, effect: &Effect, scroll_back: bool) -> Option<Way> {
     let tried = |way| record.ways.contains(&way);
+    if !is_nothing(effect) {
+        return None;
+    }
     match effect.verdict {
         Verdict::EndReached => {
             let other = scroll_back
@@ -67,6 +70,12 @@ pub fn next(record: &ActionRecord, effect: &Effect, scroll_back: bool) -> Option
     }
 }
 
+/// Whether nothing at all changed, whatever the verdict's rule makes of it: only then may anything be sent again.
+fn is_nothing(effect: &Effect) -> bool {
+    let unchanged = effect.change.regions.is_empty() && !effect.change.size_differs;
+    unchanged && !effect.window_changed && effect.settled
+}
+
 /// Only a click is: repeating it is what a person would do, and only where the planner called it repeatable and nothing
 /// depends on it that a careful person would think about twice.
 fn is_safe_to_repeat(record: &ActionRecord) -> bool {
@@ -80,13 +89,17 @@ fn rungs(record: &ActionRecord) -> impl Iterator<Item = Way> {
         .target
         .zip(record.point())
         .and_then(|(target, point)| other_point(point, target));
-    [
+    // Who gave a point meant that point: what lies around it may be something as large as a list.
+    let is_point = matches!(
+        record.planned.action.targets().last(),
+        Some(Target::Point(_))
+    );
+    let rungs = [
         Some(Way::Moved),
-        spread.map(|_| Way::OtherPoint),
-        Some(Way::SecondLook),
-    ]
-    .into_iter()
-    .flatten()
+        spread.filter(|_| !is_point).map(|_| Way::OtherPoint),
+        (!is_point).then_some(Way::SecondLook),
+    ];
+    rungs.into_iter().flatten()
 }
 
 /// Why it is tried, for people.
@@ -218,9 +231,9 @@ pub fn found_again(
 mod tests {
     use std::time::Duration;
 
-    use motorium_proto::domain::action::{Button, ControlCharacters, Target, Text};
+    use motorium_proto::domain::action::{Button, ControlCharacters, Text};
     use motorium_proto::domain::decision::PlannedAction;
-    use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap};
+    use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
     use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState};
     use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
     use motorium_proto::domain::id::{ActionId, FrameId};
@@ -272,7 +285,7 @@ mod tests {
 
     fn click(intent: &str, repeatable: bool) -> ActionRecord {
         let action = Action::Click {
-            at: Some(Target::Point(CapturePoint::new(120, 110))),
+            at: Some(Target::Element(ElementId(1))),
             button: Button::Left,
             count: 1,
             modifiers: vec![],
@@ -308,12 +321,45 @@ mod tests {
         let mut tiny = click("open", true);
         tiny.target = Some(rect(118, 108, 5, 5));
         assert_eq!(climb(tiny, Verdict::NoEffect, false), [Moved, SecondLook]);
+        let mut point = click("open", true);
+        point.planned.action = point
+            .action
+            .clone()
+            .try_map(|at| Ok::<_, ()>(Target::Point(at)))
+            .unwrap();
+        assert_eq!(
+            climb(point, Verdict::NoEffect, false),
+            [Moved],
+            "that point is meant"
+        );
         for verdict in [
             Verdict::Confirmed,
             Verdict::ChangedElsewhere,
             Verdict::Unknown,
         ] {
             assert_eq!(climb(click("open", true), verdict, true), []);
+        }
+    }
+
+    #[test]
+    fn nothing_is_repeated_once_anything_has_changed() {
+        let record = click("open", true);
+        let small = ChangedRegion {
+            bounds: rect(0, 0, 9, 9),
+            changed_pixels: 20,
+        };
+        let mut ticked = effect(Verdict::NoEffect);
+        ticked.change.regions.push(small);
+        let retitled = Effect {
+            window_changed: true,
+            ..effect(Verdict::NoEffect)
+        };
+        let restless = Effect {
+            settled: false,
+            ..effect(Verdict::NoEffect)
+        };
+        for effect in [ticked, retitled, restless] {
+            assert_eq!(next(&record, &effect, true), None, "{effect:?}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! make every screen a new one, so the digits of a line that shows a time do not count.
 
 use motorium_imaging::space::denormalise;
-use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::element::{Element, ElementState, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 use sha2::{Digest as _, Sha256};
@@ -31,6 +31,7 @@ impl Fingerprint {
             hash.update([0]);
             hash.update(timeless(&element.content));
             hash.update(place(element));
+            hash.update(state(element));
         }
         let digest = hash.finalize();
         let (first, _) = digest.split_first_chunk().expect("a digest has 32 bytes");
@@ -47,6 +48,17 @@ fn place(element: &Element) -> [u8; 8] {
         *place = part.to_le_bytes();
     }
     bytes
+}
+
+fn state(element: &Element) -> [u8; 5] {
+    let ElementState {
+        checked,
+        selected,
+        disabled,
+        focused,
+        expanded,
+    } = element.state;
+    [checked, selected, disabled, focused, expanded].map(|known| known.map_or(2, u8::from))
 }
 
 /// The text, without its digits if it shows a time.
@@ -90,7 +102,7 @@ pub fn folded(text: &str) -> String {
 mod tests {
     use std::time::SystemTime;
 
-    use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
+    use motorium_proto::domain::element::{ElementKind, ElementSource};
     use motorium_proto::domain::geometry::{
         CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
     };

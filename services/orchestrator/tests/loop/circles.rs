@@ -77,6 +77,7 @@ async fn another_way_is_allowed_and_ends_it() {
 async fn screens_that_come_back_in_turn_are_a_cycle() {
     let turns: Vec<Next> = (0..20).map(|turn| act([click(1 + turn % 2)])).collect();
     let cluster = Cluster::start(turns).await;
+    cluster.world.turn_pages();
     let name = cluster.create().await;
     let story = cluster.happened(&name, "loop_noticed").await;
     assert_eq!(notices(&story), [(Pattern::Cycle, Measure::Tell)]);
@@ -93,6 +94,17 @@ async fn many_ways_of_which_none_helps_are_a_stagnation() {
     cluster.world.act_in_vain(6);
     let story = cluster.carry_out().await;
     assert_eq!(notices(&story), [(Pattern::Stagnation, Measure::Tell)]);
+}
+
+#[tokio::test]
+async fn going_down_a_list_is_no_cycle() {
+    let keys: Vec<Next> = (0..12)
+        .map(|turn| act([typing(["x", "y"][turn % 2])]))
+        .collect();
+    let cluster = Cluster::start(keys).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(notices(&story), []);
+    assert_eq!(cluster.world.done().len(), 12);
 }
 
 #[tokio::test]

@@ -107,6 +107,9 @@ struct State {
     renamed: Option<(u32, u64, &'static str)>,
     extractions: VecDeque<Result<&'static str>>,
     hides_when_closer: bool,
+    turns_pages: bool,
+    /// An action in vain comes to something when the screen has been compared so often.
+    comes_late: Option<u32>,
 }
 
 impl World {
@@ -184,6 +187,19 @@ impl World {
     /// This element says something else once an action has had an effect.
     pub(crate) fn rename(&self, element: u32, content: &'static str) {
         self.state().renamed = Some((element, 1, content));
+    }
+
+    /// Every action leads from one page to another and back.
+    pub(crate) fn turn_pages(&self) {
+        self.state().turns_pages = true;
+    }
+
+    /// The next action comes to something only after it has been judged.
+    pub(crate) fn come_late(&self) {
+        let mut state = self.state();
+        state.in_vain = 1;
+        // Before the action, and for its effect.
+        state.comes_late = Some(2);
     }
 
     /// A look at a part of the screen sees nothing.
@@ -340,10 +356,15 @@ impl World {
         let mut state = self.state();
         state.last_frame += 1;
         let (id, changes) = (format!("frame-{}", state.last_frame), state.changes);
+        let title = if state.turns_pages {
+            format!("page {}", changes % 2)
+        } else {
+            state.title.clone()
+        };
         state.frames.insert(id.clone(), changes);
         let window = wire::Window {
             id: "1".to_owned(),
-            title: state.title.clone(),
+            title,
             bounds: Some(whole().into()),
             active: true,
             ..wire::Window::default()
@@ -359,6 +380,19 @@ impl World {
             ..wire::Frame::default()
         };
         frame.try_into().expect("the frame keeps the contract")
+    }
+
+    fn one_more_comparison(&self) {
+        let mut state = self.state();
+        match state.comes_late {
+            // Seen by the next capture, not by what has been captured already.
+            Some(1) => {
+                state.comes_late = None;
+                state.changes += 1;
+            }
+            Some(left) => state.comes_late = Some(left - 1),
+            None => {}
+        }
     }
 
     /// What an element says now.
@@ -538,6 +572,7 @@ impl Perception for StandIn {
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
         self.0.enter("compare").await?;
+        self.0.one_more_comparison();
         let before = self.0.changes_at(&request.before)?;
         let after = self.0.changes_at(&request.after)?;
         let place = self.0.state().changed_at.unwrap_or_default();
