@@ -143,11 +143,7 @@ impl Journal {
     }
 
     /// Takes in what others have appended, whether anybody rang or not.
-    pub(super) async fn read_now(&mut self, task: &mut Task) -> Flow {
-        self.take_in(task).await
-    }
-
-    async fn take_in(&mut self, task: &mut Task) -> Flow {
+    pub(super) async fn take_in(&mut self, task: &mut Task) -> Flow {
         let lost = |error: Error| Halt::Lost(error.to_string());
         self.read_at = Some(Instant::now());
         let foreign = log::read(self.store.as_ref(), &self.task, self.stored).await;

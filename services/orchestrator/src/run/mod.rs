@@ -253,7 +253,7 @@ impl Runner {
     }
 
     async fn refreshed(&mut self) -> Flow<Task> {
-        self.journal.read_now(&mut self.task).await?;
+        self.journal.take_in(&mut self.task).await?;
         Ok(self.task.clone())
     }
 

@@ -158,11 +158,21 @@ impl Runner {
         if !is_nothing || stirring.is_empty() {
             return Ok(judged);
         }
-        // What happened where something moves anyway was not counted: that is no proof that nothing happened.
         let everything = CompareRequest {
             ignore: hidden,
             ..CompareRequest::new(before.id.clone(), after.id)
         };
+        self.doubt(judged, action, near, everything).await
+    }
+
+    /// What happened where something moves anyway was not counted: that is no proof that nothing happened.
+    async fn doubt(
+        &mut self,
+        judged: Effect,
+        action: &Action<CapturePoint>,
+        near: Option<CaptureRect>,
+        everything: CompareRequest,
+    ) -> Flow<Effect> {
         let Ok(everything) = self.compare(everything).await? else {
             return Ok(judged);
         };
