@@ -2,8 +2,9 @@
 //!
 //! Less exact than the X11 driver, and honest about it: what enigo cannot do right is either done another way here or
 //! is an error. Worked around: newline and tab go in as keys (enigo sends a linefeed that GTK ignores); capitals are
-//! Shift and the letter; other characters come in small batches with a pause between them, because enigo lends a
-//! handful of keys to them on X11 and takes them back before applications have read; points outside of the display
+//! Shift and the letter; other characters come in small batches, because enigo lends a handful of keys to them on X11,
+//! strikes such a key before applications know of it and takes it back before they have read: here all keys of a batch
+//! are lent before the first is struck, with a pause after the lending and after the batch; points outside of the display
 //! are refused; buttons are released as well as keys; a display that hangs costs a thread and not the service.
 //! Not possible: the clipboard, windows, browser verbs, and knowing what others have pressed. The extent of the display
 //! is that of its first listed mode, which is enigo's idea of it.
@@ -40,6 +41,8 @@ pub const NAME: &str = "enigo";
 const CHORD_HOLD: Duration = Duration::from_millis(10);
 /// Distinct characters beyond the plain ones that go in without a pause. X11 layouts leave 18 keys empty.
 const MOST_UNUSUAL: usize = 10;
+/// How long applications are given to learn which keys such characters have got.
+const LENDING_PAUSE: Duration = Duration::from_millis(100);
 /// How long applications are given to read such characters before their keys are lent to others.
 const BATCH_PAUSE: Duration = Duration::from_millis(400);
 /// What one character may take before the display counts as stopped, on top of the patience for the whole call.
@@ -505,24 +508,38 @@ impl Hands {
                 why: "it contains a control character".to_owned(),
             });
         }
-        let mut unusual: Vec<char> = Vec::new();
-        for character in text.chars() {
-            check(stop)?;
-            if !is_plain(character) && !unusual.contains(&character) {
-                if unusual.len() == MOST_UNUSUAL {
-                    pause(BATCH_PAUSE, stop)?;
-                    unusual.clear();
-                }
-                unusual.push(character);
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (batch, unusual) = next_batch(rest);
+            rest = &rest[batch.len()..];
+            self.lend_keys(&unusual, stop)?;
+            for character in batch.chars() {
+                check(stop)?;
+                self.type_character(character)?;
             }
-            self.type_character(character)?;
+            // The last batch has to be read as well before anything else may use its keys.
+            if !unusual.is_empty() {
+                pause(BATCH_PAUSE, stop)?;
+            }
         }
-        // The last ones have to be read as well before anything else may use their keys.
-        if unusual.is_empty() {
-            Ok(())
-        } else {
-            pause(BATCH_PAUSE, stop)
+        Ok(())
+    }
+
+    /// Has enigo find a key for each character, and gives applications the time to learn of it.
+    ///
+    /// The release of a key that is not down is no input to an X server, yet enigo finds its key for it. It frees all
+    /// lent keys when none is left, also those that were lent a moment ago, which is what the second round is for.
+    fn lend_keys(&mut self, characters: &[char], stop: &CancellationToken) -> Result<(), Error> {
+        if characters.is_empty() || !cfg!(target_os = "linux") {
+            return Ok(());
         }
+        for _ in 0..2 {
+            for &character in characters {
+                let key = enigo::Key::Unicode(character);
+                self.ask(|enigo| enigo.key(key, Direction::Release))?;
+            }
+        }
+        pause(LENDING_PAUSE, stop)
     }
 
     fn type_character(&mut self, character: char) -> Result<(), Error> {
@@ -642,6 +659,21 @@ fn unsupported(what: &str) -> Error {
 /// Characters that need no key lent to them.
 fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, ' ' | '\n' | '\t')
+}
+
+/// As much of the text as goes in with one lending of keys, and the distinct characters that need one.
+fn next_batch(text: &str) -> (&str, Vec<char>) {
+    let mut unusual = Vec::new();
+    for (at, character) in text.char_indices() {
+        if is_plain(character) || unusual.contains(&character) {
+            continue;
+        }
+        if unusual.len() == MOST_UNUSUAL {
+            return (&text[..at], unusual);
+        }
+        unusual.push(character);
+    }
+    (text, unusual)
 }
 
 fn of_button(button: Button) -> enigo::Button {
