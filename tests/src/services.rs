@@ -81,6 +81,19 @@ impl Setup {
         command
     }
 
+    /// The same for a program whose writes fail beyond the limit on the size of its files, instead of ending it: such a
+    /// limit is a full disk that can be made at any time.
+    #[must_use]
+    pub fn command_on_a_small_disk(&self, program: &str) -> std::process::Command {
+        let mut command = programs::command("sh", &self.environment);
+        command
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(binary(program))
+            .args(["--config".as_ref(), self.config().as_os_str()])
+            .args(["--data".as_ref(), self.data().as_os_str()]);
+        command
+    }
+
     /// Runs `motorium` to its end.
     pub async fn motorium(&self, arguments: &[&str]) -> Finished {
         let mut command = self.command("motorium");
@@ -151,6 +164,11 @@ impl Server {
     pub async fn start(setup: &Setup, service: &str, settings: &[String]) -> Self {
         let mut command = setup.command(&format!("motorium-{service}"));
         command.args(settings.iter().map(|setting| format!("--set={setting}")));
+        Self::start_by(command).await
+    }
+
+    /// Starts a service by a command of one's own, and waits until it is ready.
+    pub async fn start_by(command: std::process::Command) -> Self {
         let mut process = Process::start(command);
         let output = process.stderr.clone();
         let address = process.line("the address", &output, ready_address).await;

@@ -53,6 +53,14 @@ pub struct Effect {
     pub settle_time: Duration,
 }
 
+impl Effect {
+    /// Whether anybody looked at the screen for it. What was performed just before a crash may not have been.
+    #[must_use]
+    pub fn was_watched(&self) -> bool {
+        self.verdict != Verdict::Unknown || self.settled || !self.settle_time.is_zero()
+    }
+}
+
 /// How the Executor left an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActionResult {

@@ -22,7 +22,7 @@ use crate::desktop::{Desktop, Parts};
 use crate::drivers::Driver;
 use crate::drivers::devtools::{BrowserDriver, Options as BrowserOptions};
 use crate::drivers::launch::{Launcher, Program, Programs};
-use crate::drivers::recording::RecordingDriver;
+use crate::drivers::recording::{self, RecordingDriver};
 use crate::error::Error as ServiceError;
 use crate::files::Files;
 use crate::guard::Folder;
@@ -46,12 +46,15 @@ pub enum Error {
     /// Another configuration differs in what a running process cannot change.
     #[error(
         "rules, applications, browser and secrets change while the executor runs; listen, displays, driver, devtools, \
-         patience, folders, largest_file and journal only when it is started again"
+         patience, recording, folders, largest_file and journal only when it is started again"
     )]
     Fixed,
     /// What the configuration names cannot be opened.
     #[error("the executor cannot start: {0}")]
     Start(#[from] ServiceError),
+    /// The file of the recording driver cannot be opened.
+    #[error("executor.recording.file: {0}")]
+    Recording(std::io::Error),
     /// The system gives no thread for a driver.
     #[error("the driver cannot start: {0}")]
     Driver(std::io::Error),
@@ -86,6 +89,8 @@ pub struct Settings {
     /// Largest file, in bytes.
     pub largest_file: u64,
     pub journal: JournalSettings,
+    /// What the driver `recording` does with what it is told.
+    pub recording: RecordingSettings,
 }
 
 impl Default for Settings {
@@ -109,12 +114,23 @@ impl Default for Settings {
             files: None,
             largest_file: MAX_FILE as u64,
             journal: JournalSettings::default(),
+            recording: RecordingSettings::default(),
         }
     }
 }
 
 impl Section for Settings {
     const NAME: &'static str = "executor";
+}
+
+/// The section `[executor.recording]`, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordingSettings {
+    /// A file that a line of JSON is added to for each action.
+    pub file: Option<PathBuf>,
+    /// How long an action takes.
+    pub pace: Span,
 }
 
 /// The section `[executor.rules]`, as written.
@@ -222,6 +238,7 @@ struct Fixed {
     state: PathBuf,
     largest_file: u64,
     retention: Retention,
+    recording: RecordingSettings,
 }
 
 /// The service with what it needs to be told of other terms while it runs.
@@ -292,6 +309,7 @@ impl Config {
                     age: settings.journal.age.0,
                     sync: settings.journal.sync,
                 },
+                recording: settings.recording,
             },
             terms: Terms {
                 max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
@@ -399,7 +417,15 @@ impl Fixed {
                 };
                 Arc::new(PortableDriver::start(options).map_err(Error::Driver)?)
             }
-            DriverKind::Recording => Arc::new(RecordingDriver::new(PRETENDED_SIZE)),
+            DriverKind::Recording => {
+                let options = recording::Options {
+                    display: display.clone(),
+                    size: PRETENDED_SIZE,
+                    file: self.recording.file.clone(),
+                    pace: self.recording.pace.0,
+                };
+                Arc::new(RecordingDriver::start(options).map_err(Error::Recording)?)
+            }
         })
     }
 }

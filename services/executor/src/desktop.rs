@@ -258,6 +258,7 @@ impl Desktop {
         self.begin(&id, digest).await?;
         let started = Instant::now();
         let work = Work {
+            id: Some(id.clone()),
             action,
             secret,
             only_into,

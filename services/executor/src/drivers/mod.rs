@@ -12,6 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::{HumanInput, PageText};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
@@ -40,6 +41,8 @@ const BROWSER_BY_KEYBOARD: &str =
 /// An action, ready to be performed: its targets are points, its secret is at hand.
 #[derive(Debug)]
 pub struct Work {
+    /// By which its caller knows it; `None` for what a driver does by itself.
+    pub id: Option<ActionId>,
     pub action: Action<CapturePoint>,
     /// What a `Text::Secret` of the action stands for. It is entered as keys and by nothing else.
     pub secret: Option<SecretString>,
@@ -61,6 +64,7 @@ pub trait FocusedPage: fmt::Debug + Send + Sync {
 impl From<Action<CapturePoint>> for Work {
     fn from(action: Action<CapturePoint>) -> Self {
         Self {
+            id: None,
             action,
             secret: None,
             only_into: Arc::new([]),

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use motorium_executor::desktop::{Desktop, Parts};
 use motorium_executor::drivers::Driver;
 use motorium_executor::drivers::launch::Launcher;
-use motorium_executor::drivers::recording::RecordingDriver;
+use motorium_executor::drivers::recording::{self, RecordingDriver};
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::files::Files;
 use motorium_executor::guard::Folder;
@@ -146,7 +146,10 @@ impl Scene {
         home: tempfile::TempDir,
         change: impl FnOnce(&mut Parts),
     ) -> Self {
-        let driver = Arc::new(RecordingDriver::new(CaptureSize::new(1000, 1000)));
+        let driver = Arc::new(
+            RecordingDriver::start(recording::Options::of_size(CaptureSize::new(1000, 1000)))
+                .unwrap(),
+        );
         let mut parts = parts(home.path(), driver.clone());
         change(&mut parts);
         let desktop = Desktop::start(parts).await.unwrap();

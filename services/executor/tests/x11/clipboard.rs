@@ -204,6 +204,7 @@ async fn a_secret_goes_in_as_keys_alone() {
     let secret = format!("pässwörd {} \u{1f511}", chinese());
     let text = Text::Secret("login".to_owned());
     let typed = Work {
+        id: None,
         action: Action::TypeText {
             text: text.clone(),
             control_characters: ControlCharacters::AsKeys,
@@ -220,6 +221,7 @@ async fn a_secret_goes_in_as_keys_alone() {
     assert_eq!(received(&driver, &page).await, secret);
     assert_eq!(paste(&desktop.display, "UTF8_STRING").unwrap(), b"mine");
     let elsewhere = Work {
+        id: None,
         action: Action::TypeText {
             text: text.clone(),
             control_characters: ControlCharacters::AsKeys,

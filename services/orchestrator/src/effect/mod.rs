@@ -4,6 +4,7 @@
 //! count (one typed character is far less than a percent of a screen), so places are looked at, not shares: a change
 //! near the target, where the keyboard focus may be, or of the active window. A caret alone is no effect.
 
+mod clock;
 mod stirring;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{Comparison, Quiet};
 
+pub use clock::clocks;
 pub use stirring::Stirring;
 
 use crate::task::screen::{bounds_on_display, folded};

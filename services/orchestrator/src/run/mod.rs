@@ -268,6 +268,7 @@ impl Runner {
             Directive::Observe => self.observe().await,
             Directive::Decide => self.decide().await,
             Directive::Act { index } => self.act(index).await,
+            Directive::Judge => self.judge_what_was_left().await,
             Directive::Refuse { message } => {
                 self.record(vec![Event::TargetMissed { message }]).await
             }

@@ -9,7 +9,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Flow, Runner, View, halt};
+use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
 use crate::task::secret_fields::redactions;
@@ -152,8 +152,21 @@ impl Runner {
         file_name: String,
     ) -> Flow<Artifact> {
         let size_bytes = bytes.len() as u64;
-        let stored = self.blobs.put(bytes).await;
-        let stored = stored.map_err(|error| halt("storing a picture", error.report()))?;
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        let stored = loop {
+            let error = match self.blobs.put(bytes.clone()).await {
+                Ok(stored) => break stored,
+                Err(error) => error,
+            };
+            // A disk that is full may have room again.
+            if began.elapsed() + pause > PATIENCE {
+                return Err(halt("storing a picture", error.report()));
+            }
+            tracing::warn!(task = %self.task.spec.name, %error, "storing a picture again");
+            self.guard(tokio::time::sleep(pause)).await?;
+            pause *= 2;
+        };
         Ok(Artifact {
             sha256: stored.sha256(),
             media_type: media_type.to_owned(),

@@ -15,7 +15,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::{Flow, Runner, halt};
+use super::{Flow, Runner, View, halt};
 use crate::effect::{self, Evidence, Rule};
 use crate::task::ActionRecord;
 use crate::task::event::Event;
@@ -24,6 +24,8 @@ use crate::task::secret_fields::redactions;
 
 /// Why an action is not judged that acted where nobody looks.
 const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
+/// Why an action is not judged that was performed by a run which has gone away.
+const UNWATCHED: &str = "nobody watched what it did";
 /// So much longer is waited when the effect of an action is looked for once more.
 const ONCE_MORE: u32 = 2;
 
@@ -88,6 +90,39 @@ impl Runner {
         Ok(())
     }
 
+    /// Judges the last action of the open step, which was performed by a run that did not come to judging it. With the
+    /// frame from before it, that is said as well as ever; nobody may have that frame any more.
+    pub(super) async fn judge_what_was_left(&mut self) -> Flow {
+        let Some(step) = self.task.open_step() else {
+            return Ok(());
+        };
+        let Some(record) = step.actions.last().cloned() else {
+            return Ok(());
+        };
+        // What earlier actions of the step did shows as well.
+        let before = step
+            .frame
+            .clone()
+            .filter(|_| step.actions.len() == 1 && record.retries == 0);
+        if self.view.is_none() {
+            let observation = self.look(false).await?;
+            self.view = Some(View::of(observation));
+        }
+        let (Some(before), Some(view)) = (before, &mut self.view) else {
+            let effect = effect::unknown(UNWATCHED.to_owned());
+            self.note_effect(&record.action_id, effect);
+            return Ok(());
+        };
+        view.latest = *before;
+        self.settle(Deed {
+            id: &record.action_id,
+            action: &record.action,
+            target: record.target,
+            is_last: false,
+        })
+        .await
+    }
+
     /// Takes the effect into the task, and gives the rung of the ladder that follows.
     fn note_effect(&mut self, id: &ActionId, effect: Effect) -> Option<Way> {
         let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
@@ -120,7 +155,7 @@ impl Runner {
         let Deed { action, target, .. } = *deed;
         // What is hidden is not judged, and what moves anyway is no effect.
         let hidden = self.task.secret_fields.boxes_beside(action);
-        let stirring = self.stirring.noise();
+        let stirring = self.stirring_places();
         let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
         let quiet = match self.await_quiet(deed, before, times, &ignore).await? {
             Ok(quiet) => quiet,
@@ -152,7 +187,10 @@ impl Runner {
             None => action.entered_secret().is_some() && !hidden.is_empty(),
         };
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
-            return Ok(effect::unknown(HIDDEN.to_owned()));
+            return Ok(Effect {
+                settle_time: judged.settle_time,
+                ..effect::unknown(HIDDEN.to_owned())
+            });
         }
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
         if !is_nothing || stirring.is_empty() {
@@ -193,7 +231,7 @@ impl Runner {
     ) -> Flow<Option<Effect>> {
         let hidden = self.task.secret_fields.boxes();
         let now = self.frame_of_now(&hidden).await?;
-        let stirring = self.stirring.noise();
+        let stirring = self.stirring_places();
         let compare = CompareRequest {
             ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
             near: record.target.map(effect::near).into_iter().collect(),
@@ -328,6 +366,15 @@ impl Runner {
         }
         self.view = None;
         Ok(effect::unknown(report.message))
+    }
+
+    /// What is known to move anyway: the clocks of the screen, and what was seen to.
+    fn stirring_places(&self) -> Vec<CaptureRect> {
+        let observed = self.view.as_ref().map(|view| &view.observation);
+        let clocks = observed.map(|seen| effect::clocks(&seen.scene, &seen.frame));
+        let mut places = clocks.unwrap_or_default();
+        places.extend(self.stirring.noise());
+        places
     }
 
     /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything.

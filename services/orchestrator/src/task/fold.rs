@@ -11,6 +11,7 @@ use bytes::Bytes;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::service::StageTiming;
@@ -89,6 +90,8 @@ pub struct StepRecord {
     pub image: Option<Artifact>,
     pub marked_image: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
+    /// The frame that it began with, for as long as it goes on.
+    pub frame: Option<Box<Frame>>,
     /// What the screen was at its beginning.
     pub screen: Fingerprint,
     pub decision: Option<Decision>,
@@ -111,6 +114,7 @@ impl StepRecord {
             image: observed.image.clone(),
             marked_image: observed.marked_image.clone(),
             frame_size: Some(observed.frame.size),
+            frame: Some(Box::new(observed.frame.clone())),
             screen: observed.fingerprint,
             decision: None,
             actions: Vec::new(),
@@ -334,6 +338,7 @@ impl Task {
             Event::StepFinished { timings } => {
                 if let Some(step) = self.open_step_mut() {
                     step.ended_at = Some(*at);
+                    step.frame = None;
                     step.timings.clone_from(timings);
                 }
             }

@@ -38,6 +38,8 @@ pub enum Directive {
     Act {
         index: usize,
     },
+    /// Look what the last action of the open step did: it was performed, and whoever performed it went away before.
+    Judge,
     /// Do not perform what was decided, and tell the planner why.
     Refuse {
         message: String,
@@ -98,6 +100,7 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
         Next::Act(_) if !decision.safety_checks.is_empty() => Directive::Unserved {
             what: "approval of a safety check",
         },
+        Next::Act(_) if is_unjudged(step) => Directive::Judge,
         Next::Act(planned) => match next_action(step) {
             Some(index) if index < planned.len() => match loops::refusal(task) {
                 Some(message) => Directive::Refuse { message },
@@ -114,6 +117,16 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
         },
         _ => Directive::FinishStep,
     }
+}
+
+/// Whether nobody has seen what the last action did.
+fn is_unjudged(step: &StepRecord) -> bool {
+    step.actions.last().is_some_and(|last| {
+        last.performed()
+            && last.effect.is_none()
+            && last.retry_due.is_none()
+            && has_effect(&last.action)
+    })
 }
 
 /// Index of the action that is due; `None` if the rest of the step is dropped.

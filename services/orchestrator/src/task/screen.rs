@@ -73,13 +73,19 @@ fn timeless(text: &str) -> String {
 /// Whether a text has a time in it: `9:41`, `12:30:05`.
 #[must_use]
 pub fn shows_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.windows(4).enumerate().any(|(at, window)| {
-        let [hour, b':', minute @ ..] = window else {
-            return false;
-        };
-        let ends = bytes.get(at + 4).is_none_or(|next| !next.is_ascii_digit());
-        hour.is_ascii_digit() && minute.iter().all(u8::is_ascii_digit) && ends
+    minute_shown(text).is_some()
+}
+
+/// The minute of a time that stands in a text: 3 of `14:03`, of `2:03:27 PM`.
+#[must_use]
+pub fn minute_shown(text: &str) -> Option<u64> {
+    let parts: Vec<&str> = text.split(':').collect();
+    parts.windows(2).find_map(|pair| {
+        let hour = pair[0].chars().rev().take_while(char::is_ascii_digit);
+        let digits = pair[1].chars().take_while(char::is_ascii_digit);
+        let minute: String = digits.collect();
+        let is_time = (1..=2).contains(&hour.count()) && minute.len() == 2;
+        minute.parse().ok().filter(|minute| is_time && *minute < 60)
     })
 }
 

@@ -376,6 +376,14 @@ impl World {
         }
     }
 
+    fn last_outcome(&self) -> Id {
+        let outcomes = self.log.iter().rev().find_map(|entry| match entry {
+            Entry::Outcome(id, _) => Some(*id),
+            _ => None,
+        });
+        outcomes.expect("something was performed")
+    }
+
     fn unfinished(&self) -> Vec<Id> {
         let intended = self.log.iter().filter_map(|entry| match entry {
             Entry::Intended(id) => Some(*id),
@@ -431,6 +439,13 @@ impl World {
                     self.work_with(process, epoch, desktop, Doing::Sending(id));
                 }
                 return;
+            }
+            Directive::Judge => {
+                let id = self.last_outcome();
+                let again = !changed && id.2 == 0;
+                let mut entries = vec![Entry::Judged(id, changed)];
+                entries.extend(again.then_some(Entry::Retried(id, false)));
+                entries
             }
             Directive::FinishStep => vec![Entry::Finished],
             Directive::Conclude { .. } => vec![Entry::Succeeded],

@@ -17,7 +17,9 @@ mod say;
 use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::domain::action::{ActionKind, Text};
-use motorium_proto::domain::decision::{Decision, Next, PastStep, PlannedAction, Usage};
+use motorium_proto::domain::decision::{
+    Decision, Next, PastAction, PastStep, PlannedAction, Usage,
+};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
@@ -254,19 +256,23 @@ impl Planning<'_> {
         if self.cursor.work.stage == 0 || self.cursor.asked.is_some() {
             return None;
         }
-        let outcome = self
-            .request
-            .history
-            .last()?
-            .actions
-            .iter()
-            .map(|action| &action.outcome)
-            .find(|outcome| outcome.result != ActionResult::Performed)?;
+        let actions = &self.request.history.last()?.actions;
         let words = self
             .spoken
             .get(self.cursor.clause)
             .map(|spoken| spoken.words.as_str())
             .unwrap_or_default();
+        let unwatched = |action: &PastAction| {
+            let effect = action.effect.as_ref();
+            effect.is_some_and(|effect| !effect.was_watched())
+        };
+        if actions.last().is_some_and(unwatched) {
+            return Some(self.ask_whether_done(words));
+        }
+        let outcome = actions
+            .iter()
+            .map(|action| &action.outcome)
+            .find(|outcome| outcome.result != ActionResult::Performed)?;
         Some(match outcome.result {
             ActionResult::Refused => Next::Fail {
                 reason: self.voice.refused(words, &detail(outcome)),
@@ -274,14 +280,16 @@ impl Planning<'_> {
             ActionResult::Failed | ActionResult::Performed => Next::Fail {
                 reason: self.voice.failed(words, &outcome.detail),
             },
-            ActionResult::Unknown | ActionResult::Cancelled => {
-                self.cursor.asked = Some(Asked::WhetherDone);
-                Next::Ask {
-                    question: self.voice.whether_done(words),
-                    needs_hands: true,
-                }
-            }
+            ActionResult::Unknown | ActionResult::Cancelled => self.ask_whether_done(words),
         })
+    }
+
+    fn ask_whether_done(&mut self, words: &str) -> Next {
+        self.cursor.asked = Some(Asked::WhetherDone);
+        Next::Ask {
+            question: self.voice.whether_done(words),
+            needs_hands: true,
+        }
     }
 
     /// What was asked for, in the user's own words; of much only how many steps it was and the last one.
