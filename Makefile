@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench load doctor
+.PHONY: help demo test lint fmt bench load chaos doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,11 @@ bench: ## Measure
 load: ## Measure many tasks at once on one orchestrator, and on two
 	@tools/setup test
 	cargo bench --package motorium-orchestrator --bench load
+
+chaos: ## Carry tasks through while everything that can break is broken
+	@tools/setup test
+	cargo build --workspace --bins
+	MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 doctor: ## Say what of this machine is ready for Motorium
 	@tools/setup

@@ -35,7 +35,7 @@ use crate::link::Link;
 /// How long a task waits for another orchestrator after its own has died.
 const LEASE: &str = "3s";
 /// What an action takes on a desktop.
-const PACE: &str = "30ms";
+const PACE: &str = "60ms";
 /// Orchestrators on one database.
 const ORCHESTRATORS: usize = 2;
 /// Programs that are told to end do so within this time.

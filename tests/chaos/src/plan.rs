@@ -11,7 +11,7 @@ use crate::application::BUTTONS;
 use crate::fleet::Store;
 
 /// Between two faults, on average.
-const PACE: Duration = Duration::from_millis(1200);
+const PACE: Duration = Duration::from_millis(700);
 /// One task of so many is cancelled by its user.
 const CANCELLED: u32 = 15;
 

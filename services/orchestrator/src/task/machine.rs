@@ -319,6 +319,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::effect;
     use crate::task::event::{ActionIntended, Event, Observed, Recorded};
     use crate::task::retry::Way;
     use crate::task::screen::Fingerprint;
@@ -426,6 +427,13 @@ mod tests {
         }
     }
 
+    fn judged(step: u32, attempt: u32) -> Event {
+        Event::EffectJudged {
+            action_id: action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt),
+            effect: Box::new(effect::unknown(String::new())),
+        }
+    }
+
     fn retried(step: u32, attempt: u32) -> Event {
         let action_id = action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt);
         Event::ActionRetried {
@@ -487,6 +495,8 @@ mod tests {
             intended(1, 0),
             performed(1, 0, ActionResult::Performed),
         ];
+        check(acted.clone(), Directive::Judge);
+        let acted = [acted, vec![judged(1, 0)]].concat();
         check(acted.clone(), Directive::FinishStep);
         check(
             [acted.clone(), vec![retried(1, 0)]].concat(),
@@ -701,7 +711,11 @@ mod tests {
             if let Event::ActionIntended(intended) = &mut event {
                 intended.planned = planned;
             }
-            [event, performed(1, attempt, ActionResult::Performed)]
+            [
+                event,
+                performed(1, attempt, ActionResult::Performed),
+                judged(1, attempt),
+            ]
         };
         let mut log = first;
         log.extend(sent(risky, 0));
