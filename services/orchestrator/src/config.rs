@@ -20,6 +20,8 @@ use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
 /// How long a call to another service may take that has no deadline of its own: longer than a slow model.
 const CALL_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// A desktop costs two small calls each time.
+const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(10);
 const DEFAULT_LEASE: Duration = Duration::from_secs(15);
 /// A lease is renewed three times in its time, by a database that may take a moment.
 const SHORTEST_LEASE: Duration = Duration::from_millis(500);
@@ -43,6 +45,8 @@ pub struct Settings {
     /// How long a task waits for another orchestrator after the one that carried it out has died. The same one,
     /// restarted, takes it back at once.
     pub lease: Span,
+    /// How often a desktop without a task is asked whether it is there.
+    pub heartbeat: Span,
     /// The share of changed pixels, from 0 to 1, from which on an action counts as having had an effect. Without it,
     /// places are looked at: near the target, at the focus, in the active window.
     pub effect_share: Option<f64>,
@@ -62,6 +66,7 @@ impl Default for Settings {
             max_steps: DEFAULT_MAX_STEPS,
             max_duration: Span(DEFAULT_MAX_DURATION),
             lease: Span(DEFAULT_LEASE),
+            heartbeat: Span(DEFAULT_HEARTBEAT),
             effect_share: None,
             scroll_back: false,
             check_evidence: true,
@@ -111,6 +116,7 @@ pub struct Config {
     pub limits: Limits,
     pub policy: Policy,
     pub lease: Duration,
+    pub heartbeat: Duration,
 }
 
 impl Settings {
@@ -139,6 +145,7 @@ impl Settings {
             desktops,
             limits,
             lease: lease(self.lease.0)?,
+            heartbeat: heartbeat(self.heartbeat.0)?,
             policy: Policy {
                 effect: effect_rule(self.effect_share)?,
                 scroll_back: self.scroll_back,
@@ -154,6 +161,14 @@ fn own_name() -> String {
         "orchestrator@{}",
         gethostname::gethostname().to_string_lossy()
     )
+}
+
+fn heartbeat(pace: Duration) -> Result<Duration, FieldError> {
+    if !pace.is_zero() {
+        return Ok(pace);
+    }
+    let description = "desktops cannot be asked without a pause; give a time, such as 10s";
+    Err(FieldError::new("orchestrator.heartbeat", description))
 }
 
 fn lease(lease: Duration) -> Result<Duration, FieldError> {

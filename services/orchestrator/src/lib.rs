@@ -20,6 +20,7 @@ pub mod storage;
 pub mod task;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::limits::HEARTBEAT_INTERVAL;
@@ -27,7 +28,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
-use desktops::Desktops;
+use desktops::{Desktops, heartbeat};
 use edge::Edge;
 pub use error::{Error, reason};
 use run::Dispatcher;
@@ -38,6 +39,8 @@ use storage::Storage;
 pub struct Orchestrator {
     edge: Edge,
     dispatcher: Dispatcher,
+    /// How often desktops are asked whether they are there.
+    heartbeat: Duration,
     shutdown: Shutdown,
 }
 
@@ -74,6 +77,7 @@ impl Orchestrator {
         Self {
             edge,
             dispatcher,
+            heartbeat: config.heartbeat,
             shutdown: shutdown.clone(),
         }
     }
@@ -86,6 +90,17 @@ impl Orchestrator {
 
     /// Begins to carry tasks out, until the shutdown it was made with. The handle ends when all tasks are let go.
     pub fn start(self) -> JoinHandle<()> {
+        let (desktops, news) = (
+            self.dispatcher.desktops.clone(),
+            self.dispatcher.news.clone(),
+        );
+        let news = move || news.notify_one();
+        tokio::spawn(heartbeat::run(
+            desktops,
+            self.heartbeat,
+            news,
+            self.shutdown.clone(),
+        ));
         tokio::spawn(self.dispatcher.run(self.shutdown))
     }
 }

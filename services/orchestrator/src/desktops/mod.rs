@@ -4,6 +4,8 @@
 //! and come back after a restart. Who may act on a desktop is decided by its Executor's lease, not here; this only spares tasks the way to
 //! one that is taken.
 
+pub mod heartbeat;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -31,6 +33,8 @@ pub struct Entry {
     /// The task that is carried out on it.
     pub task: Option<TaskName>,
     pub draining: bool,
+    /// It answered when it was asked last.
+    pub reachable: bool,
     pub created_at: SystemTime,
     /// It gets no task before then.
     rests_until: Option<Instant>,
@@ -40,7 +44,7 @@ impl Entry {
     fn is_free(&self, work: Work) -> bool {
         let rested = self.rests_until.is_none_or(|until| until <= Instant::now());
         let open = work == Work::Begun || !self.draining;
-        self.task.is_none() && open && rested
+        self.task.is_none() && open && rested && self.reachable
     }
 }
 
@@ -135,6 +139,7 @@ impl Desktops {
                 ports,
                 task: known.and_then(|entry| entry.task.clone()),
                 draining: false,
+                reachable: true,
                 created_at: known.map_or_else(SystemTime::now, |entry| entry.created_at),
                 rests_until: None,
                 desktop,
@@ -198,6 +203,16 @@ impl Desktops {
             let entry = entries.get_mut(name)?;
             entry.draining = true;
             Some(entry.clone())
+        })
+    }
+
+    /// Notes whether a desktop answered; gives back whether that is news.
+    pub fn heard(&self, name: &DesktopName, reachable: bool) -> bool {
+        self.with(|entries| {
+            let Some(entry) = entries.get_mut(name) else {
+                return false;
+            };
+            std::mem::replace(&mut entry.reachable, reachable) != reachable
         })
     }
 

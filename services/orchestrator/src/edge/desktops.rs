@@ -130,10 +130,11 @@ impl Edge {
 fn message_of(entry: Entry) -> common::Desktop {
     use common::desktop::State;
 
-    let state = match (&entry.task, entry.draining) {
-        (_, true) => State::Draining,
-        (Some(_), false) => State::Leased,
-        (None, false) => State::Available,
+    let state = match &entry.task {
+        _ if entry.draining => State::Draining,
+        Some(_) => State::Leased,
+        None if !entry.reachable => State::Unreachable,
+        None => State::Available,
     };
     common::Desktop {
         state: state.into(),

@@ -419,7 +419,7 @@ impl From<Stop> for Halt {
 }
 
 /// Whether asking again may help. A connection that breaks in the middle of a call shows as one of several codes.
-fn is_transient(report: &ErrorReport) -> bool {
+pub(crate) fn is_transient(report: &ErrorReport) -> bool {
     let broken_off = matches!(
         report.code,
         Code::Unknown | Code::Cancelled | Code::Internal

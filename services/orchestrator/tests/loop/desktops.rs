@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use motorium_kit::client::Config as ClientConfig;
+use motorium_kit::config::Span;
+use motorium_orchestrator::Settings;
 use motorium_orchestrator::config::{Nearby, connector};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::DesktopName;
@@ -15,6 +18,7 @@ use motorium_proto::v1::orchestrator as wire;
 use tonic::Code;
 
 use crate::support::cluster::{Cluster, DESKTOP, Served};
+use crate::support::in_time;
 use crate::support::script::{act, click};
 use crate::support::world::{StandIn, World};
 
@@ -276,4 +280,34 @@ async fn services_of_this_process_are_for_desktops_that_name_none() {
         let releases = (near.count("release_all"), far.count("release_all"));
         assert_eq!((captures, releases), (counts, counts));
     }
+}
+
+/// Waits until the configured desktop is in this state.
+async fn is_in(cluster: &Cluster, state: State) {
+    in_time("another state of the desktop", async {
+        while list(cluster).await[0].state() != state {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_desktop_that_does_not_answer_gets_no_task_until_it_does() {
+    let beats = |settings: &mut Settings| settings.heartbeat = Span(Duration::from_millis(50));
+    let mut cluster = Cluster::start_with(vec![act([click(1)])], beats).await;
+    is_in(&cluster, State::Available).await;
+    cluster.services.go_away().await;
+    is_in(&cluster, State::Unreachable).await;
+    let name = cluster.create().await;
+    cluster.services.come_back().await;
+    let story = cluster.follow(&name).await;
+    story.answer();
+    assert_eq!(
+        story.count("disturbed"),
+        0,
+        "it waited in the queue:\n{}",
+        story.text()
+    );
+    is_in(&cluster, State::Available).await;
 }
