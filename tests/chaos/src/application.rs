@@ -168,7 +168,7 @@ impl Application {
             return None;
         }
         let delay = if chance("late").is_multiple_of(LATE) {
-            200 + chance("delay") % 500
+            200 + chance("delay") % 300
         } else {
             5 + chance("delay") % 60
         };

@@ -20,8 +20,8 @@ use super::{Assignment, Journal, Policy, RunEnd, Runner, Stop, StopSignal};
 use crate::desktops::{Desktops, Taken, Work};
 use crate::error::Error;
 use crate::log;
-use crate::task::Task;
 use crate::task::spec::{DesktopSelector, selector};
+use crate::task::{Lifecycle, Task};
 
 /// How often the store is looked at if nobody says that there is something new.
 const POLL: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const POLL: Duration = Duration::from_secs(1);
 const ROUND: usize = 100;
 /// How long running tasks may take to let go when the process ends.
 const LET_GO: Duration = Duration::from_secs(10);
-/// How long a desktop rests after a task had to leave it, so that nothing is tried again without a pause.
+/// How long a desktop rests after a task that has not succeeded on it: nothing is tried again without a pause.
 const REST: Duration = Duration::from_secs(1);
 
 /// Finds work and gives it to runners.
@@ -209,7 +209,8 @@ impl Rounds {
                 }
             };
             tracing::info!(?end, "task run is over");
-            if end == RunEnd::Left {
+            // What a task that was broken off did last may still come to something, and is not the next one's effect.
+            if !matches!(end, RunEnd::Ended(Lifecycle::Succeeded { .. })) {
                 taken.rest(REST);
             }
             drop(taken);

@@ -2,13 +2,16 @@
 
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DisplayId};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{AcquireRequest, PutFile};
+use tonic::Code;
 
 use super::act::{due_again, outcome_of};
 use super::keeper::{Keeper, lease};
-use super::{Flow, Halt, Runner, halt};
+use super::{Flow, Halt, Runner, halt, is_transient};
 use crate::error::reason;
 use crate::task::event::{Event, Failure};
+use crate::task::machine;
 use crate::task::spec::Attachment;
 
 impl Runner {
@@ -55,9 +58,13 @@ impl Runner {
                 lease(ports, request.clone())
             })
             .await?;
+        let time_left = machine::remaining(&self.task, self.now()).time;
         lease.map_err(|report| match report.reason.as_str() {
             "DESKTOP_LEASED" => Halt::Busy,
-            _ => halt("leasing the desktop", report),
+            _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
+            _ if time_left.is_some_and(|left| left.is_zero()) => Halt::LookAgain,
+            // Nothing has been done to it yet. It waits for this desktop, or for another one.
+            _ => Halt::Lost(report.message),
         })
     }
 
@@ -172,4 +179,10 @@ impl Runner {
     pub(super) fn display(&self) -> Option<DisplayId> {
         self.desktop.display.clone()
     }
+}
+
+/// Whether any task would have been refused: the desktop is away, or cannot even write its lease down. Then it fails
+/// none; one sick desktop would soon have failed them all.
+fn is_desktops_fault(report: &ErrorReport) -> bool {
+    is_transient(report) || matches!(report.code, Code::Internal | Code::DataLoss)
 }

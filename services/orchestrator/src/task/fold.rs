@@ -90,7 +90,7 @@ pub struct StepRecord {
     pub image: Option<Artifact>,
     pub marked_image: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
-    /// The frame that it began with, for as long as it goes on.
+    /// The frame that it began with, for as long as it goes on and nobody else has the desktop.
     pub frame: Option<Box<Frame>>,
     /// What the screen was at its beginning.
     pub screen: Fingerprint,
@@ -292,7 +292,14 @@ impl Task {
             }
             Event::Recovered { .. } => self.recover(*at),
             Event::DesktopAcquired { desktop, epoch } => {
-                self.desktop = Some((desktop.clone(), *epoch))
+                let ours = |(_, before): &(DesktopName, DesktopEpoch)| before.0 + 1 == epoch.0;
+                // Somebody else has had the desktop: what differs from the frame before is not this task's doing.
+                if !self.desktop.as_ref().is_some_and(ours)
+                    && let Some(step) = self.open_step_mut()
+                {
+                    step.frame = None;
+                }
+                self.desktop = Some((desktop.clone(), *epoch));
             }
             Event::AttachmentPut { name, .. } => {
                 self.attachments_put.insert(name.clone());
