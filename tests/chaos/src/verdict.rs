@@ -26,7 +26,7 @@ pub(crate) struct Counts {
     actions: Actions,
     events: Events,
     states: BTreeMap<&'static str, usize>,
-    /// Reasons of those that failed.
+    /// Why those failed that did.
     failures: BTreeMap<String, usize>,
     questions: usize,
     /// Tasks that have not ended, or whose end is not what happened on the desktop.
@@ -41,7 +41,8 @@ pub(crate) struct Counts {
 struct Actions {
     intended: usize,
     performed: usize,
-    unknown: usize,
+    /// Results of those that were not performed.
+    others: BTreeMap<String, usize>,
     /// What the desktops received.
     received: usize,
     /// Of it, an action that had been received before.
@@ -162,10 +163,12 @@ fn of_actions(log: &[Recorded], arrived: &BTreeSet<&str>, counts: &mut Counts) {
             Event::ActionPerformed { action_id, outcome } => {
                 let id = action_id.as_str();
                 let arrived = arrived.contains(id);
-                match outcome.result {
-                    ActionResult::Performed => counts.actions.performed += 1,
-                    ActionResult::Unknown => counts.actions.unknown += 1,
-                    _ => {}
+                if outcome.result == ActionResult::Performed {
+                    counts.actions.performed += 1;
+                } else {
+                    let after = if arrived { "received" } else { "not received" };
+                    let result = format!("{:?}, {after}", outcome.result).to_lowercase();
+                    *counts.actions.others.entry(result).or_default() += 1;
                 }
                 if outcome.result == ActionResult::Performed && !arrived {
                     counts.actions.invented += 1;
@@ -229,7 +232,8 @@ fn of_end(told: &Told, log: &[Recorded], presses: &[Press], counts: &mut Counts)
         }
         Lifecycle::Succeeded { .. } => ("succeeded", None),
         Lifecycle::Failed(failure) => {
-            *counts.failures.entry(failure.reason.clone()).or_default() += 1;
+            let why = format!("{}: {}", failure.reason, failure.message);
+            *counts.failures.entry(why).or_default() += 1;
             ("failed", None)
         }
         Lifecycle::Cancelled { .. } if told.cancelled => ("cancelled", None),
