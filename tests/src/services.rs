@@ -102,14 +102,23 @@ impl Setup {
     }
 }
 
-/// The models, where `tools/setup` put them.
-fn link_models(data: &Path) {
+/// The data folder that `tools/setup` filled.
+///
+/// # Panics
+/// If there is no home folder.
+#[must_use]
+pub fn installed_data() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let installed = variable("MOTORIUM_DATA").or_else(|| {
         let home = || Some(variable("HOME")?.join(".local/share"));
         Some(variable("XDG_DATA_HOME").or_else(home)?.join("motorium"))
     });
-    let installed = installed.expect("there is a home folder");
+    installed.expect("there is a home folder")
+}
+
+/// The models, where `tools/setup` put them.
+fn link_models(data: &Path) {
+    let installed = installed_data();
     for name in ["models", "onnxruntime"] {
         let target = installed.join(name);
         assert!(

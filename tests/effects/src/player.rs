@@ -1,0 +1,170 @@
+//! Shows films on a real display: one window, into which what changes is drawn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use image::RgbaImage;
+use motorium_imaging::changes::boxes;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use tokio::time::{Instant, sleep_until};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{
+    AtomEnum, ConnectionExt as _, CreateGCAux, CreateWindowAux, Gcontext, ImageFormat, PropMode,
+    Window, WindowClass,
+};
+use x11rb::rust_connection::RustConnection;
+use x11rb::wrapper::ConnectionExt as _;
+
+use crate::film::Shown;
+
+x11rb::atom_manager! {
+    Atoms: AtomsCookie {
+        _NET_ACTIVE_WINDOW,
+        _NET_CLIENT_LIST,
+        _NET_CLIENT_LIST_STACKING,
+        _NET_WM_NAME,
+        UTF8_STRING,
+    }
+}
+
+/// A window that films are shown in.
+#[derive(Debug)]
+pub(crate) struct Player {
+    connection: RustConnection,
+    window: Window,
+    pen: Gcontext,
+    atoms: Atoms,
+    shown: Option<Arc<RgbaImage>>,
+}
+
+impl Player {
+    /// Opens the window in the upper left corner of a display.
+    ///
+    /// # Panics
+    /// If the display cannot be reached.
+    pub(crate) fn start(display: &str) -> Self {
+        let (connection, number) = x11rb::connect(Some(display)).expect("the display is there");
+        let screen = &connection.setup().roots[number];
+        let (root, depth) = (screen.root, screen.root_depth);
+        assert_eq!(depth, 24, "pictures are drawn with 32 bits a pixel");
+        let atoms = Atoms::new(&connection).expect("it answers");
+        let atoms = atoms.reply().expect("it answers");
+        let window = connection.generate_id().expect("there are ids");
+        let pen = connection.generate_id().expect("there are ids");
+        let look = CreateWindowAux::new().override_redirect(1);
+        let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+        connection
+            .create_window(
+                depth,
+                window,
+                root,
+                0,
+                0,
+                width,
+                height,
+                0,
+                WindowClass::INPUT_OUTPUT,
+                0,
+                &look,
+            )
+            .expect("it is sent");
+        connection
+            .create_gc(pen, window, &CreateGCAux::new())
+            .expect("it is sent");
+        connection.map_window(window).expect("it is sent");
+        // There is no window manager; what it would say of the windows is said here.
+        for list in [
+            atoms._NET_CLIENT_LIST,
+            atoms._NET_CLIENT_LIST_STACKING,
+            atoms._NET_ACTIVE_WINDOW,
+        ] {
+            connection
+                .change_property32(PropMode::REPLACE, root, list, AtomEnum::WINDOW, &[window])
+                .expect("it is sent");
+        }
+        connection.sync().expect("it answers");
+        Self {
+            connection,
+            window,
+            pen,
+            atoms,
+            shown: None,
+        }
+    }
+
+    /// The active window is called so from now on.
+    pub(crate) fn name(&self, title: &str) {
+        let Atoms {
+            _NET_WM_NAME,
+            UTF8_STRING,
+            ..
+        } = self.atoms;
+        self.connection
+            .change_property8(
+                PropMode::REPLACE,
+                self.window,
+                _NET_WM_NAME,
+                UTF8_STRING,
+                title.as_bytes(),
+            )
+            .expect("it is sent");
+        self.connection.sync().expect("it answers");
+    }
+
+    /// Draws what of a picture is not there yet.
+    pub(crate) fn show(&mut self, picture: &Arc<RgbaImage>) {
+        let everything = || {
+            let size = (
+                picture.width().cast_signed(),
+                picture.height().cast_signed(),
+            );
+            vec![CaptureRect::new(CapturePoint::zero(), size.into())]
+        };
+        let changed = match &self.shown {
+            Some(shown) => boxes(shown, picture).unwrap_or_else(everything),
+            None => everything(),
+        };
+        for place in changed {
+            self.draw(picture, place);
+        }
+        self.connection.sync().expect("it answers");
+        self.shown = Some(Arc::clone(picture));
+    }
+
+    fn draw(&self, picture: &RgbaImage, place: CaptureRect) {
+        let (width, height) = (place.width(), place.height());
+        let mut bytes = Vec::with_capacity(4 * (width * height).unsigned_abs() as usize);
+        for y in place.min.y..place.max.y {
+            for x in place.min.x..place.max.x {
+                let [red, green, blue, _] = picture.get_pixel(x.unsigned_abs(), y.unsigned_abs()).0;
+                bytes.extend([blue, green, red, 0]);
+            }
+        }
+        let length = |length: i32| u16::try_from(length).expect("screens are small");
+        let corner = |at: i32| i16::try_from(at).expect("screens are small");
+        self.connection
+            .put_image(
+                ImageFormat::Z_PIXMAP,
+                self.window,
+                self.pen,
+                length(width),
+                length(height),
+                corner(place.min.x),
+                corner(place.min.y),
+                0,
+                24,
+                &bytes,
+            )
+            .expect("it is sent");
+    }
+
+    /// Plays a part of a film to its end, beginning `skip` after its beginning.
+    pub(crate) async fn play(&mut self, part: &[Shown], skip: Duration) {
+        let began = Instant::now();
+        let current = part.iter().rposition(|(at, _)| *at <= skip).unwrap_or(0);
+        for (at, picture) in &part[current..] {
+            sleep_until(began + at.saturating_sub(skip)).await;
+            self.show(picture);
+        }
+    }
+}
