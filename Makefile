@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench load chaos doctor
+.PHONY: help demo test lint fmt bench load chaos effects doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ chaos: ## Carry tasks through while everything that can break is broken
 	@tools/setup test
 	cargo build --workspace --bins
 	MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
+
+effects: ## Score the judgement of effects on films of real applications
+	@tools/setup test
+	cargo run --quiet --package motorium-effects
 
 doctor: ## Say what of this machine is ready for Motorium
 	@tools/setup

@@ -284,6 +284,8 @@ impl Planner for Simulated {
         } else {
             self.ledger().idle = Duration::ZERO;
         }
+        // What has been sent is not held while the answer is waited for.
+        drop(request);
         sleep(DECISION).await;
         let act = PlannedAction {
             action: Action::Click {

@@ -2,11 +2,13 @@
 
 use motorium_proto::domain::decision::{Next, PastAction, PastStep};
 use motorium_proto::domain::frame::{Image, ImageContent};
-use motorium_proto::service::PlanRequest;
+use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::service::{PlanRequest, Result};
+use motorium_store::BlobStore;
 use tokio::time::Instant;
 
-use super::{Flow, Runner, halt};
-use crate::task::event::Event;
+use super::{Flow, Runner};
+use crate::task::event::{Artifact, Event};
 use crate::task::machine;
 use crate::task::{ActionRecord, StepRecord};
 
@@ -16,14 +18,19 @@ const HISTORY_IMAGES: usize = 3;
 impl Runner {
     pub(super) async fn decide(&mut self) -> Flow {
         let began = Instant::now();
-        let Some(request) = self.plan_request().await? else {
+        let Some(request) = self.plan_request() else {
             // The step was begun by a run that has gone away; what it saw is not known here.
             return self.finish_step().await;
         };
+        let (pictures, blobs) = (self.pictures(), self.blobs.clone());
         let planned = self
             .ask("planning", move |ports| {
-                let request = request.clone();
-                async move { ports.planner.plan(request).await }
+                let (mut request, pictures) = (request.clone(), pictures.clone());
+                let blobs = blobs.clone();
+                async move {
+                    pictures.attach(&blobs, &mut request).await?;
+                    ports.planner.plan(request).await
+                }
             })
             .await?;
         let decision = planned.decision;
@@ -51,17 +58,15 @@ impl Runner {
         }
     }
 
-    async fn plan_request(&mut self) -> Flow<Option<PlanRequest>> {
-        let Some(view) = &self.view else {
-            return Ok(None);
-        };
+    fn plan_request(&self) -> Option<PlanRequest> {
+        let view = self.view.as_ref()?;
         let observation = &view.observation;
         let task = &self.task;
-        let mut request = PlanRequest {
+        Some(PlanRequest {
             goal: task.spec.goal.clone(),
             instructions: task.spec.instructions.clone(),
             frame: observation.frame.clone(),
-            image: observation.image.clone().filter(|_| self.needs_image),
+            image: None,
             scene: observation.scene.clone(),
             history: task
                 .steps
@@ -79,36 +84,78 @@ impl Runner {
             language: task.spec.language.clone(),
             notices: task.notices.clone(),
             applications: self.applications.clone(),
-        };
-        if self.needs_image {
-            self.attach_history_images(&mut request).await?;
-        }
-        Ok(Some(request))
+        })
     }
 
-    async fn attach_history_images(&self, request: &mut PlanRequest) -> Flow {
-        // The current picture is one of them; it comes with the request itself.
-        let without_image = request.history.len().saturating_sub(HISTORY_IMAGES - 1);
+    /// The pictures that the planner is shown: of this step, and of the last ones before it.
+    fn pictures(&self) -> Pictures {
+        if !self.needs_image {
+            return Pictures::default();
+        }
         let finished = self
             .task
             .steps
             .iter()
             .filter(|step| step.ended_at.is_some());
-        for (past, step) in request.history.iter_mut().zip(finished).skip(without_image) {
-            let (Some(artifact), Some(size)) = (&step.image, step.frame_size) else {
-                continue;
-            };
-            let bytes = self.blobs.get(artifact.sha256).await;
-            let bytes = bytes.map_err(|error| halt("reading a picture", error.report()))?;
-            past.image = Some(Image {
-                content: ImageContent::Bytes(bytes),
-                media_type: artifact.media_type.clone(),
-                width: size.width.unsigned_abs(),
-                height: size.height.unsigned_abs(),
-                sha256: artifact.sha256,
-            });
+        // The present picture is one of them.
+        let without = finished.clone().count().saturating_sub(HISTORY_IMAGES - 1);
+        Pictures {
+            present: self.task.open_step().and_then(stored_picture),
+            past: finished
+                .enumerate()
+                .skip(without)
+                .filter_map(|(index, step)| Some((index, stored_picture(step)?)))
+                .collect(),
+        }
+    }
+}
+
+/// Pictures by what they are stored as. They are read for each call and not held while it lasts, because a planner
+/// thinks for seconds.
+#[derive(Debug, Clone, Default)]
+struct Pictures {
+    present: Option<StoredPicture>,
+    /// With the index of their step in the history.
+    past: Vec<(usize, StoredPicture)>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct StoredPicture {
+    artifact: Artifact,
+    size: CaptureSize,
+}
+
+/// The plain picture of a step.
+pub(super) fn stored_picture(step: &StepRecord) -> Option<StoredPicture> {
+    Some(StoredPicture {
+        artifact: step.image.clone()?,
+        size: step.frame_size?,
+    })
+}
+
+impl Pictures {
+    async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
+        if let Some(present) = &self.present {
+            request.image = Some(present.read(blobs).await?);
+        }
+        for (index, picture) in &self.past {
+            request.history[*index].image = Some(picture.read(blobs).await?);
         }
         Ok(())
+    }
+}
+
+impl StoredPicture {
+    pub(super) async fn read(&self, blobs: &BlobStore) -> Result<Image> {
+        let bytes = blobs.get(self.artifact.sha256).await;
+        let bytes = bytes.map_err(|error| error.report())?;
+        Ok(Image {
+            content: ImageContent::Bytes(bytes),
+            media_type: self.artifact.media_type.clone(),
+            width: self.size.width.unsigned_abs(),
+            height: self.size.height.unsigned_abs(),
+            sha256: self.artifact.sha256,
+        })
     }
 }
 

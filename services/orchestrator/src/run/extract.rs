@@ -3,7 +3,8 @@
 use motorium_proto::service::ExtractRequest;
 use tokio::time::Instant;
 
-use super::{Flow, Runner, View, is_transient};
+use super::decide::stored_picture;
+use super::{Flow, Runner, View, halt, is_transient};
 use crate::task::event::Event;
 
 /// How much of a page's text is given along, in characters: more than a model reads with profit.
@@ -23,11 +24,21 @@ impl Runner {
             return Ok(());
         };
         let observation = &view.observation;
+        let stored = self.task.open_step().and_then(stored_picture);
+        let image = match (&observation.image, stored) {
+            _ if !self.needs_image => None,
+            (Some(image), _) => Some(image.clone()),
+            (None, Some(stored)) => {
+                let read = stored.read(&self.blobs).await;
+                Some(read.map_err(|report| halt("reading a picture", report))?)
+            }
+            (None, None) => None,
+        };
         let request = ExtractRequest {
             json_schema,
             instruction,
             frame: observation.frame.clone(),
-            image: observation.image.clone().filter(|_| self.needs_image),
+            image,
             scene: observation.scene.clone(),
             page_text,
             backends: self.task.spec.backends.clone(),
@@ -45,7 +56,7 @@ impl Runner {
                 usage: extraction.usage,
             },
             Err(report) if is_transient(&report) => {
-                return Err(super::halt("taking data from the screen", report));
+                return Err(halt("taking data from the screen", report));
             }
             Err(report) => Event::TargetMissed {
                 message: format!("no data could be taken from the screen: {}", report.message),

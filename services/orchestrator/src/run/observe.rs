@@ -43,9 +43,9 @@ impl Runner {
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
         }));
-        // What is stored need not be held; the Planner is given the plain picture.
+        // What is stored need not be held: a step waits for a model most of its time.
         let observation = Observation {
-            image: observation.image.filter(|_| self.needs_image),
+            image: None,
             marked_image: None,
             ..observation
         };
