@@ -252,10 +252,13 @@ impl Perception for Eyes {
             None => self.application.shown(),
         };
         let (mut first, mut last) = (None, None);
+        let mut places = Vec::new();
         loop {
             let shown = self.application.shown();
             let now = Instant::now();
-            if !differences(&seen, &shown, &request.ignore).is_empty() {
+            let changed = differences(&seen, &shown, &request.ignore);
+            if !changed.is_empty() {
+                places.extend(changed);
                 first.get_or_insert(now - began);
                 last = Some(now);
                 seen = shown;
@@ -270,7 +273,7 @@ impl Perception for Eyes {
                     changed: first.is_some(),
                     elapsed: now - began,
                     first_change_after: first,
-                    still_changing: vec![],
+                    still_changing: if settled { vec![] } else { places },
                     noise: vec![],
                 });
             }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Edge, chosen_id, task_name};
 use crate::error::Error;
 use crate::log;
-use crate::task::event::{Event, Recorded};
+use crate::task::event::{Event, Recorded, UserRequestKind};
 use crate::task::spec::TaskSpec;
 use crate::task::{Lifecycle, Task, view};
 
@@ -70,6 +70,11 @@ fn wrong_state(task: &Task, needed: &'static str) -> Error {
         state,
         needed,
     }
+}
+
+/// Whether a person has the desktop.
+fn is_taken_over(task: &Task) -> bool {
+    matches!(&task.lifecycle, Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver)
 }
 
 /// Whether nobody carries the task out: the desktop that it began on is not there, or the lease of whoever did has ended.
@@ -275,6 +280,44 @@ impl Edge {
         resumed.await
     }
 
+    pub(super) async fn let_take_over(
+        &self,
+        request: wire::TakeOverRequest,
+    ) -> Result<wire::Task, Error> {
+        let name = task_name("name", &request.name)?;
+        let id = request_id("TakeOver", &request.request_id, &request)?;
+        let user = request.user;
+        let taken = self.command(&name, id, |task| match &task.lifecycle {
+            _ if is_taken_over(task) => Ok(Vec::new()),
+            Lifecycle::Running | Lifecycle::Paused | Lifecycle::AwaitingUser(_) => {
+                Ok(vec![Event::TakenOver { user: user.clone() }])
+            }
+            _ => Err(wrong_state(
+                task,
+                "only a task that has begun has a desktop to be taken over",
+            )),
+        });
+        taken.await
+    }
+
+    pub(super) async fn take_back(
+        &self,
+        request: wire::HandBackRequest,
+    ) -> Result<wire::Task, Error> {
+        let name = task_name("name", &request.name)?;
+        let id = request_id("HandBack", &request.request_id, &request)?;
+        let message = request.message;
+        let back = self.command(&name, id, |task| {
+            if is_taken_over(task) {
+                return Ok(vec![Event::HandedBack {
+                    message: message.clone(),
+                }]);
+            }
+            Err(wrong_state(task, "nobody has taken it over"))
+        });
+        back.await
+    }
+
     pub(super) async fn tell(
         &self,
         request: wire::SendMessageRequest,
@@ -305,6 +348,10 @@ impl Edge {
         let id = request_id("AcknowledgeUserAction", &request.request_id, &request)?;
         let message = request.message;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {
+            // "I have done it" hands back what was taken.
+            _ if is_taken_over(task) => Ok(vec![Event::HandedBack {
+                message: message.clone(),
+            }]),
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {
                 message: message.clone(),
             }]),

@@ -230,12 +230,20 @@ impl OrchestratorService for Edge {
         }))
     }
 
-    async fn take_over(&self, _: Request<wire::TakeOverRequest>) -> Answer<wire::TakeOverResponse> {
-        Err(Error::NotServed { call: "TakeOver" }.into())
+    async fn take_over(
+        &self,
+        request: Request<wire::TakeOverRequest>,
+    ) -> Answer<wire::TakeOverResponse> {
+        let task = self.let_take_over(request.into_inner()).await?;
+        Ok(Response::new(wire::TakeOverResponse { task: Some(task) }))
     }
 
-    async fn hand_back(&self, _: Request<wire::HandBackRequest>) -> Answer<wire::HandBackResponse> {
-        Err(Error::NotServed { call: "HandBack" }.into())
+    async fn hand_back(
+        &self,
+        request: Request<wire::HandBackRequest>,
+    ) -> Answer<wire::HandBackResponse> {
+        let task = self.take_back(request.into_inner()).await?;
+        Ok(Response::new(wire::HandBackResponse { task: Some(task) }))
     }
 
     async fn list_steps(

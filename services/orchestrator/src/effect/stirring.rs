@@ -38,13 +38,16 @@ impl Stirring {
             self.places.clear();
             return;
         }
-        for region in &change.regions {
-            let bounds = region.bounds;
-            let known = self
-                .places
-                .iter_mut()
-                .find(|place| place.bounds.intersects(&bounds));
-            match known {
+        let changed: Vec<CaptureRect> = change.regions.iter().map(|region| region.bounds).collect();
+        self.add(&changed);
+        self.places.retain(|place| place.calm < FORGET_AFTER);
+    }
+
+    /// Takes in where something changed within a while in which nobody did anything.
+    pub fn add(&mut self, changed: &[CaptureRect]) {
+        for &bounds in changed {
+            let mut known = self.places.iter_mut();
+            match known.find(|place| place.bounds.intersects(&bounds)) {
                 Some(place) => {
                     place.bounds = place.bounds.union(&bounds);
                     place.times += 1;
@@ -57,7 +60,6 @@ impl Stirring {
                 }),
             }
         }
-        self.places.retain(|place| place.calm < FORGET_AFTER);
         let surplus = self.places.len().saturating_sub(MOST);
         self.places.drain(..surplus);
     }

@@ -200,6 +200,10 @@ impl Runner {
         // Whatever is on the screen afterwards, it need not be what was there before.
         self.view = None;
         self.upcoming = None;
+        self.lookout = None;
+        if self.is_taken_over() {
+            return self.watch_the_person().await;
+        }
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
             changed = self.journal.changed(&mut self.task) => changed,

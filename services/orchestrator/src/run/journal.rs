@@ -212,8 +212,10 @@ async fn listen(
                     seen = recorded.seq;
                     match recorded.event {
                         Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
-                        Event::Paused { .. } => stop.pause(recorded.seq),
-                        Event::Resumed => stop.seen(recorded.seq),
+                        Event::Paused { .. } | Event::TakenOver { .. } => {
+                            stop.pause(recorded.seq);
+                        }
+                        Event::Resumed | Event::HandedBack { .. } => stop.seen(recorded.seq),
                         _ => {}
                     }
                 }

@@ -15,7 +15,9 @@ mod dispatcher;
 mod extract;
 mod journal;
 mod keeper;
+mod lookout;
 mod observe;
+mod person;
 mod pointer;
 mod prepare;
 mod settle;
@@ -26,6 +28,7 @@ use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::id::FrameId;
 use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::service::{Executor, Observation, Perception, Planner, StageTiming};
 use motorium_store::BlobStore;
@@ -34,6 +37,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
 use self::keeper::Keeper;
+use self::lookout::Lookout;
 use crate::effect::{Rule, Stirring};
 use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
 use crate::task::loops::{Measure, Notice};
@@ -153,6 +157,10 @@ pub struct Runner {
     policy: Policy,
     /// What moves on the screen by itself.
     stirring: Stirring,
+    /// Sees what moves until the first action of the step.
+    lookout: Option<Lookout>,
+    /// Frames from between the look of the step and its first action, until that is judged.
+    idle_frames: Vec<FrameId>,
     /// How often the pointer was moved for a check.
     pointer_moves: u64,
     /// The look at the screen for the next step, if it has begun already.
@@ -192,6 +200,8 @@ impl Runner {
             view: None,
             policy,
             stirring: Stirring::default(),
+            lookout: None,
+            idle_frames: Vec::new(),
             pointer_moves: 0,
             upcoming: None,
             timings: Vec::new(),
@@ -301,6 +311,7 @@ impl Runner {
     }
 
     async fn finish_step(&mut self) -> Flow {
+        self.lookout = None;
         let timings = std::mem::take(&mut self.timings);
         let finished = Event::StepFinished { timings };
         // Stored with what begins the next step, or ends the task.

@@ -9,6 +9,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::lookout::Lookout;
 use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
@@ -50,6 +51,11 @@ impl Runner {
             ..observation
         };
         self.view = Some(View::of(observation));
+        self.lookout = Some(Lookout::start(
+            self.ports.perception.clone(),
+            self.display(),
+            self.task.secret_fields.boxes(),
+        ));
         self.timed("observe", began);
         self.record(vec![observed]).await
     }

@@ -209,18 +209,43 @@ impl Runner {
         judged: Effect,
         action: &Action<CapturePoint>,
         near: Option<CaptureRect>,
-        everything: CompareRequest,
+        request: CompareRequest,
     ) -> Flow<Effect> {
-        let Ok(everything) = self.compare(everything).await? else {
+        let Ok(everything) = self.compare(request.clone()).await? else {
             return Ok(judged);
         };
-        if !effect::is_obscured(action, near, &everything.change) {
+        if !effect::is_obscured(action, near, &everything.change)
+            || self.was_so_before(action, near, &request).await?
+        {
             return Ok(judged);
         }
         match near {
             Some(near) => self.judge_by_text(judged, near).await,
             None => Ok(effect::obscured(judged)),
         }
+    }
+
+    /// Whether the screen looks as it did at some time before the action: what moves has come back to where it was, as
+    /// carets do.
+    async fn was_so_before(
+        &mut self,
+        action: &Action<CapturePoint>,
+        near: Option<CaptureRect>,
+        request: &CompareRequest,
+    ) -> Flow<bool> {
+        for before in self.idle_frames.clone() {
+            let request = CompareRequest {
+                before,
+                ..request.clone()
+            };
+            // A frame that is not known any more says nothing.
+            if let Ok(comparison) = self.compare(request).await?
+                && !effect::is_obscured(action, near, &comparison.change)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What an action that had no effect has done after all, since it was judged.
@@ -377,11 +402,26 @@ impl Runner {
         places
     }
 
+    /// What was seen to move since the look of the step. After its first action there is nothing of the kind.
+    fn take_in_sightings(&mut self, latest: &Frame) {
+        self.idle_frames.clear();
+        let Some(lookout) = self.lookout.take() else {
+            return;
+        };
+        let sighting = lookout.end();
+        for window in &sighting.windows {
+            self.stirring.add(window);
+        }
+        self.idle_frames = sighting.frames;
+        self.idle_frames.push(latest.id.clone());
+    }
+
     /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything.
     pub(super) async fn note_stirring(&mut self) -> Flow {
         let Some(latest) = self.view.as_ref().map(|view| view.latest.clone()) else {
             return Ok(());
         };
+        self.take_in_sightings(&latest);
         let hidden = self.task.secret_fields.boxes();
         let now = self.frame_of_now(&hidden).await?;
         let compare = CompareRequest {

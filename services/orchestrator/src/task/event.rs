@@ -133,6 +133,18 @@ pub enum Event {
     MessageReceived {
         text: String,
     },
+    /// A person has the desktop from now on.
+    TakenOver {
+        user: String,
+    },
+    /// What the person did, in words without what was typed.
+    HumanActed {
+        description: String,
+        at: Option<CapturePoint>,
+    },
+    HandedBack {
+        message: String,
+    },
     Paused {
         reason: String,
     },
@@ -173,6 +185,9 @@ impl Event {
                 | Event::Recovered { .. }
                 | Event::UserAcknowledged { .. }
                 | Event::MessageReceived { .. }
+                | Event::TakenOver { .. }
+                | Event::HumanActed { .. }
+                | Event::HandedBack { .. }
                 | Event::Paused { .. }
                 | Event::Resumed
                 | Event::CancelRequested { .. }
@@ -464,6 +479,12 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             Kind::UserAcknowledged(wire::UserAcknowledged { message })
         }
         Event::MessageReceived { text } => Kind::MessageReceived(wire::MessageReceived { text }),
+        Event::TakenOver { user } => Kind::TakenOver(wire::TakenOver { user }),
+        Event::HumanActed { description, at } => Kind::HumanActed(wire::HumanActed {
+            description,
+            at: at.map(Into::into),
+        }),
+        Event::HandedBack { message } => Kind::HandedBack(wire::HandedBack { message }),
         Event::Paused { reason } => Kind::Paused(wire::Paused { reason }),
         Event::Resumed => Kind::Resumed(wire::Resumed {}),
         Event::CancelRequested { reason } => {
@@ -704,6 +725,14 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             message: event.message,
         },
         Kind::MessageReceived(event) => Event::MessageReceived { text: event.text },
+        Kind::TakenOver(event) => Event::TakenOver { user: event.user },
+        Kind::HumanActed(event) => Event::HumanActed {
+            description: event.description,
+            at: event.at.map(TryInto::try_into).transpose()?,
+        },
+        Kind::HandedBack(event) => Event::HandedBack {
+            message: event.message,
+        },
         Kind::Paused(event) => Event::Paused {
             reason: event.reason,
         },

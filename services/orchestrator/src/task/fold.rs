@@ -16,7 +16,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::service::StageTiming;
 
-use super::event::{ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest};
+use super::event::{
+    ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
+};
 use super::loops::Noticed;
 use super::retry::Way;
 use super::risk;
@@ -151,6 +153,8 @@ pub struct Task {
     pub messages: Vec<String>,
     /// Said by the user before the open step began: what its decision takes into account.
     pub heard: Vec<String>,
+    /// What a person does who has taken over.
+    pub by_hand: Vec<String>,
     /// What the loop wants the planner to know next time.
     pub notices: Vec<String>,
     pub loops_noticed: Vec<Noticed>,
@@ -177,6 +181,9 @@ pub struct Task {
     at_work: SystemTime,
 }
 
+/// So many deeds of a person are told to the planner; the screen tells the rest.
+const MOST_BY_HAND: usize = 30;
+
 impl Task {
     /// A task of which nothing but its creation is known.
     #[must_use]
@@ -192,6 +199,7 @@ impl Task {
             conversation_backend: String::new(),
             messages: Vec::new(),
             heard: Vec::new(),
+            by_hand: Vec::new(),
             notices: Vec::new(),
             loops_noticed: Vec::new(),
             heard_from_step: 1,
@@ -365,6 +373,18 @@ impl Task {
                 self.messages.push(text.clone());
                 self.heard_from_step = self.next_step();
             }
+            Event::TakenOver { user } => self.taken_over(user, *at),
+            Event::HumanActed { description, .. } => {
+                if self.by_hand.len() < MOST_BY_HAND {
+                    self.by_hand.push(description.clone());
+                }
+            }
+            Event::HandedBack { message } => {
+                let done = std::mem::take(&mut self.by_hand);
+                self.messages.push(handed_back(&done, message));
+                self.heard_from_step = self.next_step();
+                self.enter(Lifecycle::Running, *at);
+            }
             Event::Paused { .. } => self.enter(Lifecycle::Paused, *at),
             Event::Resumed => self.enter(Lifecycle::Running, *at),
             Event::CancelRequested { reason } => self.cancel_requested = Some(reason.clone()),
@@ -404,6 +424,19 @@ impl Task {
             self.active_before = self.active_time(self.at_work);
             self.running_since = Some(at);
         }
+    }
+
+    /// Whatever was decided was decided on another screen than the one that is handed back.
+    fn taken_over(&mut self, user: &str, at: SystemTime) {
+        self.miss("a person took over");
+        let who = if user.is_empty() { "somebody" } else { user };
+        self.enter(
+            Lifecycle::AwaitingUser(UserRequest {
+                kind: UserRequestKind::TakeOver,
+                message: format!("{who} has taken over; hand the desktop back to go on"),
+            }),
+            at,
+        );
     }
 
     fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
@@ -494,6 +527,19 @@ impl Task {
         self.notices
             .push(format!("the goal is not reached yet: {missing}"));
     }
+}
+
+/// What the planner is told of a desktop that is handed back.
+fn handed_back(done: &[String], message: &str) -> String {
+    let mut words = "A person had taken over and has handed the desktop back".to_owned();
+    if !done.is_empty() {
+        words += &format!(", having {}", done.join(", "));
+    }
+    words.push('.');
+    if !message.trim().is_empty() {
+        words += &format!(" They say: {}", message.trim());
+    }
+    words
 }
 
 fn acknowledgement(message: &str) -> String {

@@ -121,12 +121,14 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
 
 /// Whether nobody has seen what the last action did.
 fn is_unjudged(step: &StepRecord) -> bool {
-    step.actions.last().is_some_and(|last| {
-        last.performed()
-            && last.effect.is_none()
-            && last.retry_due.is_none()
-            && has_effect(&last.action)
-    })
+    // Where a person took over, what the screen shows is theirs.
+    step.missed.is_none()
+        && step.actions.last().is_some_and(|last| {
+            last.performed()
+                && last.effect.is_none()
+                && last.retry_due.is_none()
+                && has_effect(&last.action)
+        })
 }
 
 /// Index of the action that is due; `None` if the rest of the step is dropped.

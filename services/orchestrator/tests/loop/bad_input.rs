@@ -518,10 +518,6 @@ async fn what_is_not_served_says_so() {
     let mut client = cluster.client().raw();
     let code = Code::Unimplemented;
     let words = "is not served by this build";
-    let take_over = client.take_over(wire::TakeOverRequest::default()).await;
-    check(take_over, code, "NOT_SERVED", words);
-    let hand_back = client.hand_back(wire::HandBackRequest::default()).await;
-    check(hand_back, code, "NOT_SERVED", words);
     let export = client
         .export_trajectory(wire::ExportTrajectoryRequest::default())
         .await;

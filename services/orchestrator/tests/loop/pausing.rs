@@ -3,6 +3,7 @@
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
+use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click};
@@ -79,4 +80,83 @@ async fn nothing_is_repeated_while_it_is_paused() {
     assert_eq!(story.count("target_missed"), 1);
     let notices = &cluster.world.plans()[1].notices;
     assert!(notices[0].contains("not repeated"), "{notices:?}");
+}
+
+async fn take_over(cluster: &Cluster, name: &str) -> wire::Task {
+    let take = wire::TakeOverRequest {
+        name: name.to_owned(),
+        user: "the night shift".to_owned(),
+        ..wire::TakeOverRequest::default()
+    };
+    let taken = cluster.client().raw().take_over(take).await.unwrap();
+    taken.into_inner().task.unwrap()
+}
+
+fn back(name: &str) -> wire::HandBackRequest {
+    wire::HandBackRequest {
+        name: name.to_owned(),
+        message: "the dialog is gone".to_owned(),
+        ..wire::HandBackRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
+    let cluster = Cluster::start(vec![act([click(1), click(2)]), act([click(3)])]).await;
+    cluster.world.hold("perform");
+    let name = cluster.create().await;
+    cluster.world.called("perform", 1).await;
+    let taken = take_over(&cluster, &name).await;
+    assert_eq!(taken.state(), State::AwaitingUser);
+    assert!(
+        taken
+            .user_request
+            .unwrap()
+            .message
+            .contains("the night shift")
+    );
+    // The hands let go; what was decided on the old screen is not done any more.
+    cluster.world.called("release_all", 1).await;
+    cluster.world.release("perform");
+    cluster.world.person_types(12);
+    cluster.happened(&name, "human_acted").await;
+    assert_eq!(cluster.world.done(), []);
+    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+
+    let story = cluster.follow(&name).await;
+    story.answer();
+    assert_eq!(
+        cluster.world.done().len(),
+        1,
+        "only what was decided afterwards"
+    );
+    let heard = &cluster.world.plans()[1].user_messages;
+    assert!(heard[0].contains("typed 12 characters"), "{heard:?}");
+    assert!(heard[0].contains("the dialog is gone"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_handed_back_that_nobody_took() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let refused = cluster.client().raw().hand_back(back(&name)).await;
+    let status = refused.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(
+        status.message().contains("nobody has taken it over"),
+        "{status}"
+    );
+    // Taking over twice is taking over once.
+    for _ in 0..2 {
+        take_over(&cluster, &name).await;
+    }
+    cluster.world.release("plan");
+    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        (story.count("taken_over"), story.count("handed_back")),
+        (1, 1)
+    );
 }

@@ -28,14 +28,14 @@ use motorium_proto::service::Capabilities;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, AnswerStream, AwaitQuiet, BackendAttempt, BackendInfo,
     BackendState, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, Executor,
-    ExtractRequest, Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation,
-    ObserveRequest, PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest,
-    Planned, Planner, PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved,
-    Result, StreamRequest, SummarizeRequest, Summary,
+    ExtractRequest, Extraction, FileInfo, FrameUpdate, HumanInput, HumanInputKind, ImageOptions,
+    Observation, ObserveRequest, PageText, ParseRequest, Parsed, Perception, PerformRequest,
+    PlanRequest, Planned, Planner, PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest,
+    Resolved, Result, StreamRequest, SummarizeRequest, Summary,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tonic::Code;
 
 /// The one display.
@@ -59,6 +59,8 @@ pub(crate) struct World {
     held: watch::Sender<BTreeSet<&'static str>>,
     /// Grows when everything that is being performed is to stop.
     stops: watch::Sender<u64>,
+    /// What people do, until somebody looks.
+    people: mpsc::UnboundedSender<HumanInput>,
     state: Mutex<State>,
 }
 
@@ -110,17 +112,22 @@ struct State {
     turns_pages: bool,
     /// An action in vain comes to something when the screen has been compared so often.
     comes_late: Option<u32>,
+    /// For whoever looks first.
+    deeds: Option<mpsc::UnboundedReceiver<HumanInput>>,
 }
 
 impl World {
     /// A world in which the planner decides these, one after the other, and then that it is done.
     pub(crate) fn new(script: Vec<Next>) -> Arc<Self> {
+        let (people, deeds) = mpsc::unbounded_channel();
         Arc::new(Self {
             calls: watch::Sender::default(),
             held: watch::Sender::default(),
             stops: watch::Sender::default(),
+            people,
             state: Mutex::new(State {
                 script,
+                deeds: Some(deeds),
                 title: "Editor".to_owned(),
                 ..State::default()
             }),
@@ -132,6 +139,15 @@ impl World {
     }
 
     // === What tests do ===
+
+    /// A person at the desktop types something.
+    pub(crate) fn person_types(&self, characters: u32) {
+        let input = HumanInput {
+            at: SystemTime::UNIX_EPOCH,
+            kind: HumanInputKind::Typing { characters },
+        };
+        self.people.send(input).expect("somebody looks, or will");
+    }
 
     /// Lets calls of this name wait from now on.
     pub(crate) fn hold(&self, call: &'static str) {
@@ -603,17 +619,22 @@ impl Perception for StandIn {
     }
 
     async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
-        self.0.enter("await_quiet").await?;
-        let since = request.since_frame.expect("the loop names the frame");
-        let changed = self.0.changes_at(&since)? != self.0.state().changes;
-        Ok(Quiet {
+        let quiet = |changed| Quiet {
             settled: true,
             changed,
             elapsed: Duration::from_millis(1),
             first_change_after: None,
             still_changing: Vec::new(),
             noise: Vec::new(),
-        })
+        };
+        let Some(since) = request.since_frame else {
+            // Somebody looks what moves by itself, and sees nothing.
+            tokio::time::sleep(request.timeout).await;
+            return Ok(quiet(false));
+        };
+        self.0.enter("await_quiet").await?;
+        let changed = self.0.changes_at(&since)? != self.0.state().changes;
+        Ok(quiet(changed))
     }
 
     async fn stream_frames(&self, _: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
@@ -912,7 +933,12 @@ impl Executor for StandIn {
     }
 
     async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
-        not_scripted("WatchHumanInput")
+        let deeds = self.0.state().deeds.take();
+        let deeds = deeds.expect("one looks at a time");
+        let next = |mut deeds: mpsc::UnboundedReceiver<HumanInput>| async move {
+            Some((Ok(deeds.recv().await?), deeds))
+        };
+        Ok(Box::pin(futures::stream::unfold(deeds, next)))
     }
 }
 
