@@ -186,6 +186,10 @@ impl Executor for Stage {
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        if let Action::Move { to } = request.action {
+            self.state().pointer = to;
+            return Ok(ActionOutcome::new(ActionResult::Performed, ""));
+        }
         if *self.moment.borrow() == Moment::Acted {
             return Ok(ActionOutcome::new(
                 ActionResult::Failed,

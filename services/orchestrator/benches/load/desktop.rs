@@ -98,18 +98,6 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Nothing changed in all that time.
-fn still(elapsed: Duration) -> Quiet {
-    Quiet {
-        settled: true,
-        changed: false,
-        elapsed,
-        first_change_after: None,
-        still_changing: vec![],
-        noise: vec![],
-    }
-}
-
 fn not_served<T>() -> Result<T> {
     Err(ErrorReport::new(
         Code::Unimplemented,
@@ -263,12 +251,7 @@ impl Perception for Simulated {
         })
     }
 
-    async fn await_quiet(&self, wait: AwaitQuiet) -> Result<Quiet> {
-        if wait.since_frame.is_none() {
-            // Somebody looks out while the planner thinks; nothing moves, and the task does not wait for it.
-            sleep(wait.timeout).await;
-            return Ok(still(wait.timeout));
-        }
+    async fn await_quiet(&self, _: AwaitQuiet) -> Result<Quiet> {
         let _call = self.call();
         sleep(QUIET).await;
         Ok(Quiet {

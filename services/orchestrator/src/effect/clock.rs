@@ -6,11 +6,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 
-use crate::task::screen::{bounds_on_display, minute_shown};
+use crate::task::screen::{bounds_on_display, minute_shown, shows_time};
 
 /// Longer texts only mention a time: `Sun 22 Nov 2026, 14:03:27` has 25 characters.
 const LONGEST: usize = 32;
@@ -19,14 +19,16 @@ const ZONE_STEP: u64 = 15;
 /// The frame's time and the desktop's may differ by so many minutes.
 const TOLERANCE: u64 = 1;
 
-/// Where the clocks of a screen are, in pixels of the whole display.
+/// Where the clocks of a screen are, in pixels of the whole display: what says the time of now, and what says any time
+/// and has been seen to move (`stirring`). Of the latter a part may have moved so far, the last digit.
 #[must_use]
-pub fn clocks(scene: &Scene, frame: &Frame) -> Vec<CaptureRect> {
-    let says_now = |text: &str| is_now(text, frame.captured_at);
-    let clocks = scene
-        .elements
-        .iter()
-        .filter(|element| says_now(&element.content));
+pub fn clocks(scene: &Scene, frame: &Frame, stirring: &[CaptureRect]) -> Vec<CaptureRect> {
+    let is_clock = |element: &&Element| {
+        let moves = |place: &CaptureRect| place.intersects(&bounds_on_display(element, frame));
+        let says_time = shows_time(&element.content) && element.content.chars().count() <= LONGEST;
+        is_now(&element.content, frame.captured_at) || (says_time && stirring.iter().any(moves))
+    };
+    let clocks = scene.elements.iter().filter(is_clock);
     clocks
         .map(|element| bounds_on_display(element, frame))
         .collect()

@@ -9,6 +9,10 @@ use motorium_proto::domain::geometry::CaptureRect;
 
 /// Up to this wide and high it counts as small, in pixels: a line of a clock, a spinner.
 const SMALL: (i32, i32) = (160, 64);
+/// What changes so near to a place belongs to it, in pixels.
+const BESIDE: (i32, i32) = (8, 4);
+/// A place is expected to go on by so many pixels at most.
+const FURTHEST: i32 = 32;
 /// So many places at most; the oldest are forgotten.
 const MOST: usize = 16;
 /// What has not moved for so many looks is forgotten.
@@ -20,6 +24,28 @@ struct Place {
     times: u32,
     /// Looks since it moved last.
     calm: u32,
+    /// How far it went beyond where it was, when it last did: a bar that advances goes on.
+    reach: (i32, i32),
+}
+
+impl Place {
+    fn is_beside(&self, bounds: CaptureRect) -> bool {
+        self.bounds.inflate(BESIDE.0, BESIDE.1).intersects(&bounds)
+    }
+
+    fn grow(&mut self, bounds: CaptureRect) {
+        if !self.bounds.contains_box(&bounds) {
+            let grown = self.bounds.union(&bounds);
+            let further = |grown: i32, before: i32| (grown - before).clamp(0, FURTHEST);
+            self.reach = (
+                further(grown.width(), self.bounds.width()),
+                further(grown.height(), self.bounds.height()),
+            );
+            self.bounds = grown;
+        }
+        self.times += 1;
+        self.calm = 0;
+    }
 }
 
 /// What has been learnt.
@@ -47,16 +73,13 @@ impl Stirring {
     pub fn add(&mut self, changed: &[CaptureRect]) {
         for &bounds in changed {
             let mut known = self.places.iter_mut();
-            match known.find(|place| place.bounds.intersects(&bounds)) {
-                Some(place) => {
-                    place.bounds = place.bounds.union(&bounds);
-                    place.times += 1;
-                    place.calm = 0;
-                }
+            match known.find(|place| place.is_beside(bounds)) {
+                Some(place) => place.grow(bounds),
                 None => self.places.push(Place {
                     bounds,
                     times: 1,
                     calm: 0,
+                    reach: (0, 0),
                 }),
             }
         }
@@ -71,7 +94,7 @@ impl Stirring {
         self.places
             .iter()
             .filter(is_noise)
-            .map(|place| place.bounds)
+            .map(|place| place.bounds.inflate(place.reach.0, place.reach.1))
             .collect()
     }
 }
@@ -113,12 +136,8 @@ mod tests {
         let mut stirring = Stirring::default();
         stirring.note(&changed(&[clock, page]));
         assert_eq!(stirring.noise(), [clock]);
-        stirring.note(&changed(&[rect(10, 600, 400)]));
-        assert_eq!(
-            stirring.noise(),
-            [clock, rect(0, 610, 400)],
-            "it is a video"
-        );
+        stirring.note(&changed(&[page]));
+        assert_eq!(stirring.noise(), [clock, page], "it is a video");
     }
 
     #[test]
@@ -139,5 +158,18 @@ mod tests {
             stirring.note(&changed(&[rect(x * 100, 20, 20)]));
         }
         assert!(stirring.noise().len() <= MOST);
+    }
+
+    #[test]
+    fn what_advances_is_expected_to_go_on() {
+        let mut stirring = Stirring::default();
+        for step in 0..3 {
+            stirring.note(&changed(&[rect(100 + 13 * step, 13, 14)]));
+        }
+        let next = rect(100 + 13 * 3, 13, 14);
+        let noise = stirring.noise();
+        assert!(noise[0].contains_box(&next), "{noise:?}");
+        let elsewhere = rect(300, 13, 14);
+        assert!(!noise[0].intersects(&elsewhere), "{noise:?}");
     }
 }

@@ -9,27 +9,37 @@ use std::time::Duration;
 
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::{DisplayId, FrameId};
-use motorium_proto::service::{AwaitQuiet, CaptureRequest, Perception};
-use tokio::time::{Instant, sleep_until};
+use motorium_proto::service::{CaptureRequest, CompareRequest, Perception};
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::task::secret_fields::redactions;
 
-/// What changes within such a time is told together; twice within it and once are the same.
-const WINDOW: Duration = Duration::from_millis(400);
-/// After so many windows they become longer: what has not moved until then moves seldom.
-const SHORT_WINDOWS: usize = 6;
-const LONG_WINDOW: Duration = Duration::from_secs(2);
-/// So many frames are remembered: a caret has two states, a wheel that turns a dozen.
-const MOST_FRAMES: usize = 8;
+/// Between two looks: shorter than a caret blinks, so that it is seen in both of its states.
+const PAUSE: Duration = Duration::from_millis(400);
+/// After so many looks they become rarer: what has not moved until then moves seldom.
+const FREQUENT_LOOKS: usize = 6;
+const LONG_PAUSE: Duration = Duration::from_secs(2);
+/// Perception keeps so many frames only, and the first one of the step must not be forgotten over this.
+const MOST_LOOKS: usize = 9;
 
 /// What was seen.
 #[derive(Debug, Default)]
 pub(super) struct Sighting {
-    /// Where something changed, for each window in which anything did.
-    pub(super) windows: Vec<Vec<CaptureRect>>,
-    /// Frames from between the changes.
+    /// Where something had changed, for each look at which anything had.
+    pub(super) changes: Vec<Vec<CaptureRect>>,
+    /// The frames of these looks.
     pub(super) frames: Vec<FrameId>,
+}
+
+/// Where to look.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) display: Option<DisplayId>,
+    /// The first look of the step.
+    pub(super) since: FrameId,
+    /// Places that are not looked at.
+    pub(super) hidden: Vec<CaptureRect>,
 }
 
 /// Somebody who looks, until it is dropped.
@@ -40,14 +50,10 @@ pub(super) struct Lookout {
 }
 
 impl Lookout {
-    /// Begins to look. What is `hidden` is not looked at.
-    pub(super) fn start(
-        perception: Arc<dyn Perception>,
-        display: Option<DisplayId>,
-        hidden: Vec<CaptureRect>,
-    ) -> Self {
+    /// Begins to look.
+    pub(super) fn start(perception: Arc<dyn Perception>, view: View) -> Self {
         let seen = Arc::default();
-        let looking = look(perception, display, hidden, Arc::clone(&seen));
+        let looking = look(perception, view, Arc::clone(&seen));
         Self {
             seen,
             _looking: AbortOnDropHandle::new(tokio::spawn(looking)),
@@ -61,56 +67,35 @@ impl Lookout {
     }
 }
 
-async fn look(
-    perception: Arc<dyn Perception>,
-    display: Option<DisplayId>,
-    hidden: Vec<CaptureRect>,
-    seen: Arc<Mutex<Sighting>>,
-) {
-    for number in 0.. {
-        let window = if number < SHORT_WINDOWS {
-            WINDOW
-        } else {
-            LONG_WINDOW
-        };
-        // Nothing is quiet before the window is over, so that everything in it is named.
-        let wait = AwaitQuiet {
-            display: display.clone(),
-            since_frame: None,
-            first_change_timeout: window,
-            quiet: window,
-            timeout: window,
-            ignore_pixels: 0,
-            ignore: hidden.clone(),
-        };
-        let over = Instant::now() + window;
-        let Ok(quiet) = perception.await_quiet(wait).await else {
-            return;
-        };
-        // Whoever answers too soon is not asked without a pause.
-        sleep_until(over).await;
-        let moved = [quiet.still_changing, quiet.noise].concat();
-        if moved.is_empty() {
-            continue;
-        }
-        let frames = {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.windows.push(moved);
-            seen.frames.len()
-        };
-        if frames == MOST_FRAMES {
-            continue;
-        }
+async fn look(perception: Arc<dyn Perception>, view: View, seen: Arc<Mutex<Sighting>>) {
+    let mut before = view.since;
+    for number in 0..MOST_LOOKS {
+        let rare = number >= FREQUENT_LOOKS;
+        sleep(if rare { LONG_PAUSE } else { PAUSE }).await;
         let capture = CaptureRequest {
-            display: display.clone(),
+            display: view.display.clone(),
             omit_cursor: true,
-            redactions: redactions(&hidden),
+            redactions: redactions(&view.hidden),
             ..CaptureRequest::default()
         };
         let Ok(captured) = perception.capture(capture).await else {
             return;
         };
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.frames.push(captured.frame.id);
+        let now = captured.frame.id;
+        let compare = CompareRequest {
+            ignore: view.hidden.clone(),
+            ..CompareRequest::new(before, now.clone())
+        };
+        let Ok(comparison) = perception.compare(compare).await else {
+            return;
+        };
+        let regions = comparison.change.regions;
+        if !regions.is_empty() {
+            let changed = regions.iter().map(|region| region.bounds).collect();
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.changes.push(changed);
+            seen.frames.push(now.clone());
+        }
+        before = now;
     }
 }

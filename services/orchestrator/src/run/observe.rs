@@ -9,7 +9,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::lookout::Lookout;
+use super::lookout::{self, Lookout};
 use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
@@ -50,12 +50,13 @@ impl Runner {
             marked_image: None,
             ..observation
         };
+        let view = lookout::View {
+            display: self.display(),
+            since: observation.frame.id.clone(),
+            hidden: self.task.secret_fields.boxes(),
+        };
+        self.lookout = Some(Lookout::start(self.ports.perception.clone(), view));
         self.view = Some(View::of(observation));
-        self.lookout = Some(Lookout::start(
-            self.ports.perception.clone(),
-            self.display(),
-            self.task.secret_fields.boxes(),
-        ));
         self.timed("observe", began);
         self.record(vec![observed]).await
     }

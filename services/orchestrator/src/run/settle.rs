@@ -196,8 +196,9 @@ impl Runner {
         if !is_nothing || stirring.is_empty() {
             return Ok(judged);
         }
+        // That a clock goes on is nobody's doing, wherever it is.
         let everything = CompareRequest {
-            ignore: hidden,
+            ignore: [hidden, self.clocks()].concat(),
             ..CompareRequest::new(before.id.clone(), after.id)
         };
         self.doubt(judged, action, near, everything).await
@@ -395,11 +396,14 @@ impl Runner {
 
     /// What is known to move anyway: the clocks of the screen, and what was seen to.
     fn stirring_places(&self) -> Vec<CaptureRect> {
+        [self.clocks(), self.stirring.noise()].concat()
+    }
+
+    fn clocks(&self) -> Vec<CaptureRect> {
         let observed = self.view.as_ref().map(|view| &view.observation);
-        let clocks = observed.map(|seen| effect::clocks(&seen.scene, &seen.frame));
-        let mut places = clocks.unwrap_or_default();
-        places.extend(self.stirring.noise());
-        places
+        let clocks =
+            observed.map(|seen| effect::clocks(&seen.scene, &seen.frame, &self.stirring.noise()));
+        clocks.unwrap_or_default()
     }
 
     /// What was seen to move since the look of the step. After its first action there is nothing of the kind.
@@ -409,8 +413,8 @@ impl Runner {
             return;
         };
         let sighting = lookout.end();
-        for window in &sighting.windows {
-            self.stirring.add(window);
+        for changed in &sighting.changes {
+            self.stirring.add(changed);
         }
         self.idle_frames = sighting.frames;
         self.idle_frames.push(latest.id.clone());

@@ -164,6 +164,23 @@ async fn what_moves_anyway_is_no_effect() {
 }
 
 #[tokio::test]
+async fn a_film_that_plays_while_the_planner_thinks_is_no_effect() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.show_a_film();
+    cluster.world.act_in_vain(1);
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    // Something large that changed once may have been late; again, it is a film.
+    cluster.world.called("compare", 2).await;
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+    );
+}
+
+#[tokio::test]
 async fn where_something_moves_at_the_target_its_text_tells() {
     // Its text is as before: nothing is known, and nothing is repeated.
     let cluster = Cluster::start(vec![act([click(1)])]).await;

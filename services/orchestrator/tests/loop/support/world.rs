@@ -200,6 +200,11 @@ impl World {
         self.state().stirs = Some(box_of(element));
     }
 
+    /// A large place, below all elements, changes all the time, as a film does.
+    pub(crate) fn show_a_film(&self) {
+        self.state().stirs = Some(rect(100, 200, 600, 400));
+    }
+
     /// This element says something else once an action has had an effect.
     pub(crate) fn rename(&self, element: u32, content: &'static str) {
         self.state().renamed = Some((element, 1, content));
@@ -619,22 +624,17 @@ impl Perception for StandIn {
     }
 
     async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
-        let quiet = |changed| Quiet {
+        self.0.enter("await_quiet").await?;
+        let since = request.since_frame.expect("the loop names the frame");
+        let changed = self.0.changes_at(&since)? != self.0.state().changes;
+        Ok(Quiet {
             settled: true,
             changed,
             elapsed: Duration::from_millis(1),
             first_change_after: None,
             still_changing: Vec::new(),
             noise: Vec::new(),
-        };
-        let Some(since) = request.since_frame else {
-            // Somebody looks what moves by itself, and sees nothing.
-            tokio::time::sleep(request.timeout).await;
-            return Ok(quiet(false));
-        };
-        self.0.enter("await_quiet").await?;
-        let changed = self.0.changes_at(&since)? != self.0.state().changes;
-        Ok(quiet(changed))
+        })
     }
 
     async fn stream_frames(&self, _: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
