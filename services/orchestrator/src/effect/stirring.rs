@@ -12,7 +12,7 @@ const SMALL: (i32, i32) = (160, 64);
 /// What changes so near to a place belongs to it, in pixels.
 const BESIDE: (i32, i32) = (8, 4);
 /// A place is expected to go on by so many pixels at most.
-const FURTHEST: i32 = 32;
+const FURTHEST: i32 = 48;
 /// So many places at most; the oldest are forgotten.
 const MOST: usize = 16;
 /// What has not moved for so many looks is forgotten.
@@ -24,7 +24,9 @@ struct Place {
     times: u32,
     /// Looks since it moved last.
     calm: u32,
-    /// How far it went beyond where it was, when it last did: a bar that advances goes on.
+    /// Width and height of what moved there first.
+    first: (i32, i32),
+    /// How far it is expected to go beyond where it has been: a bar that advances goes on.
     reach: (i32, i32),
 }
 
@@ -34,15 +36,13 @@ impl Place {
     }
 
     fn grow(&mut self, bounds: CaptureRect) {
-        if !self.bounds.contains_box(&bounds) {
-            let grown = self.bounds.union(&bounds);
-            let further = |grown: i32, before: i32| (grown - before).clamp(0, FURTHEST);
-            self.reach = (
-                further(grown.width(), self.bounds.width()),
-                further(grown.height(), self.bounds.height()),
-            );
-            self.bounds = grown;
-        }
+        self.bounds = self.bounds.union(&bounds);
+        // An action is waited for about as long as was looked before it, or a little longer.
+        let further = |grown: i32, first: i32| (2 * (grown - first)).clamp(0, FURTHEST);
+        self.reach = (
+            further(self.bounds.width(), self.first.0),
+            further(self.bounds.height(), self.first.1),
+        );
         self.times += 1;
         self.calm = 0;
     }
@@ -79,6 +79,7 @@ impl Stirring {
                     bounds,
                     times: 1,
                     calm: 0,
+                    first: (bounds.width(), bounds.height()),
                     reach: (0, 0),
                 }),
             }
@@ -169,7 +170,7 @@ mod tests {
         let next = rect(100 + 13 * 3, 13, 14);
         let noise = stirring.noise();
         assert!(noise[0].contains_box(&next), "{noise:?}");
-        let elsewhere = rect(300, 13, 14);
+        let elsewhere = rect(400, 13, 14);
         assert!(!noise[0].intersects(&elsewhere), "{noise:?}");
     }
 }
