@@ -195,10 +195,23 @@ impl Sight {
     /// Serves again, at the same address.
     pub(crate) async fn come_back(&mut self) {
         if self.running.is_none() {
-            let listener = TcpListener::bind(self.address).await.expect("it was ours");
+            let listener = listen_again(self.address).await;
             self.serve(listener).await;
         }
     }
+}
+
+/// Listens where somebody listened before. A connection to elsewhere may have been given the port meanwhile; it ends.
+async fn listen_again(address: SocketAddr) -> TcpListener {
+    let bound = async {
+        loop {
+            match TcpListener::bind(address).await {
+                Ok(listener) => return listener,
+                Err(_) => sleep(LOOK_AGAIN).await,
+            }
+        }
+    };
+    timeout(GRACE, bound).await.expect("the port is free again")
 }
 
 /// Everything that takes part.
