@@ -11,11 +11,9 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use x11rb::connection::Connection as _;
-use x11rb::protocol::Event;
-use x11rb::protocol::xinput::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::ConnectionExt as _;
-use x11rb::rust_connection::RustConnection;
 
+use crate::input::{InputListener, KeyListener, Nudge};
 use crate::programs::{self, Process};
 use crate::until;
 
@@ -30,6 +28,7 @@ ClickToFocus=1
 FocusOnMap=1
 RaiseOnFocus=1
 ConfirmLogout=0
+ShowWorkspaceStatus=0
 ";
 
 /// What keeps a browser from asking, fetching and phoning home.
@@ -201,21 +200,25 @@ impl Desktop {
     /// If the display is gone, or knows no raw events (XInput 2).
     #[must_use]
     pub fn listen_for_keys(&self) -> KeyListener {
-        let (x, screen) = x11rb::connect(Some(&self.display)).expect("the display is there");
-        let root = x.setup().roots[screen].root;
-        x.xinput_xi_query_version(2, 2)
-            .expect("the display is there")
-            .reply()
-            .expect("the display knows XInput 2");
-        let mask = xinput::EventMask {
-            deviceid: u16::from(xinput::Device::ALL_MASTER),
-            mask: vec![xinput::XIEventMask::RAW_KEY_PRESS],
-        };
-        x.xinput_xi_select_events(root, &[mask])
-            .expect("the display is there")
-            .check()
-            .expect("anybody may listen");
-        KeyListener { x }
+        KeyListener::on(&self.display)
+    }
+
+    /// Begins to listen for everything that mouse and keyboard do.
+    ///
+    /// # Panics
+    /// As [`Desktop::listen_for_keys`].
+    #[must_use]
+    pub fn listen(&self) -> InputListener {
+        InputListener::on(&self.display)
+    }
+
+    /// Lets somebody push the pointer after its moves: after the first by what `push` says of 0, and so on.
+    ///
+    /// # Panics
+    /// As [`Desktop::listen_for_keys`].
+    #[must_use]
+    pub fn nudge(&self, push: impl Fn(usize) -> Option<(i16, i16)> + Send + 'static) -> Nudge {
+        Nudge::on(&self.display, push)
     }
 
     /// Ends the display server at once, as a crash does.
@@ -240,34 +243,6 @@ impl Desktop {
             .output()
             .expect("xprop is installed");
         String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-}
-
-/// Hears keys go down as the display server does, before any application.
-#[derive(Debug)]
-pub struct KeyListener {
-    x: RustConnection,
-}
-
-impl KeyListener {
-    /// How many keys went down since the last time.
-    ///
-    /// # Panics
-    /// If the display is gone.
-    #[must_use]
-    pub fn struck(&self) -> usize {
-        let events = std::iter::from_fn(|| self.x.poll_for_event().expect("the display is there"));
-        events
-            .filter(|event| matches!(event, Event::XinputRawKeyPress(_)))
-            .count()
-    }
-
-    /// Waits for a key.
-    ///
-    /// # Panics
-    /// If there is none within [`crate::PATIENCE`].
-    pub async fn first_key(&self) {
-        until("a key", || async { (self.struck() > 0).then_some(()) }).await;
     }
 }
 

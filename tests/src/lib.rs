@@ -5,6 +5,11 @@
 //! - [`site`]: pages that report what they receive
 //! - [`services`]: four services on four ports, or all of them in one process
 //! - [`tasks`]: carrying a task through and reading its events
+//! - [`script`]: a planner whose decisions a test makes
+//! - [`stage`]: all of these together, with a page that does not do what it seems to
+//! - [`story`]: events of a task as tests read them
+//! - [`pictures`]: what a task has seen, as files for people
+//! - [`input`]: mouse and keyboard as the display server has them
 //! - [`errand`]: one task of several actions, and everything that must hold of it however often it was interrupted
 //!
 //! Whatever is wrong here panics with what was waited for: this is support for tests, and nothing else depends on it.
@@ -12,9 +17,14 @@
 
 pub mod desktop;
 pub mod errand;
+pub mod input;
+pub mod pictures;
 pub mod programs;
+pub mod script;
 pub mod services;
 pub mod site;
+pub mod stage;
+pub mod story;
 pub mod tasks;
 
 use std::future::Future;

@@ -15,6 +15,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::desktop::{CHROMIUM, Desktop};
 use crate::programs::{self, Finished, Process, binary};
+use crate::script::Script;
 
 /// A free port of the loopback interface.
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -222,25 +223,37 @@ pub struct Services {
     pub planner: Server,
     /// The hands.
     pub executor: Server,
+    /// Whom the Orchestrator asks for decisions.
+    decider: String,
 }
 
 impl Services {
     /// Starts them for a desktop.
     pub async fn start(desktop: &Desktop) -> Self {
         let setup = Setup::on(desktop);
-        let (perception, planner, executor) = tokio::join!(
-            Server::start(&setup, "perception", &[]),
-            Server::start(&setup, "planner", &[]),
-            Server::start(&setup, "executor", &[]),
-        );
-        let settings = [
-            format!("orchestrator.planner={}", planner.url()),
-            format!(
-                "orchestrator.desktops.local.perception={}",
-                perception.url()
-            ),
-            format!("orchestrator.desktops.local.executor={}", executor.url()),
-        ];
+        let [perception, planner, executor] = others(&setup).await;
+        let decider = planner.url();
+        Self::with_orchestrator(setup, perception, planner, executor, decider).await
+    }
+
+    /// The same with an Orchestrator that asks a script for decisions, and the script.
+    pub async fn start_with_script(desktop: &Desktop) -> (Self, Script) {
+        let setup = Setup::on(desktop);
+        let [perception, planner, executor] = others(&setup).await;
+        let script = Script::serve(planner.channel()).await;
+        let decider = script.url.clone();
+        let services = Self::with_orchestrator(setup, perception, planner, executor, decider).await;
+        (services, script)
+    }
+
+    async fn with_orchestrator(
+        setup: Setup,
+        perception: Server,
+        planner: Server,
+        executor: Server,
+        decider: String,
+    ) -> Self {
+        let settings = connections(&decider, &perception, &executor);
         let orchestrator = Server::start(&setup, "orchestrator", &settings).await;
         Self {
             setup,
@@ -248,6 +261,7 @@ impl Services {
             perception,
             planner,
             executor,
+            decider,
         }
     }
 
@@ -259,19 +273,15 @@ impl Services {
 
     /// Kills the Orchestrator at once, and starts it again.
     pub async fn crash_orchestrator(&mut self) {
+        self.restart_orchestrator(&[]).await;
+    }
+
+    /// Ends the Orchestrator, and starts it again with these settings too.
+    pub async fn restart_orchestrator(&mut self, more: &[&str]) {
         self.orchestrator.process.kill();
-        let settings = [
-            format!("orchestrator.listen={}", self.orchestrator.address),
-            format!("orchestrator.planner={}", self.planner.url()),
-            format!(
-                "orchestrator.desktops.local.perception={}",
-                self.perception.url()
-            ),
-            format!(
-                "orchestrator.desktops.local.executor={}",
-                self.executor.url()
-            ),
-        ];
+        let mut settings = connections(&self.decider, &self.perception, &self.executor);
+        settings.push(format!("orchestrator.listen={}", self.orchestrator.address));
+        settings.extend(more.iter().map(|&setting| setting.to_owned()));
         self.orchestrator = Server::start(&self.setup, "orchestrator", &settings).await;
     }
 
@@ -281,6 +291,28 @@ impl Services {
         let settings = [format!("executor.listen={}", self.executor.address)];
         self.executor = Server::start(&self.setup, "executor", &settings).await;
     }
+}
+
+/// All but the Orchestrator: Perception, Planner, Executor.
+async fn others(setup: &Setup) -> [Server; 3] {
+    let (perception, planner, executor) = tokio::join!(
+        Server::start(setup, "perception", &[]),
+        Server::start(setup, "planner", &[]),
+        Server::start(setup, "executor", &[]),
+    );
+    [perception, planner, executor]
+}
+
+/// The settings of an Orchestrator that name the others.
+fn connections(decider: &str, perception: &Server, executor: &Server) -> Vec<String> {
+    vec![
+        format!("orchestrator.planner={decider}"),
+        format!(
+            "orchestrator.desktops.local.perception={}",
+            perception.url()
+        ),
+        format!("orchestrator.desktops.local.executor={}", executor.url()),
+    ]
 }
 
 /// `motorium up`: all services in one process.

@@ -1,7 +1,7 @@
 //! Pages that report what they receive: `tests/fixtures`, served on the loopback address.
 //!
-//! `GET /NAME` is a fixture. What `form.html` sends is kept, and so is every event that `logger.html` reports; orders to
-//! the latter go the other way, as server-sent events.
+//! `GET /NAME` is a fixture. What `form.html` sends is kept, and so is every event that `logger.html` and `stubborn.html`
+//! report; orders to these go the other way, as server-sent events.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -36,15 +36,21 @@ pub struct Entry {
     pub page: String,
     /// From 1, without gaps, within a page.
     pub sequence: u64,
-    /// `mousedown`, `mouseup`, `click`, `keydown`, `keyup`, `input`; or `load`, `fields`, `finished`.
+    /// `mousedown`, `mouseup`, `click`, `wheel`, `keydown`, `keyup`, `input`; or `load`, `fields`, `finished`, `obeyed`.
     pub kind: String,
     /// Id of the element.
     pub target: String,
     /// When the event was made, in milliseconds since the epoch.
     pub at: f64,
-    /// The key, the button's number, or what was put in.
+    /// The key, the button's number, how far the wheel scrolls down in pixels, or what was put in.
     #[serde(default)]
     pub text: String,
+    /// Where on the screen the mouse was, in pixels; `stubborn.html` tells.
+    #[serde(default)]
+    pub x: i32,
+    /// The same, downwards.
+    #[serde(default)]
+    pub y: i32,
     /// What the fields hold.
     #[serde(default)]
     pub fields: BTreeMap<String, String>,
@@ -54,7 +60,10 @@ impl Entry {
     /// Whether it came from mouse or keyboard.
     #[must_use]
     pub fn is_input(&self) -> bool {
-        !matches!(self.kind.as_str(), "load" | "fields" | "finished")
+        !matches!(
+            self.kind.as_str(),
+            "load" | "fields" | "finished" | "obeyed"
+        )
     }
 
     /// When the event was made.
@@ -130,7 +139,7 @@ impl Site {
         lock(&self.shared.submissions).clone()
     }
 
-    /// What `logger.html` has reported since it was last loaded, in the order in which it happened.
+    /// What the page has reported since it was last loaded, in the order in which it happened.
     ///
     /// # Panics
     /// If a report is missing.
@@ -160,20 +169,46 @@ impl Site {
 
     /// Shows the logger on a desktop and waits until it is there.
     pub async fn show_logger(&self, desktop: &mut Desktop) {
-        desktop.browse(&self.url("logger.html"));
-        until("the page", || async { self.is_loaded().then_some(()) }).await;
+        self.show("logger.html", desktop).await;
         self.fields().await;
+    }
+
+    /// Shows a page that reports on a desktop and waits until it is there.
+    pub async fn show(&self, page: &str, desktop: &mut Desktop) {
+        desktop.browse(&self.url(page));
+        self.shown().await;
+    }
+
+    /// Waits until a page is there that reports.
+    pub async fn shown(&self) {
+        until("the page", || async { self.is_loaded().then_some(()) }).await;
     }
 
     /// Loads the logger anew: empty fields, an empty log.
     pub async fn reload(&self) {
+        self.load_anew().await;
+        self.fields().await;
+    }
+
+    /// Loads the page anew: everything as at first, an empty log.
+    pub async fn load_anew(&self) {
         let page = |site: &Self| site.log().last().map(|entry| entry.page.clone());
         let before = page(self);
         let is_new = || page(self) != before && self.is_loaded();
         let order = json!({ "order": "reload" });
         self.order_until(&order, "the page anew", || is_new().then_some(()))
             .await;
-        self.fields().await;
+    }
+
+    /// Orders something of `stubborn.html`, and waits until it can be seen on the screen.
+    pub async fn order(&self, order: &str) {
+        let token = format!("{order}-{}", self.log().len());
+        let obeyed = |entry: &Entry| entry.kind == "obeyed" && entry.target == token;
+        let words = json!({ "order": order, "token": token });
+        self.order_until(&words, "the page to obey", || {
+            self.log().iter().any(obeyed).then_some(())
+        })
+        .await;
     }
 
     fn is_loaded(&self) -> bool {

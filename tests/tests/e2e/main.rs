@@ -6,3 +6,4 @@ mod bad_input;
 mod cancelling;
 mod command_line;
 mod crashes;
+mod scripted;

@@ -2,10 +2,11 @@
 
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::service::{Observation, ResolveRequest};
+use motorium_proto::service::{AwaitQuiet, Observation, ResolveRequest};
 use tokio::time::Duration;
+use tonic::Code;
 
-use super::{Flow, Halt, Runner, Stop};
+use super::{Flow, Halt, Runner, Stop, halt};
 use crate::error::reason;
 use crate::task::completion::{self, LastScreen};
 use crate::task::event::{Event, Failure};
@@ -14,11 +15,19 @@ use crate::task::spec::Expectation;
 
 /// How long fetching one result may take.
 const FETCH_PATIENCE: Duration = Duration::from_secs(60);
+/// How long something that is claimed may take to show, as after a click.
+const LATE_CHANGE: Duration = Duration::from_secs(1);
 
 impl Runner {
     /// The planner says it is done. A claim that does not hold goes back to it once, then the task fails honestly.
     pub(super) async fn conclude(&mut self, answer: String) -> Flow {
-        let missing = self.missing().await?;
+        let mut missing = self.missing().await?;
+        let is_refused = |missing: &Option<Vec<String>>| {
+            missing.as_ref().is_some_and(|missing| !missing.is_empty())
+        };
+        if is_refused(&missing) && self.screen_goes_on().await? {
+            missing = self.missing().await?;
+        }
         let Some(missing) = missing else {
             return self.end(Event::Succeeded { answer }).await;
         };
@@ -44,6 +53,32 @@ impl Runner {
             )));
         }
         Ok(())
+    }
+
+    /// Whether the screen changes after the claim was made: what is in a window may be there before the window's title is
+    /// (a browser takes 200 ms for it), and a planner that needs no model claims success sooner than that.
+    async fn screen_goes_on(&mut self) -> Flow<bool> {
+        let Some(claimed_on) = self.view.as_ref().map(|view| view.latest.id.clone()) else {
+            return Ok(false);
+        };
+        let request = AwaitQuiet {
+            display: self.display(),
+            since_frame: Some(claimed_on),
+            first_change_timeout: LATE_CHANGE,
+            ..AwaitQuiet::default()
+        };
+        let quiet = self
+            .ask_for_answer("waiting for what is claimed", move |ports| {
+                let request = request.clone();
+                async move { ports.perception.await_quiet(request).await }
+            })
+            .await?;
+        match quiet {
+            Ok(quiet) => Ok(quiet.changed),
+            // The frame is not known any more.
+            Err(report) if report.code == Code::NotFound => Ok(false),
+            Err(report) => Err(halt("waiting for what is claimed", report)),
+        }
     }
 
     /// What does not hold; `None` if there is nothing to hold the claim against.

@@ -346,6 +346,7 @@ impl Task {
             }
             Event::PointerChecked(checked) => {
                 self.usage = self.usage.plus(checked.usage);
+                self.artifacts.extend(checked.image.clone());
             }
             Event::TargetMissed { message } => {
                 self.miss(message);

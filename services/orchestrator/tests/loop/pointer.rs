@@ -37,6 +37,9 @@ async fn a_pointer_that_misses_is_corrected_by_its_error() {
     assert_eq!(checked.corrections, 2);
     let image = checked.image.as_ref().expect("the marked picture is kept");
     assert!(image.size_bytes > 0);
+    let client = cluster.client();
+    let (_, content) = client.get_artifact(&image.name).await.unwrap();
+    assert_eq!(content.len() as u64, image.size_bytes, "it can be fetched");
     let centre = box_of(1).center();
     assert_eq!(
         cluster.world.moves(),
