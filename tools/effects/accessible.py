@@ -18,14 +18,14 @@ class Accessible:
         import gi
         gi.require_version("Atspi", "2.0")
         from gi.repository import Atspi, GLib
-        self.library, self.loop, self.name = Atspi, GLib.MainContext.default(), name
+        self.atspi, self.loop, self.name = Atspi, GLib.MainContext.default(), name
         Atspi.init()
 
     def program(self):
         for _ in range(40):
             if not self.loop.iteration(False):
                 break
-        desktop = self.library.get_desktop(0)
+        desktop = self.atspi.get_desktop(0)
         desktop.clear_cache()
         for index in range(desktop.get_child_count()):
             found = desktop.get_child_at_index(index)
@@ -36,20 +36,20 @@ class Accessible:
 
     def states(self, node):
         held = node.get_state_set()
-        return [word for word in STATES if held.contains(getattr(self.library.StateType, word))]
+        return [word for word in STATES if held.contains(getattr(self.atspi.StateType, word))]
 
     def text(self, node):
         if node.get_text_iface() is None:
             return None
-        length = self.library.Text.get_character_count(node)
+        length = self.atspi.Text.get_character_count(node)
         selection = None
-        if self.library.Text.get_n_selections(node):
-            area = self.library.Text.get_selection(node, 0)
+        if self.atspi.Text.get_n_selections(node):
+            area = self.atspi.Text.get_selection(node, 0)
             selection = [area.start_offset, area.end_offset]
-        return [self.library.Text.get_text(node, 0, min(length, 4000)), self.library.Text.get_caret_offset(node), selection]
+        return [self.atspi.Text.get_text(node, 0, min(length, 4000)), self.atspi.Text.get_caret_offset(node), selection]
 
     def value(self, node):
-        return self.library.Value.get_current_value(node) if node.get_value_iface() is not None else None
+        return self.atspi.Value.get_current_value(node) if node.get_value_iface() is not None else None
 
     def walk(self, node, depth=0):
         if node is None or depth > 25:
@@ -60,7 +60,7 @@ class Accessible:
                 child = node.get_child_at_index(index)
             except Exception:
                 continue
-            if child is not None and (depth < 1 or child.get_state_set().contains(self.library.StateType.SHOWING)):
+            if child is not None and (depth < 1 or child.get_state_set().contains(self.atspi.StateType.SHOWING)):
                 yield from self.walk(child, depth + 1)
 
     def snapshot(self):
@@ -81,7 +81,7 @@ class Accessible:
         raise RuntimeError(f"no {role} named {name}")
 
     def box(self, role, name=None, number=0):
-        area = self.library.Component.get_extents(self.find(role, name, number), self.library.CoordType.SCREEN)
+        area = self.atspi.Component.get_extents(self.find(role, name, number), self.atspi.CoordType.SCREEN)
         return [area.x, area.y, area.x + area.width, area.y + area.height]
 
     def text_of(self, role, name=None, number=0):
@@ -89,5 +89,5 @@ class Accessible:
 
     def letter_at(self, role, across, down):
         node = self.find(role)
-        area = self.library.Component.get_extents(node, self.library.CoordType.SCREEN)
-        return self.library.Text.get_offset_at_point(node, area.x + across, area.y + down, self.library.CoordType.SCREEN)
+        area = self.atspi.Component.get_extents(node, self.atspi.CoordType.SCREEN)
+        return self.atspi.Text.get_offset_at_point(node, area.x + across, area.y + down, self.atspi.CoordType.SCREEN)

@@ -70,7 +70,7 @@ pub(crate) struct Program {
     settings: Vec<String>,
     address: SocketAddr,
     process: Process,
-    /// It stays down for now.
+    /// It is not started again until this is taken back.
     pub(crate) is_down: bool,
 }
 

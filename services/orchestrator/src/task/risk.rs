@@ -1,7 +1,7 @@
 //! The seat of risk: which actions a careful person would think about twice.
 //!
 //! A small fixed table, in English and Chinese. What it flags is never repeated by itself and counts against
-//! `limits.max_risky_actions`. It asks nobody, and the pointer's place is not checked before a risky click.
+//! `limits.max_risky_actions`, and before a risky click the pointer is brought to its place and read back. It asks nobody.
 
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::PlannedAction;
