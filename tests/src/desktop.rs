@@ -14,6 +14,7 @@ use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::ConnectionExt as _;
 
 use crate::input::{InputListener, KeyListener, Nudge};
+use crate::person::Person;
 use crate::programs::{self, Process};
 use crate::until;
 
@@ -210,6 +211,15 @@ impl Desktop {
     #[must_use]
     pub fn listen(&self) -> InputListener {
         InputListener::on(&self.display)
+    }
+
+    /// Somebody at its mouse and keyboard.
+    ///
+    /// # Panics
+    /// If the display is gone.
+    #[must_use]
+    pub fn person(&self) -> Person {
+        Person::at(&self.display)
     }
 
     /// Lets somebody push the pointer after its moves: after the first by what `push` says of 0, and so on.

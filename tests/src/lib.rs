@@ -18,6 +18,7 @@
 pub mod desktop;
 pub mod errand;
 pub mod input;
+pub mod person;
 pub mod pictures;
 pub mod programs;
 pub mod script;
@@ -26,6 +27,7 @@ pub mod site;
 pub mod stage;
 pub mod story;
 pub mod tasks;
+pub mod watched;
 
 use std::future::Future;
 use std::path::PathBuf;

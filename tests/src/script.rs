@@ -121,6 +121,12 @@ impl Script {
         }
     }
 
+    /// Whether nobody waits for a decision.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.questions.is_empty()
+    }
+
     /// From now on, whoever asks for the pointer is told what `look` says.
     pub fn look_for_pointer(
         &self,

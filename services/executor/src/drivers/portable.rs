@@ -129,23 +129,30 @@ impl PortableDriver {
             // A caller that has gone away needs no answer.
             let _ = answer.send(command(hands, &abandoned));
         });
-        worker
-            .commands
-            .send(command)
-            .map_err(|_| Error::DriverGone)?;
+        if worker.commands.send(command).is_err() {
+            self.give_up(&worker);
+            return Err(Error::DriverGone);
+        }
         match tokio::time::timeout(limit, answered).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(Error::DriverGone),
+            Ok(Err(_)) => {
+                self.give_up(&worker);
+                Err(Error::DriverGone)
+            }
             Err(_) => {
-                worker.abandoned.cancel();
-                self.worker
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take();
+                self.give_up(&worker);
                 let (display, patience) = (self.options.display.clone(), self.options.patience);
                 Err(Error::DisplayTimedOut { display, patience })
             }
         }
+    }
+
+    /// The next call gets a new thread.
+    fn give_up(&self, worker: &Worker) {
+        worker.abandoned.cancel();
+        let mut slot = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have done so, and there is a new one already.
+        slot.take_if(|current| current.abandoned.is_cancelled());
     }
 
     async fn wait(
@@ -609,20 +616,19 @@ impl Hands {
 
     /// Releases what this driver has pressed. What others have pressed it cannot know.
     fn release_all(&mut self) -> Result<Vec<String>, Error> {
-        let (keys, buttons) = (
-            std::mem::take(&mut self.keys),
-            std::mem::take(&mut self.buttons),
-        );
-        for &key in keys.iter().rev() {
+        let mut released = Vec::new();
+        // What could not be released is still known the next time.
+        while let Some(&key) = self.keys.last() {
             self.ask(|enigo| enigo.key(key, Direction::Release))?;
+            self.keys.pop();
+            released.push(format!("{key:?}"));
         }
-        for &button in &buttons {
+        while let Some(&button) = self.buttons.last() {
             self.ask(|enigo| enigo.button(button, Direction::Release))?;
+            self.buttons.pop();
+            released.push(format!("{button:?} button"));
         }
-        let keys = keys.iter().map(|key| format!("{key:?}"));
-        Ok(keys
-            .chain(buttons.iter().map(|button| format!("{button:?} button")))
-            .collect())
+        Ok(released)
     }
 }
 

@@ -38,7 +38,7 @@ pub async fn run(desktops: Desktops, pace: Duration, news: impl Fn(), shutdown: 
         };
         for (entry, answer) in answers {
             let name = &entry.desktop.name;
-            match (desktops.heard(name, answer.is_ok()), answer) {
+            match (desktops.heard(&entry, answer.is_ok()), answer) {
                 (true, Ok(())) => {
                     tracing::info!(desktop = %name, "the desktop answers again");
                     news();

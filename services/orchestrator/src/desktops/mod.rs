@@ -206,10 +206,14 @@ impl Desktops {
         })
     }
 
-    /// Notes whether a desktop answered; gives back whether that is news.
-    pub fn heard(&self, name: &DesktopName, reachable: bool) -> bool {
+    /// Notes whether a desktop answered; gives back whether that is news. Of one that has got a task or other
+    /// endpoints since it was asked, the answer says nothing.
+    pub fn heard(&self, asked: &Entry, reachable: bool) -> bool {
         self.with(|entries| {
-            let Some(entry) = entries.get_mut(name) else {
+            let entry = entries.get_mut(&asked.desktop.name);
+            let Some(entry) =
+                entry.filter(|now| now.task.is_none() && now.desktop == asked.desktop)
+            else {
                 return false;
             };
             std::mem::replace(&mut entry.reachable, reachable) != reachable

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Edge, chosen_id, task_name};
 use crate::error::Error;
 use crate::log;
-use crate::task::event::{Event, Recorded, UserRequestKind};
+use crate::task::event::{Event, Recorded};
 use crate::task::spec::TaskSpec;
 use crate::task::{Lifecycle, Task, view};
 
@@ -70,11 +70,6 @@ fn wrong_state(task: &Task, needed: &'static str) -> Error {
         state,
         needed,
     }
-}
-
-/// Whether a person has the desktop.
-fn is_taken_over(task: &Task) -> bool {
-    matches!(&task.lifecycle, Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver)
 }
 
 /// Whether nobody carries the task out: the desktop that it began on is not there, or the lease of whoever did has ended.
@@ -288,7 +283,7 @@ impl Edge {
         let id = request_id("TakeOver", &request.request_id, &request)?;
         let user = request.user;
         let taken = self.command(&name, id, |task| match &task.lifecycle {
-            _ if is_taken_over(task) => Ok(Vec::new()),
+            _ if task.is_taken_over() => Ok(Vec::new()),
             Lifecycle::Running | Lifecycle::Paused | Lifecycle::AwaitingUser(_) => {
                 Ok(vec![Event::TakenOver { user: user.clone() }])
             }
@@ -308,7 +303,7 @@ impl Edge {
         let id = request_id("HandBack", &request.request_id, &request)?;
         let message = request.message;
         let back = self.command(&name, id, |task| {
-            if is_taken_over(task) {
+            if task.is_taken_over() {
                 return Ok(vec![Event::HandedBack {
                     message: message.clone(),
                 }]);
@@ -349,7 +344,7 @@ impl Edge {
         let message = request.message;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {
             // "I have done it" hands back what was taken.
-            _ if is_taken_over(task) => Ok(vec![Event::HandedBack {
+            _ if task.is_taken_over() => Ok(vec![Event::HandedBack {
                 message: message.clone(),
             }]),
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {

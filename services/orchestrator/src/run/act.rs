@@ -86,6 +86,17 @@ impl Runner {
         };
         self.timed("resolve", began);
         let baseline = self.view.as_ref().map(|view| view.latest.clone());
+        let repeated = attempt.before.clone().filter(ActionRecord::performed);
+        // Before the pointer moves: what it lights up by moving is no effect of what was done before.
+        if let (Some(record), Some(baseline)) = (&repeated, &baseline)
+            && let Some(effect) = self.late_effect(record, baseline).await?
+        {
+            let judged = Event::EffectJudged {
+                action_id: record.action_id.clone(),
+                effect: Box::new(effect),
+            };
+            return self.record(vec![judged]).await;
+        }
         if let Some(point) = pointer::due(&attempt.planned, &resolved.action, resolved.target)
             && !self
                 .bring_pointer(&attempt.id, &attempt.planned, point, resolved.target)
@@ -93,19 +104,8 @@ impl Runner {
         {
             return Ok(());
         }
-        match (&attempt.before, baseline) {
-            (Some(record), Some(baseline)) if record.performed() => {
-                let record = record.clone();
-                if let Some(effect) = self.late_effect(&record, &baseline).await? {
-                    let judged = Event::EffectJudged {
-                        action_id: record.action_id,
-                        effect: Box::new(effect),
-                    };
-                    return self.record(vec![judged]).await;
-                }
-            }
-            _ if machine::has_effect(&resolved.action) => self.note_stirring().await?,
-            _ => {}
+        if repeated.is_none() && machine::has_effect(&resolved.action) {
+            self.note_stirring().await?;
         }
         self.attempt(attempt, resolved).await
     }
@@ -187,9 +187,15 @@ impl Runner {
             .await
     }
 
-    /// Whether nobody has said stop while the intent was being written.
+    /// Whether nobody has said stop while the intent was being written, nor had the desktop meanwhile.
     fn may_act(&self) -> bool {
-        self.task.lifecycle == Lifecycle::Running && self.task.cancel_requested.is_none()
+        let is_still_due = self
+            .task
+            .open_step()
+            .is_some_and(|step| step.missed.is_none());
+        is_still_due
+            && self.task.lifecycle == Lifecycle::Running
+            && self.task.cancel_requested.is_none()
     }
 
     /// Whether the task goes on after what is being done now.

@@ -6,7 +6,7 @@ use motorium_proto::service::{AwaitQuiet, Observation, ResolveRequest};
 use tokio::time::Duration;
 use tonic::Code;
 
-use super::{Flow, Halt, Runner, Stop, halt};
+use super::{Flow, Halt, Runner, Stop, halt, is_transient};
 use crate::error::reason;
 use crate::task::completion::{self, LastScreen};
 use crate::task::event::{Event, Failure};
@@ -150,11 +150,13 @@ impl Runner {
                 async move { ports.planner.resolve_target(request).await }
             })
             .await?;
-        Ok(match found {
-            Ok(_) => true,
+        match found {
+            Ok(_) => Ok(true),
+            // That nobody could look does not mean that it is not there.
+            Err(report) if is_transient(&report) => Err(halt("looking for evidence", report)),
             // In several places is there too.
-            Err(report) => report.reason == "TARGET_AMBIGUOUS",
-        })
+            Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
+        }
     }
 
     /// What the planner says shows its success, if that is to be looked for.
@@ -232,11 +234,8 @@ impl Runner {
     /// Stands still until something was said.
     pub(super) async fn await_user(&mut self) -> Flow {
         self.journal.flush(&mut self.task).await?;
-        // Whatever is on the screen afterwards, it need not be what was there before.
-        self.view = None;
-        self.upcoming = None;
-        self.lookout = None;
-        if self.is_taken_over() {
+        self.forget_the_screen();
+        if self.task.is_taken_over() {
             return self.watch_the_person().await;
         }
         tokio::select! {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Flow, Runner};
 use crate::task::event::{Artifact, Event};
 use crate::task::machine;
-use crate::task::{ActionRecord, StepRecord};
+use crate::task::{ActionRecord, StepRecord, Task};
 
 /// Steps whose pictures are shown to the planner again.
 const HISTORY_IMAGES: usize = 3;
@@ -64,7 +64,7 @@ impl Runner {
         let task = &self.task;
         Some(PlanRequest {
             goal: task.spec.goal.clone(),
-            instructions: task.spec.instructions.clone(),
+            instructions: instructions(task),
             frame: observation.frame.clone(),
             image: None,
             scene: observation.scene.clone(),
@@ -108,6 +108,13 @@ impl Runner {
                 .collect(),
         }
     }
+}
+
+/// The user's own instructions, and what they said before there was a step that it could belong to.
+fn instructions(task: &Task) -> String {
+    let written = Some(&task.spec.instructions).filter(|text| !text.is_empty());
+    let said = written.into_iter().chain(&task.said_at_first);
+    said.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
 /// Pictures by what they are stored as. They are read for each call and not held while it lasts, because a planner

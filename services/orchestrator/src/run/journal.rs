@@ -164,6 +164,15 @@ impl Journal {
         if task.lifecycle.is_terminal() {
             self.deferred.clear();
         }
+        // Somebody has it paused or has its desktop: it does not end under their hands. A cancelled one does, by their wish.
+        if matches!(
+            task.lifecycle,
+            Lifecycle::Paused | Lifecycle::AwaitingUser(_)
+        ) {
+            self.deferred.retain(|recorded| {
+                !matches!(recorded.event, Event::Succeeded { .. } | Event::Failed(_))
+            });
+        }
         for recorded in &mut self.deferred {
             recorded.seq = EventSeq(task.last_seq.0 + 1);
             task.apply(recorded);
@@ -212,9 +221,8 @@ async fn listen(
                     seen = recorded.seq;
                     match recorded.event {
                         Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
-                        Event::Paused { .. } | Event::TakenOver { .. } => {
-                            stop.pause(recorded.seq);
-                        }
+                        Event::Paused { .. } => stop.pause(recorded.seq),
+                        Event::TakenOver { .. } => stop.take_over(recorded.seq),
                         Event::Resumed | Event::HandedBack { .. } => stop.seen(recorded.seq),
                         _ => {}
                     }

@@ -172,6 +172,10 @@ pub struct Runner {
     listener: Option<AbortOnDropHandle<()>>,
     /// Once the desktop is leased.
     keeper: Option<Keeper>,
+    /// It is written down that this run carries the task out.
+    has_begun: bool,
+    /// How often somebody had taken the task's hands off the desktop when the screen was last looked at.
+    interruptions: u32,
 }
 
 impl Runner {
@@ -209,6 +213,8 @@ impl Runner {
             applications: Vec::new(),
             listener: None,
             keeper: None,
+            has_begun: false,
+            interruptions: 0,
         }
     }
 
@@ -270,6 +276,9 @@ impl Runner {
     async fn step_once(&mut self) -> Flow {
         self.journal.sync(&mut self.task).await?;
         self.stop.seen(self.task.last_seq);
+        if self.interruptions != self.task.interruptions {
+            self.forget_the_screen();
+        }
         match machine::directive(&self.task, self.now()) {
             Directive::Rest => Ok(()),
             Directive::AwaitUser => self.await_user().await,
@@ -296,6 +305,14 @@ impl Runner {
                 Err(Halt::Fail(Failure::new(reason::NOT_SERVED, message)))
             }
         }
+    }
+
+    /// Whatever is on the screen now, it need not be what was there before somebody had the desktop.
+    fn forget_the_screen(&mut self) {
+        self.interruptions = self.task.interruptions;
+        self.view = None;
+        self.upcoming = None;
+        self.lookout = None;
     }
 
     /// Says that the task goes round in circles; as the last measure, to the user.
@@ -362,17 +379,24 @@ impl Runner {
         }
     }
 
-    /// Awaits something for as long as the task may run and nobody wants it stopped.
+    /// Awaits something for as long as the task may run and nobody wants it stopped or has the desktop.
     async fn guard<T>(&self, work: impl Future<Output = T>) -> Flow<T> {
-        let left = machine::remaining(&self.task, self.now())
-            .time
-            .unwrap_or(Duration::MAX);
         tokio::select! {
             biased;
             stop = self.stop.requested() => Err(stop.into()),
+            _ = self.stop.taken_over() => Err(Halt::LookAgain),
             done = work => Ok(done),
-            () = tokio::time::sleep(left) => Err(Halt::LookAgain),
+            () = tokio::time::sleep(self.time_left()) => Err(Halt::LookAgain),
         }
+    }
+
+    /// How long the task may still run. Until a run has begun, the time in which nobody ran the task is not counted yet
+    /// and would seem to be its own.
+    fn time_left(&self) -> Duration {
+        let limited = self
+            .has_begun
+            .then(|| machine::remaining(&self.task, self.now()).time);
+        limited.flatten().unwrap_or(Duration::MAX)
     }
 
     /// Asks a service, again and again while it is unavailable and there is patience left. For calls that change

@@ -1,7 +1,9 @@
 //! While a person has the desktop: what they do is written down, without what they type.
 //!
-//! Nothing is done meanwhile. A desktop that cannot tell what people do is handed back without a report; then the screen
-//! says it all.
+//! Nothing is done meanwhile. A desktop that cannot tell what people do is asked again and again, and handed back without
+//! a report; then the screen says it all.
+
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use motorium_proto::domain::action::Button;
@@ -9,51 +11,58 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::{AnswerStream, HumanInput, HumanInputKind};
 
 use super::{Flow, Runner};
-use crate::task::Lifecycle;
-use crate::task::event::{Event, UserRequestKind};
+use crate::task::event::Event;
+
+/// Pause before somebody who does not tell any more is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// What a person does, as it is told.
+type Deeds = AnswerStream<HumanInput>;
 
 impl Runner {
-    /// Whether a person has the desktop.
-    pub(super) fn is_taken_over(&self) -> bool {
-        matches!(
-            &self.task.lifecycle,
-            Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver
-        )
-    }
-
     /// Writes down what the person does until the desktop is handed back.
     pub(super) async fn watch_the_person(&mut self) -> Flow {
         // Whatever was still under way when they took over is over now.
         self.let_go().await;
-        let watched = self.ports.executor.watch_human_input(self.display());
-        let mut deeds = match self.guard_while_taken(watched).await? {
-            Ok(deeds) => deeds,
-            Err(report) => {
-                tracing::info!(task = %self.task.spec.name, %report, "what the person does is not told");
-                Box::pin(futures::stream::pending()) as AnswerStream<HumanInput>
-            }
-        };
-        while self.is_taken_over() {
+        let mut deeds = self.deeds();
+        while self.task.is_taken_over() {
             tokio::select! {
                 biased;
                 stop = self.stop.requested() => return Err(stop.into()),
+                deed = deeds.next() => {
+                    match deed {
+                        Some(Ok(input)) => self.note_deed(&input).await?,
+                        Some(Err(report)) => {
+                            tracing::info!(task = %self.task.spec.name, %report, "what the person does is not told");
+                        }
+                        None => {}
+                    }
+                    // The other branch may have been given up just when somebody rang.
+                    self.journal.take_in(&mut self.task).await?;
+                }
                 changed = self.journal.changed(&mut self.task) => changed?,
-                deed = deeds.next() => match deed {
-                    Some(Ok(input)) => self.note_deed(&input).await?,
-                    // It is told again when there is something to tell; until then the screen has to do.
-                    Some(Err(_)) | None => deeds = Box::pin(futures::stream::pending()),
-                },
             }
         }
         Ok(())
     }
 
-    async fn guard_while_taken<T>(&self, work: impl Future<Output = T>) -> Flow<T> {
-        tokio::select! {
-            biased;
-            stop = self.stop.requested() => Err(stop.into()),
-            done = work => Ok(done),
-        }
+    /// What the person does, asked for again whenever it breaks off. It never ends.
+    fn deeds(&self) -> Deeds {
+        let (executor, display) = (self.ports.executor.clone(), self.display());
+        let watched = futures::stream::unfold(true, move |is_first| {
+            let (executor, display) = (executor.clone(), display.clone());
+            async move {
+                if !is_first {
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
+                let deeds = executor.watch_human_input(display).await;
+                let deeds = deeds.unwrap_or_else(|report| {
+                    Box::pin(futures::stream::once(async { Err(report) })) as Deeds
+                });
+                Some((deeds, false))
+            }
+        });
+        Box::pin(watched.flatten())
     }
 
     async fn note_deed(&mut self, input: &HumanInput) -> Flow {

@@ -11,7 +11,6 @@ use super::keeper::{Keeper, lease};
 use super::{Flow, Halt, Runner, halt, is_transient};
 use crate::error::reason;
 use crate::task::event::{Event, Failure};
-use crate::task::machine;
 use crate::task::spec::Attachment;
 
 impl Runner {
@@ -39,6 +38,7 @@ impl Runner {
                 .collect(),
         )
         .await?;
+        self.has_begun = true;
         if self.task.cancel_requested.is_some() {
             return Ok(());
         }
@@ -58,11 +58,9 @@ impl Runner {
                 lease(ports, request.clone())
             })
             .await?;
-        let time_left = machine::remaining(&self.task, self.now()).time;
         lease.map_err(|report| match report.reason.as_str() {
             "DESKTOP_LEASED" => Halt::Busy,
             _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
-            _ if time_left.is_some_and(|left| left.is_zero()) => Halt::LookAgain,
             // Nothing has been done to it yet. It waits for this desktop, or for another one.
             _ => Halt::Lost(report.message),
         })

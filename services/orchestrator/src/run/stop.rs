@@ -19,6 +19,8 @@ struct Wanted {
     stop: Option<Stop>,
     /// The event that paused the task, until the loop has seen it.
     paused: Option<EventSeq>,
+    /// The same, where a person took the desktop.
+    taken_over: Option<EventSeq>,
 }
 
 /// Told once, heard by everybody who holds a clone. The first reason to stop stays; a pause passes.
@@ -44,10 +46,19 @@ impl StopSignal {
         self.wanted.send_modify(|wanted| wanted.paused = Some(by));
     }
 
+    /// A pause in which nothing is worth going on with: a person has the desktop since this event.
+    pub fn take_over(&self, by: EventSeq) {
+        self.wanted.send_modify(|wanted| {
+            wanted.paused = Some(by);
+            wanted.taken_over = Some(by);
+        });
+    }
+
     /// The loop knows what has happened up to this event: an earlier pause is its own business from now on.
     pub fn seen(&self, up_to: EventSeq) {
         self.wanted.send_modify(|wanted| {
             wanted.paused = wanted.paused.filter(|by| *by > up_to);
+            wanted.taken_over = wanted.taken_over.filter(|by| *by > up_to);
         });
     }
 
@@ -59,6 +70,11 @@ impl StopSignal {
     /// Waits for a pause.
     pub async fn paused(&self) -> EventSeq {
         self.wait_for(|wanted| wanted.paused).await
+    }
+
+    /// Waits for a person to take over.
+    pub async fn taken_over(&self) -> EventSeq {
+        self.wait_for(|wanted| wanted.taken_over).await
     }
 
     async fn wait_for<T>(&self, choose: impl Fn(&Wanted) -> Option<T>) -> T {
@@ -94,6 +110,12 @@ mod tests {
         assert!(signal.paused().now_or_never().is_some(), "a later one");
         signal.seen(EventSeq(7));
         assert!(signal.paused().now_or_never().is_none());
+        assert!(signal.taken_over().now_or_never().is_none());
+        signal.take_over(EventSeq(9));
+        assert_eq!(signal.paused().now_or_never(), Some(EventSeq(9)));
+        assert_eq!(signal.taken_over().now_or_never(), Some(EventSeq(9)));
+        signal.seen(EventSeq(9));
+        assert!(signal.taken_over().now_or_never().is_none());
         assert_eq!(signal.reason(), None);
 
         signal.request(Stop::Cancelled);

@@ -175,7 +175,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it was written by a loop at work: not by a user, and not by one that only begins to go on.
+    /// Whether it was written by a loop at work: not by a user, nor by one that only begins to go on or tries to.
     #[must_use]
     pub fn shows_work(&self) -> bool {
         !matches!(
@@ -183,6 +183,7 @@ impl Event {
             Event::Created(_)
                 | Event::DesktopAcquired { .. }
                 | Event::Recovered { .. }
+                | Event::Disturbed { .. }
                 | Event::UserAcknowledged { .. }
                 | Event::MessageReceived { .. }
                 | Event::TakenOver { .. }

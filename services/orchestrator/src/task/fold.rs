@@ -153,6 +153,10 @@ pub struct Task {
     pub messages: Vec<String>,
     /// Said by the user before the open step began: what its decision takes into account.
     pub heard: Vec<String>,
+    /// Said by the user before the first step.
+    pub said_at_first: Vec<String>,
+    /// How often the task's hands were taken off its desktop: by a pause, or by a person.
+    pub interruptions: u32,
     /// What a person does who has taken over.
     pub by_hand: Vec<String>,
     /// What the loop wants the planner to know next time.
@@ -199,6 +203,8 @@ impl Task {
             conversation_backend: String::new(),
             messages: Vec::new(),
             heard: Vec::new(),
+            said_at_first: Vec::new(),
+            interruptions: 0,
             by_hand: Vec::new(),
             notices: Vec::new(),
             loops_noticed: Vec::new(),
@@ -300,7 +306,9 @@ impl Task {
             }
             Event::Recovered { .. } => self.recover(*at),
             Event::DesktopAcquired { desktop, epoch } => {
-                let ours = |(_, before): &(DesktopName, DesktopEpoch)| before.0 + 1 == epoch.0;
+                let ours = |(name, before): &(DesktopName, DesktopEpoch)| {
+                    name == desktop && before.0.checked_add(1) == Some(epoch.0)
+                };
                 // Somebody else has had the desktop: what differs from the frame before is not this task's doing.
                 if !self.desktop.as_ref().is_some_and(ours)
                     && let Some(step) = self.open_step_mut()
@@ -364,7 +372,11 @@ impl Task {
                     step.extracted = Some(json.clone());
                 }
             }
-            Event::UserAsked(request) => self.enter(Lifecycle::AwaitingUser(request.clone()), *at),
+            // Whoever has paused it or has its desktop has the word; what is wanted then is asked for afterwards.
+            Event::UserAsked(request) if self.lifecycle == Lifecycle::Running => {
+                self.enter(Lifecycle::AwaitingUser(request.clone()), *at);
+            }
+            Event::UserAsked(_) => {}
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
                 self.heard_from_step = self.next_step();
@@ -375,18 +387,17 @@ impl Task {
                 self.heard_from_step = self.next_step();
             }
             Event::TakenOver { user } => self.taken_over(user, *at),
-            Event::HumanActed { description, .. } => {
-                if self.by_hand.len() < MOST_BY_HAND {
-                    self.by_hand.push(description.clone());
-                }
-            }
+            Event::HumanActed { description, .. } => self.acted_by_hand(description),
             Event::HandedBack { message } => {
                 let done = std::mem::take(&mut self.by_hand);
                 self.messages.push(handed_back(&done, message));
                 self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
-            Event::Paused { .. } => self.enter(Lifecycle::Paused, *at),
+            Event::Paused { .. } => {
+                self.interruptions += 1;
+                self.enter(Lifecycle::Paused, *at);
+            }
             Event::Resumed => self.enter(Lifecycle::Running, *at),
             Event::CancelRequested { reason } => self.cancel_requested = Some(reason.clone()),
             Event::LoopNoticed(notice) => {
@@ -430,6 +441,8 @@ impl Task {
     /// Whatever was decided was decided on another screen than the one that is handed back.
     fn taken_over(&mut self, user: &str, at: SystemTime) {
         self.miss("a person took over");
+        self.interruptions += 1;
+        self.by_hand.clear();
         let who = if user.is_empty() { "somebody" } else { user };
         self.enter(
             Lifecycle::AwaitingUser(UserRequest {
@@ -438,6 +451,25 @@ impl Task {
             }),
             at,
         );
+    }
+
+    fn acted_by_hand(&mut self, description: &str) {
+        if !self.is_taken_over() {
+            // It was still on its way when the desktop was handed back.
+            self.messages
+                .push(format!("The person also {description}."));
+        } else if self.by_hand.len() < MOST_BY_HAND {
+            self.by_hand.push(description.to_owned());
+        }
+    }
+
+    /// Whether a person has the desktop.
+    #[must_use]
+    pub fn is_taken_over(&self) -> bool {
+        matches!(
+            &self.lifecycle,
+            Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver
+        )
     }
 
     fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
@@ -457,8 +489,9 @@ impl Task {
         self.conversation_backend.clone_from(&decision.backend);
         self.notices.clear();
         let said = std::mem::take(&mut self.heard);
-        if let [.., previous, _] = self.steps.as_mut_slice() {
-            previous.user_messages.extend(said);
+        match self.steps.as_mut_slice() {
+            [.., previous, _] => previous.user_messages.extend(said),
+            _ => self.said_at_first.extend(said),
         }
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());

@@ -93,7 +93,11 @@ pub fn directive(task: &Task, now: SystemTime) -> Directive {
 
 fn within_step(task: &Task, step: &StepRecord) -> Directive {
     let Some(decision) = &step.decision else {
-        return Directive::Decide;
+        // Where a person took over meanwhile, the screen of this step is gone.
+        return match step.missed {
+            Some(_) => Directive::FinishStep,
+            None => Directive::Decide,
+        };
     };
     match &decision.next {
         // A provider's warning is for a person to read before anything runs.
@@ -146,7 +150,9 @@ fn next_action(step: &StepRecord) -> Option<usize> {
 
 /// A finished step's decision, where it was not to act, says what follows.
 fn between_steps(task: &Task) -> Directive {
-    let decision = task.steps.last().and_then(|step| step.decision.as_ref());
+    // What was decided while a person took over was decided on another screen.
+    let last = task.steps.last().filter(|step| step.missed.is_none());
+    let decision = last.and_then(|step| step.decision.as_ref());
     let answered = !task.messages.is_empty();
     match decision.map(|decision| &decision.next) {
         Some(Next::Done { answer, .. }) if !claim_refused(task) => Directive::Conclude {

@@ -275,12 +275,26 @@ fn attachments(attachments: Vec<wire::Attachment>) -> Result<Vec<Attachment>, Fi
     attachments.into_iter().enumerate().map(checked).collect()
 }
 
+/// A text that some screens show and others do not.
+fn said(field: &str, text: String) -> Result<String, FieldError> {
+    if text.trim().is_empty() {
+        return Err(FieldError::new(field, "is empty; every screen shows that"));
+    }
+    Ok(text)
+}
+
 fn expectations(expectations: Vec<wire::Expectation>) -> Result<Vec<Expectation>, FieldError> {
     use wire::expectation::Expectation as Wire;
 
     let checked = |(index, expectation): (usize, wire::Expectation)| match expectation.expectation {
-        Some(Wire::TextOnScreen(text)) => Ok(Expectation::TextOnScreen(text)),
-        Some(Wire::WindowTitle(title)) => Ok(Expectation::WindowTitle(title)),
+        Some(Wire::TextOnScreen(text)) => {
+            let field = format!("task.expectations[{index}].text_on_screen");
+            said(&field, text).map(Expectation::TextOnScreen)
+        }
+        Some(Wire::WindowTitle(title)) => {
+            let field = format!("task.expectations[{index}].window_title");
+            said(&field, title).map(Expectation::WindowTitle)
+        }
         Some(Wire::FileExists(name)) => {
             file_name(&format!("task.expectations[{index}].file_exists"), name)
                 .map(Expectation::FileExists)

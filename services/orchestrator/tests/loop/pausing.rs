@@ -6,7 +6,7 @@ use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click};
+use crate::support::script::{act, click, done};
 
 async fn pause(cluster: &Cluster, name: &str) {
     let pause = wire::PauseTaskRequest {
@@ -159,4 +159,54 @@ async fn nothing_is_handed_back_that_nobody_took() {
         (story.count("taken_over"), story.count("handed_back")),
         (1, 1)
     );
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(3)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    take_over(&cluster, &name).await;
+    // The call is given up: what the person does is written down while the model would still think.
+    cluster.world.person_types(12);
+    cluster.happened(&name, "human_acted").await;
+    cluster.world.release("plan");
+    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    cluster.follow(&name).await.answer();
+    let heard = cluster.world.plans().last().unwrap().user_messages.clone();
+    let told = cluster
+        .world
+        .plans()
+        .into_iter()
+        .flat_map(|plan| plan.user_messages);
+    assert!(
+        told.clone()
+            .any(|words| words.contains("typed 12 characters")),
+        "{heard:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_task_does_not_end_under_the_hands_of_a_person() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("saved"), done("saved")]).await;
+    cluster.world.add_file("result.txt", b"x");
+    cluster.world.hold("get_file");
+    let task = wire::Task {
+        goal: "save".to_owned(),
+        results: vec!["result.txt".to_owned()],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    // It believes that it is done, and fetches what it made.
+    cluster.world.called("get_file", 1).await;
+    take_over(&cluster, &name).await;
+    cluster.world.release("get_file");
+    cluster.world.person_types(3);
+    cluster.happened(&name, "human_acted").await;
+    assert_eq!(cluster.get(&name).await.state(), State::AwaitingUser);
+    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved");
+    assert_eq!(story.count("succeeded"), 1);
 }

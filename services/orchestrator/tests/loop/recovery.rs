@@ -319,3 +319,26 @@ async fn tasks_that_wait_are_still_there() {
         assert_eq!(cluster.follow(&name).await.answer(), "it is done");
     }
 }
+
+#[tokio::test]
+async fn time_in_which_nobody_ran_it_is_not_its_own() {
+    let mut cluster = Cluster::start(vec![act([click(1)]), done("saved")]).await;
+    cluster.world.hold("plan");
+    let limits = wire::Limits {
+        max_duration: Some(std::time::Duration::from_millis(1500).try_into().unwrap()),
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        goal: "save".to_owned(),
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.world.called("plan", 1).await;
+    cluster.kill().await;
+    // Longer than all the time that the task has.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    cluster.world.release("plan");
+    cluster.start_again().await;
+    assert_eq!(cluster.follow(&name).await.answer(), "saved");
+}

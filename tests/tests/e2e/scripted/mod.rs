@@ -5,6 +5,7 @@
 
 mod endings;
 mod ladder;
+mod people;
 mod pointer;
 mod stops;
 

@@ -1,4 +1,4 @@
-//! How soon everything stands still after a person has said stop, or pause, whatever is going on.
+//! How soon everything stands still after a person has said stop or pause, or has taken over, whatever is going on.
 //!
 //! Each kind is tried [`TRIES`] times and each try is printed; asserted is only what a busy machine keeps too, and that
 //! nothing at all comes afterwards. To measure, more tries and nothing else on the machine:
@@ -7,18 +7,16 @@
 //! MOTORIUM_STOPS=200 cargo test --release --package motorium-tests --test e2e scripted::stops -- --nocapture
 //! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use motorium_client::{Client, Update};
+use motorium_client::Client;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_tests::input::{Heard, InputListener};
 use motorium_tests::script::{act, click, typing};
 use motorium_tests::stage::Stage;
+use motorium_tests::watched::Watched;
 use motorium_tests::{tasks, until};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
@@ -40,9 +38,17 @@ const IN_THE_MIDDLE: usize = 200;
 enum Stop {
     Cancel,
     Pause,
+    TakeOver,
 }
 
 impl Stop {
+    const ALL: [Self; 3] = [Self::Pause, Self::TakeOver, Self::Cancel];
+
+    /// Whether the task can go on afterwards.
+    fn leaves_it_open(self) -> bool {
+        !matches!(self, Self::Cancel)
+    }
+
     async fn ask_for(self, client: &Client<Channel>, task: &str) {
         match self {
             Self::Cancel => drop(client.cancel_task(task, "stop").await.unwrap()),
@@ -53,6 +59,21 @@ impl Stop {
                 };
                 client.raw().pause_task(request).await.unwrap();
             }
+            Self::TakeOver => {
+                let request = wire::TakeOverRequest {
+                    name: task.to_owned(),
+                    ..wire::TakeOverRequest::default()
+                };
+                client.raw().take_over(request).await.unwrap();
+            }
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Pause => "pause",
+            Self::TakeOver => "take-over",
         }
     }
 
@@ -61,6 +82,7 @@ impl Stop {
         match self {
             Self::Cancel => "Cancelled",
             Self::Pause => "Paused",
+            Self::TakeOver => "TakenOver",
         }
     }
 }
@@ -72,50 +94,6 @@ struct Took {
     input: Duration,
     /// From the call to the event, as a watcher gets it.
     event: Duration,
-}
-
-/// A task that is watched, with the time at which each of its events came.
-struct Watched {
-    name: String,
-    events: Arc<Mutex<Vec<(Instant, wire::Event)>>>,
-    watching: JoinHandle<()>,
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.watching.abort();
-    }
-}
-
-impl Watched {
-    async fn begin(stage: &Stage) -> Self {
-        let name = stage.begin(task("something long")).await;
-        let events = Arc::new(Mutex::new(Vec::new()));
-        let (seen, mut updates) = (Arc::clone(&events), stage.client().watch(&name));
-        let watching = tokio::spawn(async move {
-            while let Some(update) = updates.next().await {
-                if let Update::Event { event, .. } = update.expect("the watch goes on") {
-                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                    seen.push((Instant::now(), *event));
-                }
-            }
-        });
-        Self {
-            name,
-            events,
-            watching,
-        }
-    }
-
-    /// When the first event of this kind came.
-    async fn saw(&self, kind: &str) -> Instant {
-        until(kind, || async {
-            let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = events.iter().find(|(_, event)| tasks::kind(event) == kind);
-            found.map(|(at, _)| *at)
-        })
-        .await
-    }
 }
 
 /// Stops the task and waits until nothing comes any more.
@@ -154,14 +132,19 @@ async fn resume(stage: &Stage, task: &Watched) {
     stage.client().raw().resume_task(request).await.unwrap();
 }
 
+async fn watched(stage: &Stage) -> Watched {
+    let name = stage.begin(task("something long")).await;
+    Watched::follow(&stage.client(), name)
+}
+
 /// All tries of one kind.
 struct Tries {
-    what: &'static str,
+    what: String,
     took: Vec<Took>,
 }
 
 impl Tries {
-    fn of(what: &'static str) -> Self {
+    fn of(what: String) -> Self {
         Self {
             what,
             took: Vec::new(),
@@ -222,31 +205,51 @@ fn tries() -> usize {
     })
 }
 
+/// Tries every way to stop, over and over; `interrupt` says how long one took.
+async fn measure(stage: &mut Stage, when: &str, interrupt: impl AsyncFn(&mut Stage, Stop) -> Took) {
+    let mut all = Stop::ALL.map(|how| (how, Tries::of(format!("{} {when}", how.name()))));
+    for _ in 0..tries() {
+        for (how, tries) in &mut all {
+            tries.add(interrupt(stage, *how).await);
+        }
+    }
+    for (_, tries) in &all {
+        tries.finish();
+    }
+}
+
+/// Ends a task that can still go on.
+async fn end(stage: &Stage, task: &Watched, after: Stop) {
+    if after.leaves_it_open() {
+        let client = stage.client();
+        client.cancel_task(&task.name, "enough").await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_a_model_thinks() {
     let mut stage = Stage::start().await;
     let input = stage.desktop.listen();
-    let mut pauses = Tries::of("pause while a model thinks");
-    let mut cancels = Tries::of("cancel while a model thinks");
-    for _ in 0..tries() {
-        let task = Watched::begin(&stage).await;
-        let mut thinks = stage.script.asked().await;
-        let before = input.heard().events;
-        pauses.add(stop(&stage, &task, &input, Stop::Pause).await);
-        resume(&stage, &task).await;
-        cancels.add(stop(&stage, &task, &input, Stop::Cancel).await);
-        // Nobody pays for an answer that nobody wants.
-        thinks.given_up().await;
-        assert_eq!(input.heard().events, before, "nothing was to be done");
-    }
-    pauses.finish();
-    cancels.finish();
+    let interrupt = async |stage: &mut Stage, how| interrupt_thinking(stage, &input, how).await;
+    measure(&mut stage, "while a model thinks", interrupt).await;
     stays_still_while_paused(&mut stage, &input).await;
+}
+
+async fn interrupt_thinking(stage: &mut Stage, input: &InputListener, how: Stop) -> Took {
+    let task = watched(stage).await;
+    let mut thinks = stage.script.asked().await;
+    let before = input.heard().events;
+    let took = stop(stage, &task, input, how).await;
+    end(stage, &task, how).await;
+    // Nobody pays for an answer that nobody wants.
+    thinks.given_up().await;
+    assert_eq!(input.heard().events, before, "nothing was to be done");
+    took
 }
 
 /// What the model decides while its task is paused is done when it goes on, and once.
 async fn stays_still_while_paused(stage: &mut Stage, input: &InputListener) {
-    let task = Watched::begin(stage).await;
+    let task = watched(stage).await;
     let asked = stage.script.asked().await;
     stop(stage, &task, input, Stop::Pause).await;
     let before = input.heard().events;
@@ -267,25 +270,38 @@ async fn stays_still_while_paused(stage: &mut Stage, input: &InputListener) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_screen_is_read() {
+    let mut stage = Stage::start().await;
+    let input = stage.desktop.listen();
+    let interrupt = async |stage: &mut Stage, how| interrupt_reading(stage, &input, how).await;
+    measure(&mut stage, "while the screen is read", interrupt).await;
+}
+
+async fn interrupt_reading(stage: &mut Stage, input: &InputListener, how: Stop) -> Took {
+    // So that there is something to be read.
+    stage.site.load_anew().await;
+    let before = input.heard().events;
+    let task = watched(stage).await;
+    task.saw("LiveFrame").await;
+    let took = stop(stage, &task, input, how).await;
+    end(stage, &task, how).await;
+    assert_eq!(input.heard().events, before, "nothing was to be done");
+    took
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_a_text_is_typed() {
     let mut stage = Stage::start().await;
     let input = stage.desktop.listen();
-    let mut pauses = Tries::of("pause while a text is typed");
-    let mut cancels = Tries::of("cancel while a text is typed");
-    for _ in 0..tries() {
-        for (how, tries) in [(Stop::Pause, &mut pauses), (Stop::Cancel, &mut cancels)] {
-            tries.add(interrupt_text(&mut stage, &input, how).await);
-        }
-    }
-    pauses.finish();
-    cancels.finish();
+    let interrupt = async |stage: &mut Stage, how| interrupt_text(stage, &input, how).await;
+    measure(&mut stage, "while a text is typed", interrupt).await;
 }
 
 async fn interrupt_text(stage: &mut Stage, input: &InputListener, how: Stop) -> Took {
     stage.site.load_anew().await;
     stage.site.order("focus").await;
     let before = input.heard().events;
-    let task = Watched::begin(stage).await;
+    let task = watched(stage).await;
     let text: String = ('a'..='z').cycle().take(CHARACTERS).collect();
     stage.script.asked().await.decide(act(typing(&text)));
     until("the middle of the text", || async {
@@ -299,10 +315,7 @@ async fn interrupt_text(stage: &mut Stage, input: &InputListener, how: Stop) -> 
     assert_eq!(pressed, Vec::<String>::new(), "nothing stays pressed");
     assert_typed_a_part_of(&text, stage).await;
     assert_eq!(input.heard().events, after, "it has let go");
-    if matches!(how, Stop::Pause) {
-        let client = stage.client();
-        client.cancel_task(&task.name, "enough").await.unwrap();
-    }
+    end(stage, &task, how).await;
     took
 }
 
@@ -321,20 +334,13 @@ async fn assert_typed_a_part_of(text: &str, stage: &Stage) {
 async fn while_the_screen_is_waited_for() {
     let mut stage = Stage::start().await;
     let input = stage.desktop.listen();
-    let mut pauses = Tries::of("pause while the screen moves");
-    let mut cancels = Tries::of("cancel while the screen moves");
-    for _ in 0..tries() {
-        for (how, tries) in [(Stop::Pause, &mut pauses), (Stop::Cancel, &mut cancels)] {
-            tries.add(interrupt_waiting(&mut stage, &input, how).await);
-        }
-    }
-    pauses.finish();
-    cancels.finish();
+    let interrupt = async |stage: &mut Stage, how| interrupt_waiting(stage, &input, how).await;
+    measure(&mut stage, "while the screen moves", interrupt).await;
 }
 
 async fn interrupt_waiting(stage: &mut Stage, input: &InputListener, how: Stop) -> Took {
     stage.site.load_anew().await;
-    let task = Watched::begin(stage).await;
+    let task = watched(stage).await;
     stage.script.asked().await.decide(for_ever_moving());
     // From then on the screen is waited for.
     task.saw("ActionPerformed").await;
