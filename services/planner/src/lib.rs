@@ -3,7 +3,10 @@
 //! - [`backends`]: what decides, each in its own way; the [phrasebook](backends::phrasebook) needs no model
 //! - [`router`]: asks them in order until one does
 //! - [`matcher`]: finds on a screen what a description means
+//! - [`models`]: what is known of each model: tools, pictures, thinking, prices
 //! - [`picture`]: from a frame to what a model is sent, and back from its coordinates
+//! - [`prompt`]: what a model is told, as templates that a user can replace
+//! - [`provider`]: the way to those who run models, and what their failures mean
 //! - [`service`]: the Planner of the contract over all that
 //!
 //! It acts on nothing, reads no screen by itself and keeps nothing between two calls.
@@ -12,8 +15,11 @@ pub mod backends;
 pub mod config;
 pub mod error;
 pub mod matcher;
+pub mod models;
 pub mod picture;
 pub mod pointer;
+pub mod prompt;
+pub mod provider;
 pub mod router;
 pub mod service;
 pub mod summary;

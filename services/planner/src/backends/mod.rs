@@ -1,6 +1,7 @@
 //! Backends: each turns a request into a decision in its own way. Which one is asked, and in what order, is the
 //! business of the router.
 
+pub mod dialect;
 pub mod phrasebook;
 pub mod recorded;
 

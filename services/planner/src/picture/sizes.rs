@@ -9,7 +9,7 @@
 
 use motorium_imaging::space::PictureSize;
 use motorium_proto::domain::geometry::CaptureSize;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Which pictures a provider takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl SizeRule {
 }
 
 /// Claude's two tiers of image input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaudeTier {
     /// Up to Claude 4.6, and Haiku 4.5.
@@ -91,7 +91,7 @@ pub fn claude_tokens(size: PictureSize) -> u64 {
 }
 
 /// How much of a picture OpenAI's models look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenAiDetail {
     /// `high`, and `auto` on gpt-5.4.
@@ -133,7 +133,7 @@ pub fn openai_patches(size: PictureSize) -> u64 {
 
 /// The resizing that Qwen-VL and its descendants do to every picture: both sides become multiples of `factor`, and
 /// the area is brought between two bounds. A server's `preprocessor_config.json` decides the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SmartResize {
     pub factor: u32,
