@@ -36,7 +36,7 @@ impl SizeRule {
             SizeRule::Claude(tier) => tier.size(size),
             SizeRule::OpenAi(detail) => detail.size(size),
             SizeRule::Smart(rule) => rule.sent(size),
-            SizeRule::Within { side, pixels } => shrunk(size, |fitting| {
+            SizeRule::Within { side, pixels } => shrunk(size, &|fitting| {
                 longest(fitting) <= side && area(fitting) <= pixels
             }),
         }
@@ -78,7 +78,7 @@ impl ClaudeTier {
     #[must_use]
     pub fn size(self, original: PictureSize) -> PictureSize {
         let (side, tokens) = self.limits();
-        shrunk(original, |size| {
+        shrunk(original, &|size| {
             padded(longest(size), CLAUDE_SQUARE) <= side && claude_tokens(size) <= tokens
         })
     }
@@ -119,7 +119,7 @@ impl OpenAiDetail {
     #[must_use]
     pub fn size(self, original: PictureSize) -> PictureSize {
         let (side, patches) = self.limits();
-        shrunk(original, |size| {
+        shrunk(original, &|size| {
             longest(size) <= side && openai_patches(size) <= patches
         })
     }
@@ -200,13 +200,13 @@ impl SmartResize {
 
 /// The largest size with about the proportions of `original` that fits; `original` itself if it does. Searched by
 /// the longer side, as Claude's documentation does it, so that the result is the same to the pixel.
-fn shrunk(original: PictureSize, fits: impl Fn(PictureSize) -> bool) -> PictureSize {
+fn shrunk(original: PictureSize, fits: &dyn Fn(PictureSize) -> bool) -> PictureSize {
     if fits(original) {
         return original;
     }
     if original.height > original.width {
         let turned = |size: PictureSize| PictureSize::new(size.height, size.width);
-        return turned(shrunk(turned(original), |size| fits(turned(size))));
+        return turned(shrunk(turned(original), &|size| fits(turned(size))));
     }
     let proportion = f64::from(original.width) / f64::from(original.height);
     let of_width = |width: u32| {
