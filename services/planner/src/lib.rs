@@ -1,5 +1,6 @@
 //! Decides: from a screen and a goal to the next typed decision.
 //!
+//! - [`answer`]: what models say, read as typed actions
 //! - [`backends`]: what decides, each in its own way; the [phrasebook](backends::phrasebook) needs no model
 //! - [`router`]: asks them in order until one does
 //! - [`matcher`]: finds on a screen what a description means
@@ -11,6 +12,7 @@
 //!
 //! It acts on nothing, reads no screen by itself and keeps nothing between two calls.
 
+pub mod answer;
 pub mod backends;
 pub mod config;
 pub mod error;

@@ -1,8 +1,11 @@
 //! Backends: each turns a request into a decision in its own way. Which one is asked, and in what order, is the
 //! business of the router.
 
+mod chat;
 pub mod dialect;
+pub mod opencua;
 pub mod phrasebook;
+pub mod qwen_vl;
 pub mod recorded;
 
 use async_trait::async_trait;

@@ -28,6 +28,10 @@ macro_rules! templates {
 
 templates! {
     "som_system",
+    "opencua_system",
+    "opencua_task",
+    "qwen_vl_system",
+    "qwen_vl_task",
 }
 
 /// Why there is no text.
@@ -212,7 +216,7 @@ mod tests {
         let folder = folder_with("zh/sum_system.jinja", "");
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
-            error.contains("sum_system.jinja is no prompt template; there are: som_system"),
+            error.contains("sum_system.jinja is no prompt template; there are: som_system,"),
             "{error}"
         );
     }

@@ -1,5 +1,6 @@
 //! What the Planner understands, finds and decides.
 
+mod answers;
 mod coordinates;
 mod dialogue;
 mod grammar;
