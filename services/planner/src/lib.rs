@@ -1,6 +1,6 @@
 //! Decides: from a screen and a goal to the next typed decision.
 //!
-//! - [`answer`]: what models say, read as typed actions
+//! - [`answer`]: what models say, read
 //! - [`backends`]: what decides, each in its own way; the [phrasebook](backends::phrasebook) needs no model
 //! - [`router`]: asks them in order until one does
 //! - [`matcher`]: finds on a screen what a description means
@@ -16,6 +16,7 @@ pub mod answer;
 pub mod backends;
 pub mod config;
 pub mod error;
+pub mod extract;
 pub mod matcher;
 pub mod models;
 pub mod picture;

@@ -1,9 +1,11 @@
 //! What models say, read: leniently as text, strictly as actions. Pure.
 //!
-//! - [`commands`]: actions and points as a model names them
-//! - [`pyautogui`]: Python, parsed and never run
-//! - [`tool_calls`]: calls in JSON and XML within text
+//! - [`json`]: the object in a text
+//! - [`said`]: the text in a provider's answer
+//! - [`som`]: the answer to a numbered picture and its list of elements
+//! - [`validate`]: whether what a model names is there
 
-pub mod commands;
-pub mod pyautogui;
-pub mod tool_calls;
+pub mod json;
+pub mod said;
+pub mod som;
+pub mod validate;

@@ -12,9 +12,11 @@ use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
 use super::BackendError;
+use super::concessions::Concessions;
 use crate::models::{Api, Model};
 use crate::picture::{self, Pictures, SentPicture};
 use crate::prompt::{self, Prompts};
+use crate::provider::Refused;
 
 /// One way of asking a model about a step.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
@@ -41,6 +43,11 @@ pub trait Dialect: fmt::Debug + Send + Sync + 'static {
 
     /// The request that tells the model what was wrong with its answer. Sent at most once a step.
     fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked;
+
+    /// What to do without after a request was refused because of it; `None` if that was not the reason.
+    fn concede(&self, refused: &Refused, made: Concessions) -> Option<Concessions> {
+        made.and_what_is_named_in(refused)
+    }
 }
 
 /// What a step is decided on.
@@ -51,6 +58,7 @@ pub struct Step<'a> {
     pub model: &'a Model,
     pub pictures: &'a Pictures,
     pub prompts: &'a Prompts,
+    pub concessions: Concessions,
 }
 
 /// A request to a provider.

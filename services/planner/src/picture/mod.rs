@@ -163,6 +163,17 @@ impl Pictures {
         }
     }
 
+    /// One picture by itself, as the screen that it shows.
+    #[must_use]
+    pub fn of_image(image: &Image) -> Self {
+        Self {
+            frame: CaptureSize::new(side(image.width), side(image.height)),
+            current: Some(image.clone()),
+            past: Vec::new(),
+            decoded: Mutex::new(None),
+        }
+    }
+
     /// Whether there is a picture of the screen as it is.
     #[must_use]
     pub fn has_current(&self) -> bool {

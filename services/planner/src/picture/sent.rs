@@ -136,6 +136,19 @@ impl SentPicture {
         self.counted.picture()
     }
 
+    /// The greatest numbers that the model counts to, across and down.
+    #[must_use]
+    pub fn extent(&self) -> (f64, f64) {
+        let size = self.counted();
+        match self.convention {
+            Convention::SentPixels | Convention::SeenPixels => {
+                (f64::from(size.width), f64::from(size.height))
+            }
+            Convention::Thousandths => (1000.0, 1000.0),
+            Convention::Fractions => (1.0, 1.0),
+        }
+    }
+
     /// How the model counts.
     #[must_use]
     pub fn convention(&self) -> Convention {

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use motorium_proto::domain::frame::Frame;
 use serde::Serialize;
 
 use super::Language;
+use super::advice::{self, Malformed, Shelf};
 
 /// Names the templates and takes them into the program.
 macro_rules! templates {
@@ -27,11 +29,15 @@ macro_rules! templates {
 }
 
 templates! {
+    "extract",
+    "extract_system",
+    "pointer",
+    "pointer_system",
+    "som_repair",
+    "som_step",
     "som_system",
-    "opencua_system",
-    "opencua_task",
-    "qwen_vl_system",
-    "qwen_vl_task",
+    "summary",
+    "summary_system",
 }
 
 /// Why there is no text.
@@ -44,6 +50,10 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("{}: {source}", path.display())]
+    Advice { path: PathBuf, source: Malformed },
+    #[error("a file of advice in the program: {0}")]
+    BuiltIn(#[from] Malformed),
     #[error("{} is no prompt template; there are: {}", path.display(), NAMES.join(", "))]
     Unknown { path: PathBuf },
 }
@@ -52,6 +62,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Prompts {
     environment: Environment<'static>,
+    advice: Shelf,
 }
 
 impl Prompts {
@@ -64,26 +75,43 @@ impl Prompts {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_syntax(syntax()?);
-        let mut prompts = Self { environment };
+        let mut prompts = Self {
+            environment,
+            advice: Shelf::built_in()?,
+        };
         for (language, name, text) in BUILT_IN {
             prompts.add(*language, name, (*text).to_owned())?;
         }
         Ok(prompts)
     }
 
-    /// The same, with the files of a user's folder in their place (`FOLDER/en/som_system.jinja`).
+    /// The same, with the files of a user's folder in their place (`FOLDER/en/som_system.jinja`,
+    /// `FOLDER/en/advice/browser.md`) or beside them (advice for other applications).
     ///
     /// # Errors
     /// If the folder cannot be read, or a file in it is malformed or has a name that nothing asks for.
     pub fn with_folder(folder: &Path) -> Result<Self, Error> {
         let mut prompts = Self::built_in()?;
         for language in Language::ALL {
-            for path in files(&folder.join(language.folder()))? {
+            let folder = folder.join(language.folder());
+            for path in files(&folder, "jinja")? {
                 let text = read(&path)?;
                 prompts.add(language, known(&path)?, text)?;
             }
+            for path in files(&folder.join("advice"), "md")? {
+                prompts.add_advice(language, &path)?;
+            }
         }
         Ok(prompts)
+    }
+
+    /// The advice for the active window of a frame.
+    #[must_use]
+    pub fn advice(&self, frame: &Frame, language: Language) -> Vec<String> {
+        let window = frame.active_window();
+        let advice = window.map(|window| self.advice.for_window(window, language));
+        let advice = advice.into_iter().flatten();
+        advice.map(str::to_owned).collect()
     }
 
     /// The text of a template with these values.
@@ -102,6 +130,16 @@ impl Prompts {
             .get_template(&name)
             .and_then(|template| template.render(Serde(values)));
         rendered.map_err(|error| unusable(&name, &error))
+    }
+
+    fn add_advice(&mut self, language: Language, path: &Path) -> Result<(), Error> {
+        let text = read(path)?;
+        let name = advice::name_of(path).unwrap_or_default();
+        let added = self.advice.put(language, name, &text);
+        added.map_err(|source| Error::Advice {
+            path: path.to_owned(),
+            source,
+        })
     }
 
     fn add(&mut self, language: Language, name: &str, text: String) -> Result<(), Error> {
@@ -132,8 +170,8 @@ fn unusable(name: &str, error: &minijinja::Error) -> Error {
     }
 }
 
-/// The files with templates in a folder, in the order of their names; none if there is no such folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The files of a folder with that ending, in the order of their names; none if there is no such folder.
+fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |source| Error::Read {
         path: folder.to_owned(),
         source,
@@ -148,7 +186,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         .map_err(unreadable)?;
     files.retain(|path| {
         path.extension()
-            .is_some_and(|extension| extension == "jinja")
+            .is_some_and(|extension| extension == ending)
     });
     files.sort();
     Ok(files)
@@ -216,7 +254,7 @@ mod tests {
         let folder = folder_with("zh/sum_system.jinja", "");
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
-            error.contains("sum_system.jinja is no prompt template; there are: som_system,"),
+            error.contains("sum_system.jinja is no prompt template; there are: extract, "),
             "{error}"
         );
     }

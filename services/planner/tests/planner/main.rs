@@ -1,7 +1,5 @@
 //! What the Planner understands, finds and decides.
 
-mod answers;
-mod coordinates;
 mod dialogue;
 mod grammar;
 mod matcher;
