@@ -1,6 +1,6 @@
 //! Decides: from a screen and a goal to the next typed decision.
 //!
-//! - [`answer`]: what models say, read
+//! - [`answer`]: what models say, read as typed actions
 //! - [`backends`]: what decides, each in its own way; the [phrasebook](backends::phrasebook) needs no model
 //! - [`router`]: asks them in order until one does
 //! - [`matcher`]: finds on a screen what a description means

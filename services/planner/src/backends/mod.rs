@@ -1,6 +1,7 @@
 //! Backends: each turns a request into a decision in its own way. Which one is asked, and in what order, is the
 //! business of the router.
 
+mod chat;
 pub mod claude_som;
 pub mod concessions;
 pub mod dialect;
@@ -8,9 +9,11 @@ pub mod error;
 pub mod estimate;
 pub mod model;
 mod numbered;
+pub mod opencua;
 pub mod operator;
 pub mod phrasebook;
 pub mod question;
+pub mod qwen_vl;
 pub mod recorded;
 
 use async_trait::async_trait;

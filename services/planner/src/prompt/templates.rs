@@ -36,6 +36,10 @@ templates! {
     "som_repair",
     "som_step",
     "som_system",
+    "opencua_system",
+    "opencua_task",
+    "qwen_vl_system",
+    "qwen_vl_task",
     "summary",
     "summary_system",
 }

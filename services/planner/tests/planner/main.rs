@@ -1,5 +1,7 @@
 //! What the Planner understands, finds and decides.
 
+mod answers;
+mod coordinates;
 mod dialogue;
 mod grammar;
 mod matcher;

@@ -1,0 +1,77 @@
+//! Earlier steps in words, for models that did not take them themselves or keep no record of their own.
+
+use motorium_proto::domain::decision::{PastAction, PastStep};
+use motorium_proto::domain::effect::{ActionResult, Verdict};
+use motorium_proto::service::PlanRequest;
+
+use crate::prompt::Language;
+
+/// What was done in a step and what came of it, in one line.
+pub(in crate::backends) fn deeds(step: &PastStep, language: Language) -> String {
+    let actions = step.actions.iter().map(|action| deed(action, language));
+    let functions = step.function_calls.iter().map(|call| {
+        let result = step
+            .function_results
+            .iter()
+            .find(|result| result.call_id == call.call_id);
+        match result.map(|result| &result.outcome) {
+            Some(Ok(value)) => format!("{}({}) = {value}", call.name, call.arguments_json),
+            Some(Err(reason)) => format!("{}({}): {reason}", call.name, call.arguments_json),
+            None => format!("{}({})", call.name, call.arguments_json),
+        }
+    });
+    let extracted = step.extracted_json.iter().cloned();
+    let all: Vec<String> = actions.chain(functions).chain(extracted).collect();
+    match (all.is_empty(), language) {
+        (false, _) => all.join("; "),
+        (true, Language::English) => "nothing".to_owned(),
+        (true, Language::Chinese) => "无".to_owned(),
+    }
+}
+
+fn deed(action: &PastAction, language: Language) -> String {
+    let intent = &action.planned.intent;
+    match outcome(action, language) {
+        Some(outcome) => format!("{intent} ({outcome})"),
+        None => intent.clone(),
+    }
+}
+
+/// What a model has to know of it: nothing where it went as it should.
+pub(in crate::backends) fn outcome(action: &PastAction, language: Language) -> Option<String> {
+    let say = |english: &str, chinese: &str| match language {
+        Language::English => Some(english.to_owned()),
+        Language::Chinese => Some(chinese.to_owned()),
+    };
+    if action.outcome.result != ActionResult::Performed {
+        return Some(not_performed(action, language));
+    }
+    match action.effect.as_ref().map(|effect| effect.verdict) {
+        Some(Verdict::NoEffect) => say("nothing changed on the screen", "屏幕没有变化"),
+        Some(Verdict::EndReached) => {
+            say("nothing changed: the end is reached", "没有变化：已到尽头")
+        }
+        _ => None,
+    }
+}
+
+fn not_performed(action: &PastAction, language: Language) -> String {
+    let detail = &action.outcome.detail;
+    match (action.outcome.result, language) {
+        (ActionResult::Unknown, Language::English) => {
+            format!("it is not known whether this was done: {detail}")
+        }
+        (ActionResult::Unknown, Language::Chinese) => format!("不确定是否已执行：{detail}"),
+        (_, Language::English) => format!("not done: {detail}"),
+        (_, Language::Chinese) => format!("未执行：{detail}"),
+    }
+}
+
+/// Everything that the user said since the task began, in order.
+pub(in crate::backends) fn user_words(request: &PlanRequest) -> Vec<&str> {
+    let before = request.history.iter().flat_map(|step| &step.user_messages);
+    before
+        .chain(&request.user_messages)
+        .map(String::as_str)
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! What the model is shown of earlier steps: the last ones as screenshots with its own answers, those before as lines.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use motorium_proto::domain::decision::PastStep;
+use motorium_proto::service::PlanRequest;
+use serde::{Deserialize, Serialize};
+
+use crate::backends::chat::{self, past};
+use crate::backends::dialect::{Step, Unasked};
+use crate::picture::{Checksum, Rendered};
+use crate::prompt::Language;
+
+/// What the model answered, by the number of the step: the content of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Records {
+    answers: BTreeMap<u32, String>,
+}
+
+impl Records {
+    /// Those of a conversation; none if another backend wrote it.
+    pub(super) fn of(request: &PlanRequest) -> Self {
+        serde_json::from_slice(&request.conversation).unwrap_or_default()
+    }
+
+    pub(super) fn add(&mut self, step: u32, answer: &str) {
+        self.answers.insert(step, answer.to_owned());
+    }
+
+    pub(super) fn to_bytes(&self) -> Bytes {
+        serde_json::to_vec(self)
+            .map(Bytes::from)
+            .unwrap_or_default()
+    }
+}
+
+/// Earlier steps, the oldest first.
+#[derive(Debug)]
+pub(super) struct Past {
+    /// Steps without a screenshot, each in a line.
+    pub(super) told: Vec<String>,
+    /// Screenshots, and what was answered to each.
+    pub(super) shown: Vec<(Rendered, String)>,
+}
+
+/// Everything before this step.
+pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
+    let history = &step.request.history;
+    let records = Records::of(step.request);
+    let first_shown = history
+        .len()
+        .saturating_sub(step.model.max_images.saturating_sub(1));
+    let mut all = Past {
+        told: Vec::new(),
+        shown: Vec::new(),
+    };
+    for (index, past) in history.iter().enumerate() {
+        let picture = if index >= first_shown {
+            picture(step, past)?
+        } else {
+            None
+        };
+        match picture {
+            Some(picture) => all.shown.push((picture, answer(&records, past, language))),
+            None => all.told.push(line(past, language)),
+        }
+    }
+    Ok(all)
+}
+
+fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
+    let Some(image) = &past.image else {
+        return Ok(None);
+    };
+    let rendered = step.pictures.past(step.model.taste, Checksum(image.sha256));
+    Ok(chat::if_there(rendered)?)
+}
+
+/// The model's own answer, with what came of it where that is not what it expects.
+fn answer(records: &Records, past: &PastStep, language: Language) -> String {
+    let mut outcomes = past
+        .actions
+        .iter()
+        .filter_map(|action| past::outcome(action, language));
+    match (records.answers.get(&past.step), outcomes.next_back()) {
+        (Some(own), None) => own.clone(),
+        (Some(own), Some(outcome)) => format!("{own}\n({outcome})"),
+        (None, _) => format!("Action: {}", past::deeds(past, language)),
+    }
+}
+
+fn line(past: &PastStep, language: Language) -> String {
+    let deeds = past::deeds(past, language);
+    match language {
+        Language::English => format!("Step {}: {deeds}", past.step),
+        Language::Chinese => format!("第 {} 步：{deeds}", past.step),
+    }
+}
