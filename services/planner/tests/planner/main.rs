@@ -1,6 +1,7 @@
 //! What the Planner understands, finds and decides.
 
 mod answers;
+mod chat;
 mod coordinates;
 mod dialogue;
 mod grammar;

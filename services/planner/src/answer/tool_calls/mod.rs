@@ -30,17 +30,22 @@ pub enum CallError {
     Missing,
     #[error("there are {0} tool calls in a row, and at most {MAX_CALLS} are read")]
     TooMany(usize),
+    #[error(
+        "there are words between the tool calls, so that it is not clear which of them are meant; write them in a row"
+    )]
+    Scattered,
     #[error("the tool call is not well-formed: {0}")]
     Malformed(String),
 }
 
-/// The calls that a text ends with: the last ones that follow each other with nothing but space between. What a model
-/// says of calls before that is no call.
+/// The calls of a text, which follow each other with nothing but space between. What was thought aloud before them
+/// (`<think>…</think>`) holds none.
 ///
 /// # Errors
 /// If there is none, or one of them is not well-formed.
 pub fn read(text: &str) -> Result<Vec<ToolCall>, CallError> {
-    let bodies = last_in_a_row(text);
+    let text = text.rsplit_once("</think>").map_or(text, |(_, said)| said);
+    let bodies = in_a_row(text)?;
     if bodies.is_empty() {
         return read_body(untagged(text).ok_or(CallError::Missing)?).map(|call| vec![call]);
     }
@@ -57,18 +62,18 @@ pub fn words_before(text: &str) -> &str {
     text[..end.unwrap_or(text.len())].trim()
 }
 
-fn last_in_a_row(text: &str) -> Vec<&str> {
+fn in_a_row(text: &str) -> Result<Vec<&str>, CallError> {
     let mut bodies = Vec::new();
     let mut after = "";
     for piece in text.split(OPEN).skip(1) {
         if !after.trim().is_empty() {
-            bodies.clear();
+            return Err(CallError::Scattered);
         }
         let (body, rest) = piece.split_once(CLOSE).unwrap_or((piece, ""));
         bodies.push(body);
         after = rest;
     }
-    bodies
+    Ok(bodies)
 }
 
 /// A call without its tags, if there is nothing else.

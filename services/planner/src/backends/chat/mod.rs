@@ -17,10 +17,10 @@ pub(super) fn message(role: &str, text: impl Into<String>) -> Value {
     json!({"role": role, "content": text.into()})
 }
 
-/// A message of the user with pictures and perhaps text.
-pub(super) fn shown(picture: &Rendered, text: Option<String>) -> Value {
+/// A message of the user with a picture and, unless it is empty, a text.
+pub(super) fn shown(picture: &Rendered, text: &str) -> Value {
     let picture = json!({"type": "image_url", "image_url": {"url": picture.data_url()}});
-    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
     let content: Vec<Value> = std::iter::once(picture).chain(text).collect();
     json!({"role": "user", "content": content})
 }

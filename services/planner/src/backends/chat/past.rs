@@ -1,6 +1,6 @@
 //! Earlier steps in words, for models that did not take them themselves or keep no record of their own.
 
-use motorium_proto::domain::decision::{PastAction, PastStep};
+use motorium_proto::domain::decision::{FunctionCall, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionResult, Verdict};
 use motorium_proto::service::PlanRequest;
 
@@ -9,24 +9,33 @@ use crate::prompt::Language;
 /// What was done in a step and what came of it, in one line.
 pub(in crate::backends) fn deeds(step: &PastStep, language: Language) -> String {
     let actions = step.actions.iter().map(|action| deed(action, language));
-    let functions = step.function_calls.iter().map(|call| {
-        let result = step
-            .function_results
-            .iter()
-            .find(|result| result.call_id == call.call_id);
-        match result.map(|result| &result.outcome) {
-            Some(Ok(value)) => format!("{}({}) = {value}", call.name, call.arguments_json),
-            Some(Err(reason)) => format!("{}({}): {reason}", call.name, call.arguments_json),
-            None => format!("{}({})", call.name, call.arguments_json),
-        }
-    });
-    let extracted = step.extracted_json.iter().cloned();
-    let all: Vec<String> = actions.chain(functions).chain(extracted).collect();
+    let calls = step.function_calls.iter().map(call_words);
+    let all: Vec<String> = actions.chain(calls).chain(results(step)).collect();
     match (all.is_empty(), language) {
         (false, _) => all.join("; "),
         (true, Language::English) => "nothing".to_owned(),
         (true, Language::Chinese) => "无".to_owned(),
     }
+}
+
+fn call_words(call: &FunctionCall) -> String {
+    format!("{}({})", call.name, call.arguments_json)
+}
+
+/// What functions gave back, and data that was taken from the screen.
+pub(in crate::backends) fn results(step: &PastStep) -> impl Iterator<Item = String> {
+    let functions = step.function_results.iter().map(|result| {
+        let call = step
+            .function_calls
+            .iter()
+            .find(|call| call.call_id == result.call_id);
+        let name = call.map_or(result.call_id.as_str(), |call| call.name.as_str());
+        match &result.outcome {
+            Ok(value) => format!("{name} = {value}"),
+            Err(reason) => format!("{name}: {reason}"),
+        }
+    });
+    functions.chain(step.extracted_json.clone())
 }
 
 fn deed(action: &PastAction, language: Language) -> String {

@@ -91,7 +91,7 @@ pub(super) fn messages(
             && let Some(picture) = picture(step, past)?
         {
             speak(&mut messages, &mut waiting);
-            messages.push(chat::shown(&picture, None));
+            messages.push(chat::shown(&picture, ""));
         }
         waiting.push(text(past.step, &records.get(past, language), kind));
     }

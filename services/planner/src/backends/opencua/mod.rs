@@ -122,7 +122,7 @@ impl OpenCua {
             self.options.history(family),
             language,
         )?);
-        messages.push(chat::shown(current, Some(task)));
+        messages.push(chat::shown(current, &task));
         Ok(messages)
     }
 }

@@ -40,8 +40,17 @@ impl Records {
 pub(super) struct Past {
     /// Steps without a screenshot, each in a line.
     pub(super) told: Vec<String>,
-    /// Screenshots, and what was answered to each.
-    pub(super) shown: Vec<(Rendered, String)>,
+    pub(super) shown: Vec<Shown>,
+}
+
+/// A step with its screenshot.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) picture: Rendered,
+    /// What was answered to it.
+    pub(super) answer: String,
+    /// What came of that, where the model cannot see it.
+    pub(super) outcome: Option<String>,
 }
 
 /// Everything before this step.
@@ -62,7 +71,11 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
             None
         };
         match picture {
-            Some(picture) => all.shown.push((picture, answer(&records, past, language))),
+            Some(picture) => all.shown.push(Shown {
+                picture,
+                answer: answer(&records, past, language),
+                outcome: outcome(past, language),
+            }),
             None => all.told.push(line(past, language)),
         }
     }
@@ -77,17 +90,19 @@ fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked
     Ok(chat::if_there(rendered)?)
 }
 
-/// The model's own answer, with what came of it where that is not what it expects.
+/// The model's own answer, or what another did.
 fn answer(records: &Records, past: &PastStep, language: Language) -> String {
-    let mut outcomes = past
+    let own = records.answers.get(&past.step).cloned();
+    own.unwrap_or_else(|| format!("Action: {}", past::deeds(past, language)))
+}
+
+fn outcome(past: &PastStep, language: Language) -> Option<String> {
+    let actions = past
         .actions
         .iter()
         .filter_map(|action| past::outcome(action, language));
-    match (records.answers.get(&past.step), outcomes.next_back()) {
-        (Some(own), None) => own.clone(),
-        (Some(own), Some(outcome)) => format!("{own}\n({outcome})"),
-        (None, _) => format!("Action: {}", past::deeds(past, language)),
-    }
+    let outcomes: Vec<String> = actions.chain(past::results(past)).collect();
+    (!outcomes.is_empty()).then(|| outcomes.join("\n"))
 }
 
 fn line(past: &PastStep, language: Language) -> String {

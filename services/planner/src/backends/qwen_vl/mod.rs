@@ -106,13 +106,15 @@ fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> 
         }),
     )?;
     let mut messages = vec![chat::message("system", system)];
-    let mut task = Some(task);
-    // The task stands beside the first screenshot that is shown, whichever step that is of.
-    for (picture, answer) in past.shown {
-        messages.push(chat::shown(&picture, task.take()));
-        messages.push(chat::message("assistant", answer));
+    // The task stands beside the first screenshot that is shown, whichever step that is of; what came of a step, beside
+    // the next one.
+    let mut beside = task;
+    for shown in past.shown {
+        messages.push(chat::shown(&shown.picture, &beside));
+        messages.push(chat::message("assistant", shown.answer));
+        beside = shown.outcome.unwrap_or_default();
     }
-    messages.push(chat::shown(current, task.take()));
+    messages.push(chat::shown(current, &beside));
     Ok(messages)
 }
 

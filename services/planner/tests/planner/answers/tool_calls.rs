@@ -154,8 +154,12 @@ fn what_stands_around_calls() {
         &format!("{click}\n{typed}"),
         "left x1 at (1, 2); type \"a\"",
     );
-    check(
+    refused(
         &format!("I could say {typed} but I say {click}"),
+        "words between",
+    );
+    check(
+        &format!("<think>I could say {typed}</think>\n{click}"),
         "left x1 at (1, 2)",
     );
     check(
