@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use motorium_kit::config::Environment;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::backends::Backend;
 use crate::backends::claude_som::{self, ClaudeSom};
 use crate::backends::dialect::Dialect;
 use crate::backends::model::{ModelBackend, Parts};
+use crate::backends::opencua::{self, OpenCua};
 use crate::backends::operator::{self, Operator};
 use crate::backends::phrasebook::{self, Phrasebook};
+use crate::backends::qwen_vl::{self, QwenVl};
 use crate::backends::recorded::{self, Recorded};
 use crate::models::Models;
 use crate::prompt::{self, Prompts};
@@ -55,6 +58,23 @@ const KINDS: &[Kind] = &[
         },
     },
     Kind {
+        name: opencua::NAME,
+        provider: None,
+        model: None,
+        about: "OpenCUA behind a chat endpoint, which says what it does in Python",
+        dialect: |options| Ok(Arc::new(OpenCua::new(read(options)?))),
+    },
+    Kind {
+        name: qwen_vl::NAME,
+        provider: Some("dashscope"),
+        model: Some(qwen_vl::DEFAULT_MODEL),
+        about: "Qwen-VL with its own computer_use calls",
+        dialect: |options| {
+            let NoOptions {} = read(options)?;
+            Ok(Arc::new(QwenVl))
+        },
+    },
+    Kind {
         name: operator::NAME,
         provider: None,
         model: None,
@@ -65,6 +85,11 @@ const KINDS: &[Kind] = &[
         },
     },
 ];
+
+/// For a dialect that has none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoOptions {}
 
 /// What a dialect's own options mean.
 fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> {

@@ -10,7 +10,8 @@
 //! - [`provider`]: the way to those who run models, and what their failures mean
 //! - [`service`]: the Planner of the contract over all that
 //!
-//! It acts on nothing, reads no screen by itself and keeps nothing between two calls.
+//! It acts on nothing, reads no screen by itself and keeps nothing of a task between two calls: pictures that it has resized stay for a
+//! while, under the checksum of what they were made from.
 
 pub mod answer;
 pub mod backends;

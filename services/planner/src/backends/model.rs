@@ -4,13 +4,15 @@
 //! It does not retry what failed on the way and keeps no state of any task: only what its endpoint does not take is
 //! remembered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use motorium_kit::blocking;
 use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::concessions::Concessions;
@@ -25,6 +27,12 @@ use crate::provider::{Endpoint, Failure, Tokens};
 
 /// How often a model may ask for a closer look before it decides.
 const MOST_LOOKS: u32 = 4;
+
+/// As many requests are written at once as there are processors: more would not be ready sooner, and each has a whole
+/// screen in memory meanwhile.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    Semaphore::new(std::thread::available_parallelism().map_or(2, NonZeroUsize::get))
+});
 
 /// What a model backend is made of.
 #[derive(Debug)]
@@ -240,6 +248,7 @@ impl Asker {
         task: &Arc<Task>,
         made: Concessions,
     ) -> Result<Asked, BackendError> {
+        let _turn = TURNS.acquire().await;
         let (asker, task) = (Arc::clone(self), Arc::clone(task));
         let asked = blocking::run(move || {
             let asked = asker.dialect.ask(&asker.step(&task, made));

@@ -1,6 +1,7 @@
 //! From a frame to what a model is sent, and back from what the model says of it.
 //!
 //! - [`sizes`]: how large a picture each provider takes
+//! - `shelf`: pictures that were rendered lately
 //! - [`sent`]: a picture that was sent, and what coordinates in it mean
 //! - [`Pictures`]: the pictures of one request, rendered when a backend asks for them
 //!
@@ -8,6 +9,7 @@
 //! Nothing here fetches: a picture that travels as a reference is an error.
 
 pub mod sent;
+mod shelf;
 pub mod sizes;
 
 use std::fmt;
@@ -25,6 +27,8 @@ use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use motorium_proto::service::{ImageFormat, PlanRequest};
+
+use shelf::Encoded;
 
 pub use sent::{Convention, OffPicture, SaidPoint, SentPicture};
 pub use sizes::SizeRule;
@@ -109,6 +113,15 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    fn new(view: SentPicture, original: Checksum, encoded: &Encoded) -> Self {
+        Self {
+            view,
+            original,
+            media_type: encoded.media_type,
+            base64: encoded.base64.clone(),
+        }
+    }
+
     /// As a URL that holds the picture itself.
     #[must_use]
     pub fn data_url(&self) -> String {
@@ -208,16 +221,15 @@ impl Pictures {
         let image = self.current.as_ref().ok_or(Error::NoImage)?;
         self.check_size(image.width, image.height)?;
         let view = SentPicture::whole(self.frame, taste.rule, taste.convention)?;
-        if elements.is_empty()
-            && let Some(rendered) = as_it_is(image, view, taste)?
-        {
-            return Ok(rendered);
+        if elements.is_empty() {
+            return plain(image, view, taste, || self.decoded());
         }
         let frame = self.decoded()?;
         let space = view.space()?;
         let mut pixels = resize::render(&frame, &space)?;
         marks::draw(&mut pixels, &marks::marks(elements, self.frame, &space));
-        encoded(&pixels, view, checksum(image), taste)
+        let encoded = encoded(&pixels, taste)?;
+        Ok(Rendered::new(view, checksum(image), &encoded))
     }
 
     /// A region of the screen as it is, made as large as the model takes it: a closer look.
@@ -230,7 +242,8 @@ impl Pictures {
         let sent = enlarged(region.size(), taste.rule);
         let view = SentPicture::sent_at(sent, region, taste.rule, taste.convention)?;
         let pixels = resize::render(&*self.decoded()?, &view.space()?)?;
-        encoded(&pixels, view, checksum(image), taste)
+        let encoded = encoded(&pixels, taste)?;
+        Ok(Rendered::new(view, checksum(image), &encoded))
     }
 
     /// The picture of that checksum, from the frame or from the history.
@@ -241,12 +254,9 @@ impl Pictures {
         let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
         let size = CaptureSize::new(side(image.width), side(image.height));
         let view = SentPicture::whole(size, taste.rule, taste.convention)?;
-        if let Some(rendered) = as_it_is(image, view, taste)? {
-            return Ok(rendered);
-        }
-        let pixels = picture::decode(bytes(image)?)?;
-        let pixels = resize::render(&pixels, &view.space()?)?;
-        encoded(&pixels, view, wanted, taste)
+        plain(image, view, taste, || {
+            Ok(Arc::new(picture::decode(bytes(image)?)?))
+        })
     }
 
     /// Lets go of the decoded pixels: while a model thinks, many requests wait and none of them looks at pixels.
@@ -286,8 +296,31 @@ impl Pictures {
     }
 }
 
+/// A whole picture without marks: as it came, or resized, which is done once for all steps that show it.
+fn plain(
+    image: &Image,
+    view: SentPicture,
+    taste: Taste,
+    decode: impl FnOnce() -> Result<Arc<RgbaImage>, Error>,
+) -> Result<Rendered, Error> {
+    if let Some(encoded) = as_it_is(image, view, taste)? {
+        return Ok(Rendered::new(view, checksum(image), &encoded));
+    }
+    let key = shelf::Key {
+        // Not the one that the request states: nobody gets the picture of another by stating its checksum.
+        original: Checksum(picture::sha256(bytes(image)?)),
+        sent: view.sent(),
+        max_base64: taste.max_base64,
+    };
+    let kept = shelf::get(key, || {
+        let pixels = resize::render(&*decode()?, &view.space()?)?;
+        encoded(&pixels, taste)
+    })?;
+    Ok(Rendered::new(view, checksum(image), &kept))
+}
+
 /// A picture that need not be changed, unless it is of a kind that not every provider reads.
-fn as_it_is(image: &Image, view: SentPicture, taste: Taste) -> Result<Option<Rendered>, Error> {
+fn as_it_is(image: &Image, view: SentPicture, taste: Taste) -> Result<Option<Encoded>, Error> {
     let media_type = match image.media_type.as_str() {
         "image/png" => "image/png",
         "image/jpeg" => "image/jpeg",
@@ -302,9 +335,7 @@ fn as_it_is(image: &Image, view: SentPicture, taste: Taste) -> Result<Option<Ren
     if PictureSize::new(width, height) != view.sent() || base64_length(data) > taste.max_base64 {
         return Ok(None);
     }
-    Ok(Some(Rendered {
-        view,
-        original: checksum(image),
+    Ok(Some(Encoded {
         media_type,
         base64: STANDARD.encode(data),
     }))
@@ -314,12 +345,7 @@ fn as_it_is(image: &Image, view: SentPicture, taste: Taste) -> Result<Option<Ren
 const JPEG: ImageFormat = ImageFormat::Jpeg { quality: 90 };
 
 /// As a PNG, which every provider reads and which keeps text sharp; as a JPEG where that would be too large.
-fn encoded(
-    pixels: &RgbaImage,
-    view: SentPicture,
-    original: Checksum,
-    taste: Taste,
-) -> Result<Rendered, Error> {
+fn encoded(pixels: &RgbaImage, taste: Taste) -> Result<Encoded, Error> {
     let limit = taste.max_base64;
     let mut image = picture::encode(pixels, ImageFormat::Png)?;
     let mut media_type = picture::media_type(ImageFormat::Png);
@@ -332,9 +358,7 @@ fn encoded(
         let bytes = base64_length(data);
         return Err(Error::TooManyBytes { bytes, limit });
     }
-    Ok(Rendered {
-        view,
-        original,
+    Ok(Encoded {
         media_type,
         base64: STANDARD.encode(data),
     })

@@ -230,11 +230,11 @@ fn settings_that_cannot_be_meant_are_refused() {
     for (backends, expected) in [
         (
             &[][..],
-            "planner.backends is empty; name at least one of: phrasebook, recorded:FILE, claude_som",
+            "planner.backends is empty; name at least one of: phrasebook, recorded:FILE, claude_som, qwen_vl",
         ),
         (
             &["gpt"],
-            "planner.backends: there is no backend `gpt`; there are: phrasebook, recorded:FILE, claude_som",
+            "planner.backends: there is no backend `gpt`; there are: phrasebook, recorded:FILE, claude_som, qwen_vl",
         ),
         (
             &["phrasebook", "phrasebook"],

@@ -1,14 +1,14 @@
 //! What dialects share that speak to a chat endpoint (`/v1/chat/completions`) and write their own prompts.
 //!
-//! - [`said`]: what an answer says
 //! - [`past`]: earlier steps in words
 
 pub(super) mod past;
-pub(super) mod said;
 
 use serde_json::{Value, json};
 
+use crate::answer::said::Said;
 use crate::backends::dialect::{Asked, Misread};
+use crate::models::Api;
 use crate::picture::{Error, Rendered};
 use crate::prompt::Language;
 
@@ -35,6 +35,18 @@ pub(super) fn if_there(picture: Result<Rendered, Error>) -> Result<Option<Render
     }
 }
 
+/// The words of an answer.
+///
+/// # Errors
+/// If it was refused or cut off, or says nothing.
+pub(super) fn text(answer: &Value) -> Result<String, Misread> {
+    let text = Said::of(Api::OpenaiChat, answer)?.into_text();
+    if text.trim().is_empty() {
+        return Err(Misread::invalid("the answer is empty"));
+    }
+    Ok(text)
+}
+
 /// The same request with the answer and what is wrong with it at the end, a little less rigid than before: a model that
 /// always says what is most likely would say the same again.
 pub(super) fn repaired(
@@ -44,7 +56,7 @@ pub(super) fn repaired(
     language: Language,
 ) -> Asked {
     let mut repaired = asked.clone();
-    let answered = said::text(answer).unwrap_or_default();
+    let answered = text(answer).unwrap_or_default();
     if let Some(messages) = repaired.body["messages"].as_array_mut() {
         if !answered.is_empty() {
             messages.push(message("assistant", answered));

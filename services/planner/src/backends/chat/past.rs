@@ -5,6 +5,7 @@ use motorium_proto::domain::effect::{ActionResult, Verdict};
 use motorium_proto::service::PlanRequest;
 
 use crate::prompt::Language;
+use crate::prompt::untrusted::untrusted;
 
 /// What was done in a step and what came of it, in one line.
 pub(in crate::backends) fn deeds(step: &PastStep, language: Language) -> String {
@@ -22,7 +23,7 @@ fn call_words(call: &FunctionCall) -> String {
     format!("{}({})", call.name, call.arguments_json)
 }
 
-/// What functions gave back, and data that was taken from the screen.
+/// What functions gave back, and data that was taken from the screen: delimited, since neither is the user's word.
 pub(in crate::backends) fn results(step: &PastStep) -> impl Iterator<Item = String> {
     let functions = step.function_results.iter().map(|result| {
         let call = step
@@ -31,11 +32,12 @@ pub(in crate::backends) fn results(step: &PastStep) -> impl Iterator<Item = Stri
             .find(|call| call.call_id == result.call_id);
         let name = call.map_or(result.call_id.as_str(), |call| call.name.as_str());
         match &result.outcome {
-            Ok(value) => format!("{name} = {value}"),
-            Err(reason) => format!("{name}: {reason}"),
+            Ok(value) => untrusted(name, value),
+            Err(reason) => untrusted(name, &format!("failed: {reason}")),
         }
     });
-    functions.chain(step.extracted_json.clone())
+    let extracted = step.extracted_json.iter();
+    functions.chain(extracted.map(|data| untrusted("screen", data)))
 }
 
 fn deed(action: &PastAction, language: Language) -> String {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::chat::{self, past, said};
+use super::chat::{self, past};
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
 use crate::answer::pyautogui;
 use crate::models::Api;
@@ -81,6 +81,9 @@ impl Options {
     }
 }
 
+/// The name in configurations.
+pub const NAME: &str = "opencua";
+
 /// The way of asking.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenCua {
@@ -129,7 +132,7 @@ impl OpenCua {
 
 impl Dialect for OpenCua {
     fn name(&self) -> &'static str {
-        "opencua"
+        NAME
     }
 
     fn api(&self) -> Api {
@@ -160,8 +163,8 @@ impl Dialect for OpenCua {
     }
 
     fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
-        let text = said::complete(answer, step.model.max_output)?;
-        let sections = Sections::of(text);
+        let text = chat::text(answer)?;
+        let sections = Sections::of(&text);
         let code = sections
             .code
             .ok_or_else(|| Misread::invalid("there is no code in the answer"))?;

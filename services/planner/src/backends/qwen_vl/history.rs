@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::backends::chat::{self, past};
 use crate::backends::dialect::{Step, Unasked};
 use crate::picture::{Checksum, Rendered};
-use crate::prompt::Language;
+use crate::prompt::{Language, history};
 
 /// What the model answered, by the number of the step: the content of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
                 answer: answer(&records, past, language),
                 outcome: outcome(past, language),
             }),
-            None => all.told.push(line(past, language)),
+            None => all.told.push(told(past, language)),
         }
     }
     Ok(all)
@@ -105,10 +105,8 @@ fn outcome(past: &PastStep, language: Language) -> Option<String> {
     (!outcomes.is_empty()).then(|| outcomes.join("\n"))
 }
 
-fn line(past: &PastStep, language: Language) -> String {
-    let deeds = past::deeds(past, language);
-    match language {
-        Language::English => format!("Step {}: {deeds}", past.step),
-        Language::Chinese => format!("第 {} 步：{deeds}", past.step),
-    }
+/// A step in a line, and what it brought.
+fn told(past: &PastStep, language: Language) -> String {
+    let lines = std::iter::once(history::line(past, language)).chain(past::results(past));
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -15,8 +15,9 @@ use bytes::Bytes;
 use motorium_proto::domain::decision::{FunctionCall, Next};
 use serde_json::{Value, json};
 
-use super::chat::{self, past, said};
+use super::chat::{self, past};
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use crate::answer::said::Said;
 use crate::answer::tool_calls::{self, ToolCall, computer_use};
 use crate::models::Api;
 use crate::picture::{Rendered, SentPicture};
@@ -24,13 +25,18 @@ use crate::prompt::Language;
 
 use history::Records;
 
+/// The name in configurations.
+pub const NAME: &str = "qwen_vl";
+/// The model that is asked if the user names none.
+pub const DEFAULT_MODEL: &str = "qwen3-vl-plus";
+
 /// The way of asking.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QwenVl;
 
 impl Dialect for QwenVl {
     fn name(&self) -> &'static str {
-        "qwen_vl"
+        NAME
     }
 
     fn api(&self) -> Api {
@@ -59,19 +65,18 @@ impl Dialect for QwenVl {
     }
 
     fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
-        let calls = calls(answer, step.model.max_output)?;
+        let (text, calls) = calls(answer)?;
         let view = asked
             .view
             .ok_or_else(|| Misread::invalid("no picture was sent"))?;
-        let text = said::text(answer).unwrap_or_default();
-        let thought = tool_calls::words_before(text);
+        let thought = tool_calls::words_before(&text);
         let words = action_words(thought);
         let next = decision(step, &calls, &view, words)?;
         Ok(Answer::Decided(Box::new(Reading {
             thought: thought.to_owned(),
             progress: words.to_owned(),
             next,
-            conversation: conversation(step, text),
+            conversation: conversation(step, &text),
             safety_checks: Vec::new(),
             suspected_injections: Vec::new(),
         })))
@@ -118,27 +123,26 @@ fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> 
     Ok(messages)
 }
 
-/// The calls of an answer: those that the server has read by itself, or those in the text.
-fn calls(answer: &Value, limit: u64) -> Result<Vec<ToolCall>, Misread> {
+/// The words of an answer and its calls: those that the server has read by itself, or those in the text.
+fn calls(answer: &Value) -> Result<(String, Vec<ToolCall>), Misread> {
     let message = &answer["choices"][0]["message"];
     let invalid = |error: tool_calls::CallError| Misread::invalid(error.to_string());
     match message["tool_calls"].as_array() {
         Some(calls) if !calls.is_empty() => {
-            if answer["choices"][0]["finish_reason"] == "length" {
-                return Err(Misread::Truncated { limit });
-            }
+            let said = Said::of(Api::OpenaiChat, answer)?;
             let call = |call: &Value| {
                 let function = &call["function"];
                 let name = function["name"].as_str().unwrap_or_default().to_owned();
                 tool_calls::of_parts(name, function["arguments"].clone())
             };
-            calls
-                .iter()
-                .map(call)
-                .collect::<Result<_, _>>()
-                .map_err(invalid)
+            let calls = calls.iter().map(call).collect::<Result<_, _>>();
+            Ok((said.text, calls.map_err(invalid)?))
         }
-        _ => tool_calls::read(said::complete(answer, limit)?).map_err(invalid),
+        _ => {
+            let text = chat::text(answer)?;
+            let calls = tool_calls::read(&text).map_err(invalid)?;
+            Ok((text, calls))
+        }
     }
 }
 

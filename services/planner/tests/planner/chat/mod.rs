@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use image::{Rgba, RgbaImage};
 use motorium_imaging::picture;
+use motorium_planner::backends::concessions::Concessions;
 use motorium_planner::backends::dialect::{Answer, Asked, Dialect, Misread, Reading, Step};
 use motorium_planner::models::{Api, Model, Models};
 use motorium_planner::picture::Pictures;
@@ -88,6 +89,7 @@ impl World {
             model: &self.model,
             pictures,
             prompts: &self.prompts,
+            concessions: Concessions::default(),
         }
     }
 

@@ -157,7 +157,7 @@ fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
         outcome: Ok(r#"{"paid":true}"#.to_owned()),
     });
     let text = told(&world.ask(&QwenVl).body);
-    let last = "--- user\n<screen 1 at 1000x800>\nbilling.lookup = {\"paid\":true}\n";
+    let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n";
     assert!(text.ends_with(last), "{text}");
 }
 
