@@ -35,7 +35,7 @@ pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question,
     };
     let text = prompts.render("extract", language, values)?;
     Ok(Question {
-        system: prompts.render("extract_system", language, ())?,
+        system: prompts.render("extract_system", language, minijinja::context! {})?,
         text: Arc::new(move |_| Ok(text.clone())),
         image: request.image.clone(),
         check: Arc::new(move |answer, _| checked(answer, &validator)),

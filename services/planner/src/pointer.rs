@@ -45,7 +45,7 @@ pub fn question(
     let language = Language::of(None, &request.intent);
     let (prompts, asked) = (Arc::clone(prompts), request.clone());
     Ok(Some(Question {
-        system: prompts.render("pointer_system", language, ())?,
+        system: prompts.render("pointer_system", language, minijinja::context! {})?,
         text: Arc::new(move |view| words(&asked, view, language, &prompts)),
         image: Some(image.clone()),
         check: Arc::new(checked),

@@ -128,3 +128,32 @@ fn is_picture(text: &str) -> bool {
     text.starts_with("data:image/")
         || is_long && !text.bytes().take(PICTURE_BYTES).any(|byte| byte == b' ')
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn content(body: &Value) -> (u64, u64) {
+        let content = Content::of(body);
+        (content.text_bytes, content.pictures)
+    }
+
+    #[test]
+    fn pictures_are_counted_as_pictures_and_not_as_text() {
+        let base64 = "A".repeat(10_000);
+        let claude = json!({"source": {"data": base64}});
+        assert_eq!(content(&claude), (10, 1));
+        let chat = json!({"image_url": {"url": "data:image/png;base64,aGk="}});
+        assert_eq!(content(&chat), (12, 1));
+        let text = json!(["a word ".repeat(1000)]);
+        assert_eq!(content(&text), (7000, 0));
+    }
+
+    #[test]
+    fn an_amount_is_told_in_dollars() {
+        assert_eq!(dollars(1_234_567), "$1.2345");
+        assert_eq!(dollars(500), "$0.0005");
+    }
+}

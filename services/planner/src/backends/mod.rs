@@ -8,7 +8,7 @@ pub mod dialect;
 pub mod error;
 pub mod estimate;
 pub mod model;
-mod numbered;
+pub mod numbered;
 pub mod opencua;
 pub mod operator;
 pub mod phrasebook;

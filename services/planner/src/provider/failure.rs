@@ -72,13 +72,19 @@ impl Failure {
             FailureKind::Permanent
         };
         let words = error.words();
+        let wait = match kind {
+            FailureKind::Transient {
+                retry_after: Some(wait),
+            } => format!("; it asks to wait {} s", wait.as_secs_f64().ceil()),
+            _ => String::new(),
+        };
         let sentence = if is_spent {
             "the spending limit of the account is reached"
         } else {
             sentence(status)
         };
         Self {
-            message: format!("{sentence} ({})", details(status, headers, &words)),
+            message: format!("{sentence} ({}){wait}", details(status, headers, &words)),
             kind,
             refused: Some(Refused {
                 status: status.as_u16(),
