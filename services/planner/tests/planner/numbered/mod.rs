@@ -130,7 +130,7 @@ fn asked(dialect: &dyn Dialect, request: &PlanRequest, form: Form) -> Value {
 /// All texts of a value, pictures left out.
 fn texts(value: &Value) -> String {
     match value {
-        Value::String(text) if text.len() < 20_000 && !text.starts_with("data:") => {
+        Value::String(text) if text.len() < 2000 || text.contains(' ') => {
             format!("{text}\n")
         }
         Value::Array(items) => items.iter().map(texts).collect(),
