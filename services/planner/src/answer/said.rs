@@ -52,8 +52,9 @@ fn anthropic(answer: &Value) -> Result<Said, Misread> {
     let blocks = items(&answer["content"]);
     let of_kind = |kind: &'static str| blocks.iter().filter(move |block| block["type"] == kind);
     // What stands before the last text was said before something else; an answer in JSON is the last one.
-    let text = of_kind("text").map(|block| text_of(&block["text"]));
-    let text = text.filter(|text| !text.trim().is_empty()).next_back();
+    let text = of_kind("text")
+        .map(|block| text_of(&block["text"]))
+        .rfind(|text| !text.trim().is_empty());
     let thinking: Vec<&str> = of_kind("thinking")
         .map(|block| text_of(&block["thinking"]))
         .collect();

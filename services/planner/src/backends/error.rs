@@ -28,8 +28,8 @@ pub enum BackendError {
     Transient {
         message: String,
         usage: Usage,
-        /// How long the provider wants to be left alone, if it says so.
-        retry_after: Option<Duration>,
+        /// How long the provider wants to be left alone, in milliseconds, if it says so.
+        retry_after_ms: Option<u32>,
     },
     /// It will not succeed with this request.
     #[error("failed: {message}")]

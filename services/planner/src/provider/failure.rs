@@ -101,7 +101,8 @@ impl From<Failure> for BackendError {
             FailureKind::Transient { retry_after } => BackendError::Transient {
                 message,
                 usage,
-                retry_after,
+                retry_after_ms: retry_after
+                    .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
             },
             FailureKind::Permanent => BackendError::Permanent { message, usage },
         }

@@ -46,9 +46,12 @@ impl Patience {
         }
         match error {
             BackendError::Transient {
-                retry_after: Some(asked),
+                retry_after_ms: Some(asked),
                 ..
-            } => (*asked <= self.longest_asked).then_some(*asked),
+            } => {
+                let asked = Duration::from_millis((*asked).into());
+                (asked <= self.longest_asked).then_some(asked)
+            }
             BackendError::Transient { .. } | BackendError::TimedOut { .. } => {
                 let doubled = self.first.saturating_mul(2_u32.saturating_pow(retries));
                 Some(doubled.min(self.longest).mul_f64(1.0 - chance * JITTER))
@@ -98,11 +101,11 @@ impl<Q: Clone, A> Policy<Q, A, BackendError> for Retries {
 mod tests {
     use super::*;
 
-    fn transient(retry_after: Option<u64>) -> BackendError {
+    fn transient(retry_after: Option<u32>) -> BackendError {
         BackendError::Transient {
             message: String::new(),
             usage: Default::default(),
-            retry_after: retry_after.map(Duration::from_secs),
+            retry_after_ms: retry_after.map(|seconds| seconds * 1000),
         }
     }
 

@@ -190,9 +190,9 @@ impl Reader<'_> {
     fn count(&self) -> Result<u8, Misread> {
         match self.fields.number("count") {
             None => Ok(1),
-            Some(count) if count == 0.0 || count == 1.0 => Ok(1),
-            Some(count) if count == 2.0 => Ok(2),
-            Some(count) if count == 3.0 => Ok(3),
+            Some(0.0 | 1.0) => Ok(1),
+            Some(2.0) => Ok(2),
+            Some(3.0) => Ok(3),
             Some(count) => Err(Misread::invalid(format!(
                 "a click is given {count} times; 1, 2 and 3 are possible"
             ))),
@@ -232,7 +232,7 @@ impl Reader<'_> {
     fn amount(&self, usual: u32, most: u32, unit: &str) -> Result<u32, Misread> {
         match self.fields.number("amount") {
             None => Ok(usual),
-            Some(amount) if amount == 0.0 => Ok(usual),
+            Some(0.0) => Ok(usual),
             Some(amount) if amount >= 1.0 && amount <= f64::from(most) => Ok(amount as u32),
             Some(amount) => Err(Misread::invalid(format!(
                 "`amount` is {amount}; 1 to {most} {unit} are possible"

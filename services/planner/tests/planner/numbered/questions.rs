@@ -48,7 +48,7 @@ fn questions_are_asked_in_every_protocol() {
             target: CapturePoint::new(100, 100),
             target_bounds: None,
             pointer: CapturePoint::new(90, 100),
-            marked_image: step.image.clone(),
+            marked_image: step.image,
             backends: Vec::new(),
         },
         &prompts,
