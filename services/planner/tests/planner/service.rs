@@ -399,7 +399,14 @@ async fn the_service_answers_over_grpc_as_in_the_same_process() {
             .await
             .unwrap();
         let declined = planner.plan(request("写诗", SCREEN)).await.unwrap();
-        let listed = planner.list_backends().await.unwrap();
+        let mut listed = planner.list_backends().await.unwrap();
+        for backend in &mut listed {
+            let measured = backend.median_latency.take();
+            assert!(
+                measured.is_some(),
+                "it has answered, and no two times are alike"
+            );
+        }
         let Seen { frame, scene } = screen(SCREEN);
         let extract = ExtractRequest {
             json_schema: "{}".to_owned(),
