@@ -70,6 +70,10 @@ impl TryFrom<wire::PastStep> for PastStep {
             function_results: try_all("function_results", step.function_results)?,
             extracted_json: filled(step.extracted_json),
             user_messages: step.user_messages,
+            acknowledged_safety_checks: try_all(
+                "acknowledged_safety_checks",
+                step.acknowledged_safety_checks,
+            )?,
         })
     }
 }
@@ -86,6 +90,7 @@ impl From<PastStep> for wire::PastStep {
             function_results: all(step.function_results),
             extracted_json: step.extracted_json.unwrap_or_default(),
             user_messages: step.user_messages,
+            acknowledged_safety_checks: all(step.acknowledged_safety_checks),
         }
     }
 }
@@ -466,5 +471,26 @@ impl From<BackendInfo> for wire::Backend {
             usage: Some(backend.usage.into()),
             needs_image: backend.needs_image,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::decision::SafetyCheck;
+
+    #[test]
+    fn what_a_person_accepted_comes_back() {
+        let step = PastStep {
+            step: 3,
+            acknowledged_safety_checks: vec![SafetyCheck {
+                id: "sc_1".to_owned(),
+                code: "sensitive_domain".to_owned(),
+                message: "This page is about money.".to_owned(),
+            }],
+            ..PastStep::default()
+        };
+        let message = wire::PastStep::from(step.clone());
+        assert_eq!(PastStep::try_from(message), Ok(step));
     }
 }

@@ -162,6 +162,8 @@ pub struct PastStep {
     pub extracted_json: Option<String>,
     /// What the user said or did between this step and the next.
     pub user_messages: Vec<String>,
+    /// The provider's warnings that a person has read and accepted. What is missing here is never acknowledged.
+    pub acknowledged_safety_checks: Vec<SafetyCheck>,
 }
 
 /// What is left of a task's limits; `None` is not limited.

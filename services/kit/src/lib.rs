@@ -4,6 +4,7 @@
 //! - [`telemetry`]: structured logs on standard error
 //! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and an orderly end
 //! - [`client`]: channels to other services, with the same limits and the caller's deadline
+//! - [`outbound`]: HTTP clients for calls to others
 //! - [`clock`], [`blocking`]: the time, passed in; heavy work, out of the way
 //! - [`deadline`]: how much time a call has left, on both sides and through every hop
 //! - [`caller`]: whom a call comes from
@@ -25,6 +26,7 @@ pub mod config;
 pub mod deadline;
 mod error_info;
 pub mod limits;
+pub mod outbound;
 mod panics;
 pub mod server;
 pub mod shutdown;

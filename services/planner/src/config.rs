@@ -1,54 +1,118 @@
 //! Settings as they are written, and the service that is meant by them.
 
+mod providers;
+mod settings;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use motorium_kit::config::{Listen, Section, Span};
-use serde::{Deserialize, Serialize};
+use motorium_kit::config::Environment;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::backends::Backend;
+use crate::backends::claude_som::{self, ClaudeSom};
+use crate::backends::dialect::Dialect;
+use crate::backends::model::{ModelBackend, Parts};
+use crate::backends::opencua::{self, OpenCua};
+use crate::backends::operator::{self, Operator};
 use crate::backends::phrasebook::{self, Phrasebook};
+use crate::backends::qwen_vl::{self, QwenVl};
 use crate::backends::recorded::{self, Recorded};
-use crate::router::Router;
+use crate::models::Models;
+use crate::prompt::{self, Prompts};
+use crate::provider::{Endpoint, endpoint, key};
+use crate::router::breaker::Rest;
+use crate::router::pauses::RealPauses;
+use crate::router::retry::Patience;
+use crate::router::stack::Bounds;
+use crate::router::{Router, Rules};
 use crate::service::PlannerService;
 
-/// The port that the service listens on if nobody says otherwise.
-pub const DEFAULT_PORT: u16 = 7702;
+pub use providers::ProviderSettings;
+pub use settings::{BackendSettings, DEFAULT_PORT, Options, RestSettings, RetrySettings, Settings};
 
-/// The section `[planner]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    pub listen: Listen,
-    /// The backends, in the order in which they are tried: `phrasebook`, or `recorded:FILE`.
-    pub backends: Vec<String>,
-    /// How long one backend may take for a decision.
-    pub timeout: Span,
+/// A way of asking a model, as the configuration chooses it.
+struct Kind {
+    name: &'static str,
+    /// The provider that is asked if the user names none; none has to be named then.
+    provider: Option<&'static str>,
+    /// Likewise for the model.
+    model: Option<&'static str>,
+    /// For the list of those that there are.
+    about: &'static str,
+    dialect: fn(&Options) -> Result<Arc<dyn Dialect>, String>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            listen: Listen::loopback(DEFAULT_PORT),
-            backends: vec![phrasebook::NAME.to_owned()],
-            timeout: Span::seconds(90),
-        }
-    }
-}
+/// All ways of asking a model: the one place that knows them.
+const KINDS: &[Kind] = &[
+    Kind {
+        name: claude_som::NAME,
+        provider: Some("anthropic"),
+        model: Some(claude_som::DEFAULT_MODEL),
+        about: "Claude, shown a numbered picture",
+        dialect: |options| {
+            let options = read(options)?;
+            Ok(Arc::new(ClaudeSom { options }))
+        },
+    },
+    Kind {
+        name: opencua::NAME,
+        provider: None,
+        model: None,
+        about: "OpenCUA behind a chat endpoint, which says what it does in Python",
+        dialect: |options| Ok(Arc::new(OpenCua::new(read(options)?))),
+    },
+    Kind {
+        name: qwen_vl::NAME,
+        provider: Some("dashscope"),
+        model: Some(qwen_vl::DEFAULT_MODEL),
+        about: "Qwen-VL with its own computer_use calls",
+        dialect: |options| {
+            let NoOptions {} = read(options)?;
+            Ok(Arc::new(QwenVl))
+        },
+    },
+    Kind {
+        name: operator::NAME,
+        provider: None,
+        model: None,
+        about: "any model behind a chat endpoint, shown a numbered picture",
+        dialect: |options| {
+            let options = read(options)?;
+            Ok(Arc::new(Operator { options }))
+        },
+    },
+];
 
-impl Section for Settings {
-    const NAME: &'static str = "planner";
+/// For a dialect that has none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoOptions {}
+
+/// What a dialect's own options mean.
+fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> {
+    let options = serde_json::Value::Object(options.clone());
+    serde_json::from_value(options).map_err(|error| error.to_string())
 }
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No backend, so that nothing could ever be decided.
-    #[error("planner.backends is empty; name at least one of: phrasebook, recorded:FILE")]
+    #[error("planner.backends is empty; name at least one of: {}", known())]
     NoBackend,
     /// No backend is called so.
-    #[error("planner.backends: there is no backend `{name}`; there are: phrasebook, recorded:FILE")]
-    UnknownBackend { name: String },
+    #[error(
+        "planner.backends: there is no backend `{name}`; there are: {}{}",
+        known(),
+        own(configured)
+    )]
+    UnknownBackend {
+        name: String,
+        configured: Vec<String>,
+    },
     /// Two backends of one name could not be told apart.
     #[error("planner.backends: `{name}` is named twice")]
     NamedTwice { name: String },
@@ -58,39 +122,274 @@ pub enum Error {
         path: PathBuf,
         source: recorded::Error,
     },
+    /// A backend lacks what nobody can guess.
+    #[error("planner.backend.{backend}: `{field}` is missing{hint}")]
+    Missing {
+        backend: String,
+        field: &'static str,
+        hint: &'static str,
+    },
+    /// A backend's kind is not one that there is.
+    #[error(
+        "planner.backend.{backend}.kind: there is no kind `{kind}`; there are: {}",
+        kinds()
+    )]
+    UnknownKind { backend: String, kind: String },
+    /// A dialect cannot use its options.
+    #[error("planner.backend.{backend}.options: {problem}")]
+    Options { backend: String, problem: String },
+    /// No provider is called so.
+    #[error(
+        "planner.backend.{backend}.provider: there is no provider `{provider}`; there are: {known}"
+    )]
+    UnknownProvider {
+        backend: String,
+        provider: String,
+        known: String,
+    },
+    /// A provider's address cannot be used.
+    #[error("planner.providers.{provider}: {source}")]
+    Endpoint {
+        provider: String,
+        source: endpoint::Error,
+    },
+    /// A provider's address is no URL.
+    #[error("planner.providers.{provider}.base_url: {problem}")]
+    BaseUrl { provider: String, problem: String },
+    /// A provider's key cannot be read.
+    #[error("planner.providers.{provider}: {source}")]
+    Key {
+        provider: String,
+        source: key::Error,
+    },
+    /// A price is negative or no number.
+    #[error("planner.models: the prices of {names} are no amounts that one can pay")]
+    Prices { names: String },
+    /// A number is out of range.
+    #[error("planner.{field} is 0, so that nothing could ever be asked")]
+    Zero { field: &'static str },
+    /// A template cannot be used.
+    #[error("planner.prompts: {0}")]
+    Prompts(#[from] prompt::Error),
+}
+
+/// The backends that there are without configuring any.
+fn known() -> String {
+    let models = KINDS
+        .iter()
+        .filter(|kind| kind.provider.is_some())
+        .map(|kind| kind.name);
+    let names: Vec<&str> = [phrasebook::NAME, "recorded:FILE"]
+        .into_iter()
+        .chain(models)
+        .collect();
+    names.join(", ")
+}
+
+/// The user's own, for the end of the list.
+fn own(configured: &[String]) -> String {
+    if configured.is_empty() {
+        return "; others are made in [planner.backend.NAME]".to_owned();
+    }
+    format!(", {}", configured.join(", "))
+}
+
+fn kinds() -> String {
+    let kinds = KINDS.iter();
+    let lines: Vec<String> = kinds
+        .map(|kind| format!("{} ({})", kind.name, kind.about))
+        .collect();
+    lines.join(", ")
 }
 
 impl Settings {
-    /// The service that is meant.
+    /// The service that is meant, with keys from the process's environment.
     ///
     /// # Errors
-    /// If a backend is unknown or named twice, none is named, or a recording cannot be read.
+    /// If a backend is unknown or named twice, none is named, or something it needs cannot be read.
     pub fn resolve(&self) -> Result<PlannerService, Error> {
-        if self.backends.is_empty() {
-            return Err(Error::NoBackend);
-        }
+        self.resolve_in(&Environment::of_process())
+    }
+
+    /// The service that is meant, in that environment.
+    ///
+    /// # Errors
+    /// As [`Settings::resolve`].
+    pub fn resolve_in(&self, environment: &Environment) -> Result<PlannerService, Error> {
+        let workshop = Workshop::new(self, environment)?;
         let mut backends: Vec<Arc<dyn Backend>> = Vec::with_capacity(self.backends.len());
         for name in &self.backends {
             if backends.iter().any(|known| known.name() == name) {
                 return Err(Error::NamedTwice { name: name.clone() });
             }
-            backends.push(backend(name)?);
+            backends.push(workshop.backend(name)?);
         }
-        Ok(PlannerService::new(Router::new(backends, self.timeout.0)))
+        if backends.is_empty() {
+            return Err(Error::NoBackend);
+        }
+        let router = Router::with_rules(backends, &self.rules()?);
+        Ok(PlannerService::new(router, workshop.prompts))
+    }
+
+    fn rules(&self) -> Result<Rules, Error> {
+        for (field, value) in [
+            ("concurrency", self.concurrency),
+            ("timeout", self.timeout.0.as_millis() as usize),
+            (
+                "attempt_timeout",
+                self.attempt_timeout.0.as_millis() as usize,
+            ),
+        ] {
+            if value == 0 {
+                return Err(Error::Zero { field });
+            }
+        }
+        Ok(Rules {
+            bounds: Bounds {
+                timeout: self.timeout.0,
+                attempt_timeout: self.attempt_timeout.0,
+                concurrency: self.concurrency,
+                patience: Patience {
+                    retries: self.retry.times,
+                    first: self.retry.first_pause.0,
+                    longest: self.retry.longest_pause.0,
+                    longest_asked: self.retry.longest_asked_pause.0,
+                },
+            },
+            rest: Rest {
+                failures: self.rest.failures,
+                time: self.rest.time.0,
+            },
+            pauses: Arc::new(RealPauses),
+        })
     }
 }
 
-/// The backend of that name: the one place that knows them all.
-fn backend(name: &str) -> Result<Arc<dyn Backend>, Error> {
-    if let Some(path) = name.strip_prefix("recorded:") {
-        return Ok(Arc::new(recording(name, Path::new(path))?));
+/// Makes backends.
+struct Workshop<'a> {
+    settings: &'a Settings,
+    environment: &'a Environment,
+    models: Models,
+    prompts: Arc<Prompts>,
+    providers: BTreeMap<String, ProviderSettings>,
+}
+
+impl<'a> Workshop<'a> {
+    fn new(settings: &'a Settings, environment: &'a Environment) -> Result<Self, Error> {
+        let unsound = settings
+            .models
+            .iter()
+            .find(|entry| entry.prices.is_some_and(|prices| !prices.is_sound()));
+        if let Some(entry) = unsound {
+            let names = entry.names.join(", ");
+            return Err(Error::Prices { names });
+        }
+        let prompts = match &settings.prompts {
+            Some(folder) => Prompts::with_folder(folder)?,
+            None => Prompts::built_in()?,
+        };
+        Ok(Self {
+            settings,
+            environment,
+            models: Models::with(settings.models.clone()),
+            prompts: Arc::new(prompts),
+            providers: providers::with(&settings.providers),
+        })
     }
-    match name {
-        phrasebook::NAME => Ok(Arc::new(Phrasebook)),
-        _ => Err(Error::UnknownBackend {
+
+    /// The backend of that name.
+    fn backend(&self, name: &str) -> Result<Arc<dyn Backend>, Error> {
+        if let Some(path) = name.strip_prefix("recorded:") {
+            return Ok(Arc::new(recording(name, Path::new(path))?));
+        }
+        if name == phrasebook::NAME {
+            return Ok(Arc::new(Phrasebook));
+        }
+        let settings = self.settings.backend.get(name);
+        let is_kind = KINDS.iter().any(|kind| kind.name == name);
+        if settings.is_none() && !is_kind {
+            return Err(Error::UnknownBackend {
+                name: name.to_owned(),
+                configured: self.settings.backend.keys().cloned().collect(),
+            });
+        }
+        let settings = settings.cloned().unwrap_or_default();
+        Ok(Arc::new(self.model_backend(name, &settings)?))
+    }
+
+    fn model_backend(&self, name: &str, settings: &BackendSettings) -> Result<ModelBackend, Error> {
+        let kind = kind(name, settings)?;
+        let missing = |field, hint| Error::Missing {
+            backend: name.to_owned(),
+            field,
+            hint,
+        };
+        let provider = settings.provider.as_deref().or(kind.provider);
+        let provider = provider.ok_or_else(|| {
+            missing(
+                "provider",
+                "; make one in [planner.providers.NAME] with its base_url",
+            )
+        })?;
+        let model = settings.model.as_deref().or(kind.model);
+        let model = model.ok_or_else(|| missing("model", ""))?;
+        let dialect = (kind.dialect)(&settings.options).map_err(|problem| Error::Options {
+            backend: name.to_owned(),
+            problem,
+        })?;
+        let model = self.models.get(model, dialect.api());
+        if !model.known {
+            tracing::warn!(
+                backend = name,
+                model = model.name,
+                "the table of models does not know this one; it is used with safe settings and an unknown price"
+            );
+        }
+        let endpoint = self.endpoint(name, provider, dialect.as_ref())?;
+        Ok(ModelBackend::new(Parts {
             name: name.to_owned(),
-        }),
+            dialect,
+            model,
+            endpoint,
+            prompts: Arc::clone(&self.prompts),
+        }))
     }
+
+    /// Where a provider is, or what is missing.
+    fn endpoint(
+        &self,
+        backend: &str,
+        name: &str,
+        dialect: &dyn Dialect,
+    ) -> Result<Result<Endpoint, String>, Error> {
+        let Some(provider) = self.providers.get(name) else {
+            let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+            return Err(Error::UnknownProvider {
+                backend: backend.to_owned(),
+                provider: name.to_owned(),
+                known: known.join(", "),
+            });
+        };
+        let address = match provider.address(name, dialect.api(), self.environment)? {
+            Ok(address) => address,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let endpoint = Endpoint::new(&address).map_err(|source| Error::Endpoint {
+            provider: name.to_owned(),
+            source,
+        })?;
+        Ok(Ok(endpoint))
+    }
+}
+
+/// The kind of a backend: what it says, or else what it is called.
+fn kind(name: &str, settings: &BackendSettings) -> Result<&'static Kind, Error> {
+    let wanted = settings.kind.as_deref().unwrap_or(name);
+    let kind = KINDS.iter().find(|kind| kind.name == wanted);
+    kind.ok_or_else(|| Error::UnknownKind {
+        backend: name.to_owned(),
+        kind: wanted.to_owned(),
+    })
 }
 
 fn recording(name: &str, path: &Path) -> Result<Recorded, Error> {

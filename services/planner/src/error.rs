@@ -39,6 +39,17 @@ pub enum Error {
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
     NeedsModel { call: &'static str },
+    /// A prompt cannot be made.
+    #[error("{problem}")]
+    BadPrompt { problem: String },
+}
+
+impl From<crate::prompt::Error> for Error {
+    fn from(error: crate::prompt::Error) -> Self {
+        Self::BadPrompt {
+            problem: error.to_string(),
+        }
+    }
 }
 
 fn said(attempts: &[BackendAttempt]) -> String {
@@ -76,6 +87,7 @@ pub mod reason {
     pub const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
     pub const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
     pub const NEEDS_MODEL: &str = "NEEDS_MODEL";
+    pub const BAD_PROMPT: &str = "BAD_PROMPT";
 
     /// All of them.
     pub const ALL: &[&str] = &[
@@ -85,6 +97,7 @@ pub mod reason {
         TARGET_NOT_FOUND,
         TARGET_AMBIGUOUS,
         NEEDS_MODEL,
+        BAD_PROMPT,
     ];
 }
 
@@ -124,6 +137,9 @@ impl From<Error> for ErrorReport {
             Error::NeedsModel { call } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::NEEDS_MODEL, message)
                     .with("call", call)
+            }
+            Error::BadPrompt { .. } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::BAD_PROMPT, message)
             }
         }
     }
@@ -197,6 +213,14 @@ mod tests {
                 Error::NeedsModel { call: "Extract" },
                 Code::FailedPrecondition,
                 reason::NEEDS_MODEL,
+            ),
+            (
+                Error::BadPrompt {
+                    problem: "the prompt template en/extract cannot be used: undefined value"
+                        .to_owned(),
+                },
+                Code::FailedPrecondition,
+                reason::BAD_PROMPT,
             ),
         ]
     }

@@ -1,7 +1,16 @@
-//! Whether the pointer is on its target, by geometry alone.
+//! Whether the pointer is on its target: by geometry alone, or as a model sees it on the marked picture.
+
+use std::sync::Arc;
 
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::{PointerCheck, PointerRequest};
+use serde_json::{Value, json as value};
+
+use crate::answer::json;
+use crate::backends::question::Question;
+use crate::picture::SentPicture;
+use crate::prompt::{self, Language, Prompts};
 
 /// A pointer this near to its target is on it, in pixels (the origin's rule).
 const TOLERANCE: i32 = 14;
@@ -22,9 +31,122 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
     }
 }
 
+/// The question to a model for the same; `None` without a picture to look at.
+///
+/// # Errors
+/// If a template cannot be rendered.
+pub fn question(
+    request: &PointerRequest,
+    prompts: &Arc<Prompts>,
+) -> Result<Option<Question>, prompt::Error> {
+    let Some(image) = &request.marked_image else {
+        return Ok(None);
+    };
+    let language = Language::of(None, &request.intent);
+    let (prompts, asked) = (Arc::clone(prompts), request.clone());
+    Ok(Some(Question {
+        system: prompts.render("pointer_system", language, minijinja::context! {})?,
+        text: Arc::new(move |view| words(&asked, view, language, &prompts)),
+        image: Some(image.clone()),
+        check: Arc::new(checked),
+    }))
+}
+
+/// What a model said, as its question's check gives it back.
+#[must_use]
+pub fn seen(value: &Value, usage: Usage) -> Option<PointerCheck> {
+    let pixels = |name: &str| i32::try_from(value[name].as_i64()?).ok();
+    Some(PointerCheck {
+        on_target: value["on_target"].as_bool()?,
+        dx: pixels("dx")?,
+        dy: pixels("dy")?,
+        usage,
+    })
+}
+
+fn words(
+    request: &PointerRequest,
+    view: Option<&SentPicture>,
+    language: Language,
+    prompts: &Prompts,
+) -> Result<String, prompt::Error> {
+    let scale = Scale::of(view);
+    let (pointer_x, pointer_y) = scale.said(request.pointer);
+    let (target_x, target_y) = scale.said(request.target);
+    let values = minijinja::context! {
+        intent => request.intent.as_str(),
+        pointer_x, pointer_y, target_x, target_y,
+        picture => format!("{}×{}", scale.width, scale.height),
+    };
+    prompts.render("pointer", language, values)
+}
+
+/// What has to hold of a model's answer; its distances are then in pixels of the frame.
+fn checked(answer: &str, view: Option<&SentPicture>) -> Result<Value, String> {
+    let wanted =
+        r#"one JSON object is wanted: {"on_target": true or false, "dx": number, "dy": number}"#;
+    let object = json::object(answer).ok_or(wanted)?;
+    let on_target = object
+        .get("on_target")
+        .and_then(Value::as_bool)
+        .ok_or(wanted)?;
+    let number = |name: &str| object.get(name).and_then(Value::as_f64);
+    let (dx, dy) = number("dx").zip(number("dy")).ok_or(wanted)?;
+    let scale = Scale::of(view);
+    if dx.abs() > scale.width || dy.abs() > scale.height {
+        return Err("dx or dy leads out of the screenshot".to_owned());
+    }
+    let (dx, dy) = scale.meant(dx, dy);
+    Ok(value!({"on_target": on_target, "dx": dx, "dy": dy}))
+}
+
+/// From pixels of the frame to what a model counts in, and back.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// Extent of the picture as the model counts.
+    width: f64,
+    height: f64,
+    /// Pixels of the frame for each of that.
+    x: f64,
+    y: f64,
+}
+
+impl Scale {
+    fn of(view: Option<&SentPicture>) -> Self {
+        let Some(view) = view else {
+            return Self {
+                width: 1.0,
+                height: 1.0,
+                x: 1.0,
+                y: 1.0,
+            };
+        };
+        let (width, height) = view.extent();
+        let region = view.region().size().to_f64();
+        Self {
+            width,
+            height,
+            x: region.width / width,
+            y: region.height / height,
+        }
+    }
+
+    fn said(self, point: CapturePoint) -> (f64, f64) {
+        let tenths = |value: f64| (value * 10.0).round() / 10.0;
+        (
+            tenths(f64::from(point.x) / self.x),
+            tenths(f64::from(point.y) / self.y),
+        )
+    }
+
+    fn meant(self, dx: f64, dy: f64) -> (i64, i64) {
+        ((dx * self.x).round() as i64, (dy * self.y).round() as i64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+    use motorium_proto::domain::geometry::CaptureRect;
 
     use super::*;
 

@@ -1,26 +1,51 @@
 //! The Planner service: hands each call to what answers it. It holds no state of any task.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PointerCheck,
     PointerRequest, ResolveRequest, Resolved, Result, SummarizeRequest, Summary,
 };
 
+use crate::backends::question::{Answered, Question};
 use crate::error::Error;
+use crate::prompt::Prompts;
 use crate::router::Router;
-use crate::{pointer, summary, target};
+use crate::{extract, pointer, summary, target};
 
 /// Decides, by the backends of its router.
 #[derive(Debug)]
 pub struct PlannerService {
     router: Router,
+    prompts: Arc<Prompts>,
 }
 
 impl PlannerService {
-    /// A service over a router.
+    /// A service over a router, with these prompts for the questions beside a task's steps.
     #[must_use]
-    pub fn new(router: Router) -> Self {
-        Self { router }
+    pub fn new(router: Router, prompts: Arc<Prompts>) -> Self {
+        Self { router, prompts }
+    }
+
+    /// Asks a model what could also be answered without one. `None` if none is there, or none answers: what is known
+    /// without one is then true all the same.
+    async fn ask(
+        &self,
+        call: &'static str,
+        backends: &[String],
+        question: Question,
+    ) -> std::result::Result<Option<Answered>, Error> {
+        if !self.router.has_model(backends)? {
+            return Ok(None);
+        }
+        match self.router.answer(call, backends, question).await {
+            Ok(answered) => Ok(Some(answered)),
+            Err(error) => {
+                tracing::warn!(call, %error, "no model answers; it is answered without one");
+                Ok(None)
+            }
+        }
     }
 }
 
@@ -31,15 +56,45 @@ impl Planner for PlannerService {
     }
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
-        Ok(summary::summarise(&request))
+        let question = summary::question(&request, &self.prompts).map_err(Error::from)?;
+        let answered = self.ask("Summarize", &request.backends, question).await?;
+        let text = answered
+            .as_ref()
+            .and_then(|answered| answered.value.as_str());
+        let usage = answered.as_ref().map(|answered| answered.usage);
+        let without = || summary::summarise(&request);
+        Ok(text.map_or_else(without, |text| Summary {
+            text: text.to_owned(),
+            usage: usage.unwrap_or_default(),
+        }))
     }
 
-    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
-        Err(Error::NeedsModel { call: "Extract" }.into())
+    async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
+        if !self.router.has_model(&request.backends)? {
+            return Err(Error::NeedsModel { call: "Extract" }.into());
+        }
+        let question = extract::question(&request, &self.prompts)?;
+        let answered = self
+            .router
+            .answer("Extract", &request.backends, question)
+            .await?;
+        Ok(Extraction {
+            json: answered.value.to_string(),
+            usage: answered.usage,
+        })
     }
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
-        Ok(pointer::check(&request))
+        let question = pointer::question(&request, &self.prompts).map_err(Error::from)?;
+        let answered = match question {
+            Some(question) => {
+                self.ask("LocatePointer", &request.backends, question)
+                    .await?
+            }
+            None => None,
+        };
+        let seen = answered.and_then(|answered| pointer::seen(&answered.value, answered.usage));
+        Ok(seen.unwrap_or_else(|| pointer::check(&request)))
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {

@@ -1,20 +1,21 @@
-//! A final answer for the user from what was done, without a model: the last decision's own words, and for a goal
-//! that was not reached, how far it came.
+//! A final answer for the user from what was done. Without a model: the last decision's own words, and for a goal that
+//! was not reached, how far it came. With one: in its words, from the same record.
+
+use std::sync::Arc;
 
 use motorium_proto::domain::decision::{PastStep, Usage};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::service::{SummarizeRequest, Summary};
+use serde_json::Value;
+
+use crate::backends::question::Question;
+use crate::prompt::{self, Language, Prompts, situation};
 
 /// Sums a task up.
 #[must_use]
 pub fn summarise(request: &SummarizeRequest) -> Summary {
-    let is_chinese = match request.language.as_deref() {
-        Some(language) if !language.is_empty() => language.to_lowercase().starts_with("zh"),
-        _ => request
-            .goal
-            .chars()
-            .any(|character| ('\u{4E00}'..='\u{9FFF}').contains(&character)),
-    };
+    let language = Language::of(request.language.as_deref(), &request.goal);
+    let is_chinese = language == Language::Chinese;
     let performed = performed(&request.history);
     let text = match (request.succeeded, request.answer.trim()) {
         (true, "") => done(&performed, is_chinese),
@@ -24,6 +25,42 @@ pub fn summarise(request: &SummarizeRequest) -> Summary {
     Summary {
         text,
         usage: Usage::default(),
+    }
+}
+
+/// Longest answer that is taken from a model, in characters.
+const LONGEST: usize = 4000;
+
+/// The question to a model for the same.
+///
+/// # Errors
+/// If a template cannot be rendered.
+pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Question, prompt::Error> {
+    let language = Language::of(request.language.as_deref(), &request.goal);
+    let spoken = situation::spoken(request.language.as_deref(), &request.goal);
+    let system = minijinja::context! { language => spoken };
+    let values = minijinja::context! {
+        goal => request.goal.as_str(),
+        history => situation::past(&request.history, language),
+        data => situation::data(&request.history),
+        succeeded => request.succeeded,
+        answer => request.answer.trim(),
+    };
+    let text = prompts.render("summary", language, values)?;
+    Ok(Question {
+        system: prompts.render("summary_system", language, system)?,
+        text: Arc::new(move |_| Ok(text.clone())),
+        image: None,
+        check: Arc::new(|answer, _| checked(answer)),
+    })
+}
+
+fn checked(answer: &str) -> Result<Value, String> {
+    let answer = answer.trim();
+    match answer.chars().count() {
+        0 => Err("the answer is empty; a few sentences are wanted".to_owned()),
+        1..=LONGEST => Ok(Value::String(answer.to_owned())),
+        _ => Err("the answer is far too long; two or three sentences are wanted".to_owned()),
     }
 }
 

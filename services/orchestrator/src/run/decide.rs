@@ -181,6 +181,7 @@ fn past_step(step: &StepRecord) -> PastStep {
         function_results: Vec::new(),
         extracted_json: step.extracted.clone(),
         user_messages: step.user_messages.clone(),
+        acknowledged_safety_checks: Vec::new(),
     }
 }
 

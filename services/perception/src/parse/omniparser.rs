@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 use motorium_imaging::picture::size_of;
 use motorium_imaging::space::denormalise;
+use motorium_kit::outbound;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -69,12 +69,9 @@ impl OmniParser {
         let mut endpoint = base;
         let folder = endpoint.path().trim_end_matches('/').to_owned();
         endpoint.set_path(&format!("{folder}/parse/"));
-        // The picture goes to this server and to no other.
-        let http = Client::builder()
-            .timeout(PATIENCE)
-            .redirect(Policy::none())
-            .no_proxy()
-            .build();
+        // The picture goes to this server and to no other: no redirect is followed.
+        let client = outbound::plain().map_err(|error| error.to_string())?;
+        let http = client.timeout(PATIENCE).build();
         Ok(Self {
             endpoint,
             http: http.map_err(|error| error.to_string())?,

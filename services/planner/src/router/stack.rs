@@ -1,31 +1,90 @@
-//! What stands before a backend: a tower stack that turns a request into a decision. Time is bounded here; what a
-//! backend that speaks to a provider needs beside that is a layer more.
+//! What stands before a backend: a tower stack. From the outside in: how many may ask at once, whether it rests, how long
+//! a call may take in all, whether it is asked again, how long one attempt may take.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_proto::domain::decision::Decision;
+use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::service::PlanRequest;
 use tower::timeout::error::Elapsed;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
+use super::breaker::{Breaker, BreakerLayer};
+use super::pauses::Pauses;
+use super::retry::{Patience, Retries};
+use crate::backends::question::{Answered, Question};
 use crate::backends::{Backend, BackendError};
 
-/// A backend as a service.
-pub(super) type Stack = BoxCloneSyncService<Arc<PlanRequest>, Decision, BackendError>;
+/// What a backend is asked.
+#[derive(Debug, Clone)]
+pub(super) enum Call {
+    Plan(Arc<PlanRequest>),
+    Answer(Arc<Question>),
+}
 
-/// The stack over a backend that gets `timeout` for a decision.
-pub(super) fn over(backend: Arc<dyn Backend>, timeout: Duration) -> Stack {
-    let decide = service_fn(move |request: Arc<PlanRequest>| {
+/// What it says.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Decision(Box<Decision>),
+    Answer(Answered),
+}
+
+impl Reply {
+    pub(super) fn usage(&self) -> Usage {
+        match self {
+            Reply::Decision(decision) => decision.usage,
+            Reply::Answer(answered) => answered.usage,
+        }
+    }
+}
+
+/// A backend as a service.
+pub(super) type Stack = BoxCloneSyncService<Call, Reply, BackendError>;
+
+/// The bounds within which a backend is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// For a decision, with everything that is tried again.
+    pub timeout: Duration,
+    /// For one attempt.
+    pub attempt_timeout: Duration,
+    /// How many may ask at once; the others wait.
+    pub concurrency: usize,
+    pub patience: Patience,
+}
+
+/// The stack over a backend.
+pub(super) fn over(
+    backend: Arc<dyn Backend>,
+    bounds: Bounds,
+    breaker: Arc<Breaker>,
+    pauses: Arc<dyn Pauses>,
+) -> Stack {
+    let ask = service_fn(move |call: Call| {
         let backend = Arc::clone(&backend);
-        async move { backend.plan(&request).await }
+        async move { ask(&*backend, call).await }
     });
     let stack = ServiceBuilder::new()
-        .map_err(move |error| backend_error(error, timeout))
-        .timeout(timeout)
-        .service(decide);
+        .concurrency_limit(bounds.concurrency)
+        .layer(BreakerLayer(breaker))
+        .map_err(move |error| backend_error(error, bounds.timeout))
+        .timeout(bounds.timeout)
+        .retry(Retries::new(bounds.patience, pauses))
+        .map_err(move |error| backend_error(error, bounds.attempt_timeout))
+        .timeout(bounds.attempt_timeout)
+        .service(ask);
     BoxCloneSyncService::new(stack)
+}
+
+async fn ask(backend: &dyn Backend, call: Call) -> Result<Reply, BackendError> {
+    match call {
+        Call::Plan(request) => {
+            let decision = backend.plan(&request).await?;
+            Ok(Reply::Decision(Box::new(decision)))
+        }
+        Call::Answer(question) => backend.answer(&question).await.map(Reply::Answer),
+    }
 }
 
 /// The layers' errors and the backend's own, as one type again.

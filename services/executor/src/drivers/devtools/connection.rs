@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
+use motorium_kit::outbound;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -175,9 +176,8 @@ impl Connection {
 async fn connect(endpoint: &str) -> Result<Socket, String> {
     let about = format!("{}/json/version", endpoint.trim_end_matches('/'));
     let text = |error: reqwest::Error| error.without_url().to_string();
-    let version: Version = reqwest::Client::builder()
-        // A browser on this machine is not behind a proxy.
-        .no_proxy()
+    let client = outbound::plain().map_err(|error| error.to_string())?;
+    let version: Version = client
         .build()
         .map_err(text)?
         .get(about)

@@ -1,0 +1,123 @@
+//! HTTP to others: clients that go where they are told and nowhere else.
+//!
+//! No client here follows a redirect or takes a proxy from the environment: what is sent may be secret, and where it goes
+//! is a matter of the configuration. Nothing here retries.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reqwest::ClientBuilder;
+use reqwest::redirect::Policy;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{Error as PemError, PemObject as _};
+use rustls::{ClientConfig, RootCertStore};
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the certificates in {} cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: PemError },
+    #[error("a certificate in {} cannot be used: {source}", path.display())]
+    Unusable {
+        path: PathBuf,
+        source: rustls::Error,
+    },
+    #[error("there is no certificate in {}", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+}
+
+/// A client for this machine or a trusted network: it trusts no certificate, so that only `http:` works.
+///
+/// # Errors
+/// Never with the cryptography that Motorium is built with.
+pub fn plain() -> Result<ClientBuilder, Error> {
+    builder(RootCertStore::empty())
+}
+
+/// A client that trusts what the machine trusts, and the certificates of a file (PEM) beside that.
+///
+/// # Errors
+/// If the file cannot be read or has no certificate in it.
+pub fn trusting(file: Option<&Path>) -> Result<ClientBuilder, Error> {
+    let mut roots = RootCertStore::empty();
+    let native = rustls_native_certs::load_native_certs();
+    for error in native.errors {
+        tracing::warn!(%error, "some of the machine's certificates cannot be read");
+    }
+    roots.add_parsable_certificates(native.certs);
+    if let Some(path) = file {
+        add(&mut roots, path)?;
+    }
+    builder(roots)
+}
+
+fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
+    let unreadable = |source| Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let mut count = 0;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
+        let added = roots.add(certificate.map_err(unreadable)?);
+        added.map_err(|source| Error::Unusable {
+            path: path.to_owned(),
+            source,
+        })?;
+        count += 1;
+    }
+    if count == 0 {
+        return Err(Error::NoCertificate {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn builder(roots: RootCertStore) -> Result<ClientBuilder, Error> {
+    // Named here, because a process may bring several kinds of cryptography along, and none of them is the default.
+    let cryptography = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(cryptography)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::none())
+        .no_proxy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_file(content: &str) -> Result<ClientBuilder, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        std::fs::write(&path, content).unwrap();
+        trusting(Some(&path))
+    }
+
+    #[test]
+    fn a_client_can_be_built_without_any_default_cryptography() {
+        plain().unwrap().build().unwrap();
+        trusting(None).unwrap().build().unwrap();
+    }
+
+    #[test]
+    fn a_file_of_certificates_is_trusted() {
+        let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        with_file(&issued.cert.pem()).unwrap().build().unwrap();
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_an_error() {
+        assert!(matches!(
+            with_file("nothing"),
+            Err(Error::NoCertificate { .. })
+        ));
+        let missing = trusting(Some(Path::new("/nowhere/ca.pem")));
+        assert!(matches!(missing, Err(Error::Unreadable { .. })));
+    }
+}

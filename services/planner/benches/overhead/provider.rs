@@ -1,0 +1,98 @@
+//! A provider that reads a request to its end, keeps nothing of it, thinks for a while and always says the same.
+
+use std::time::Duration;
+
+use motorium_planner::models::Api;
+use motorium_planner::provider::Endpoint;
+use motorium_planner::provider::endpoint::{Address, CONNECT_TIMEOUT, STALL_TIMEOUT};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where it listens. It ends with the process.
+pub(crate) struct Provider {
+    api: Api,
+    port: u16,
+}
+
+impl Provider {
+    /// Starts one.
+    pub(crate) async fn start(api: Api, thinking: Duration) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, api, thinking));
+            }
+        });
+        Ok(Self { api, port })
+    }
+
+    /// The way to it.
+    pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
+        Ok(Endpoint::new(&Address {
+            api: self.api,
+            base_url: format!("http://127.0.0.1:{}", self.port).parse()?,
+            key: None,
+            proxy: None,
+            ca_file: None,
+            anthropic_version: "2023-06-01".to_owned(),
+            connect_timeout: CONNECT_TIMEOUT,
+            stall_timeout: STALL_TIMEOUT,
+        })?)
+    }
+}
+
+/// Answers every request of a connection.
+async fn serve(stream: TcpStream, api: Api, thinking: Duration) -> std::io::Result<()> {
+    let mut stream = BufStream::new(stream);
+    while let Some(length) = head(&mut stream).await? {
+        let mut body = (&mut stream).take(length);
+        tokio::io::copy(&mut body, &mut tokio::io::sink()).await?;
+        tokio::time::sleep(thinking).await;
+        let answer = answer(api).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            answer.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(answer.as_bytes()).await?;
+        stream.flush().await?;
+    }
+    Ok(())
+}
+
+/// Reads the head of a request: how long its body is. `None` at the end of the connection.
+async fn head(stream: &mut BufStream<TcpStream>) -> std::io::Result<Option<u64>> {
+    let mut length = 0;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await? == 0 {
+            return Ok(None);
+        }
+        let line = line.trim().to_lowercase();
+        if line.is_empty() {
+            return Ok(Some(length));
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+}
+
+/// A decision in the words of every dialect that speaks that protocol.
+fn answer(api: Api) -> Value {
+    let usage = json!({"input_tokens": 2000, "output_tokens": 80, "prompt_tokens": 2000, "completion_tokens": 80});
+    match api {
+        Api::AnthropicMessages => {
+            let text = json!({"thought": "It is there.", "progress": "Save.", "action": "click", "element_id": 7});
+            json!({"stop_reason": "end_turn", "usage": usage, "content": [{"type": "text", "text": text.to_string()}]})
+        }
+        Api::OpenaiResponses | Api::OpenaiChat => {
+            let code = "```python\npyautogui.click(x=500, y=400)\n```";
+            let call = r#"<tool_call>{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [500, 400]}}</tool_call>"#;
+            json!({"usage": usage, "choices": [{"finish_reason": "stop", "message": {"content": format!("{code}\n{call}")}}]})
+        }
+    }
+}

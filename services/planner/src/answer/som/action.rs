@@ -1,0 +1,306 @@
+//! One action of an answer.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{
+    Action, Button, ControlCharacters, ScrollAmount, Target, Text,
+};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::key::Key;
+
+use super::fields::Fields;
+use super::schema::ACTIONS;
+use crate::answer::validate::Ground;
+use crate::backends::dialect::Misread;
+
+/// Wheel clicks of a scroll that does not say how far.
+const USUAL_SCROLL: u32 = 5;
+/// Most wheel clicks of one action.
+const MOST_SCROLL: u32 = 100;
+/// A wait that does not say how long, in milliseconds.
+const USUAL_WAIT: u32 = 1000;
+/// The longest wait of one action, in milliseconds.
+const LONGEST_WAIT: u32 = 60_000;
+
+/// Reads one action.
+///
+/// # Errors
+/// If it is none that can be done here, in words for the model.
+pub(super) fn read(fields: Fields<'_>, ground: &Ground<'_>) -> Result<PlannedAction, Misread> {
+    let reader = Reader { fields, ground };
+    let action = reader.action()?;
+    action
+        .check_limits()
+        .map_err(|error| Misread::invalid(error.to_string()))?;
+    let intent = fields.text("intent").trim().to_owned();
+    Ok(PlannedAction {
+        intent: if intent.is_empty() {
+            action.kind().to_string()
+        } else {
+            intent
+        },
+        verify_pointer: fields.flag("verify_pointer"),
+        repeatable: is_repeatable(&action),
+        action,
+    })
+}
+
+/// Whether doing it twice does no more than doing it once, if the first time did nothing.
+fn is_repeatable(action: &Action<Target>) -> bool {
+    match action {
+        Action::Click { count, .. } => *count == 1,
+        Action::Move { .. } | Action::Scroll { .. } | Action::Wait { .. } => true,
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    fields: Fields<'a>,
+    ground: &'a Ground<'a>,
+}
+
+impl Reader<'_> {
+    fn action(&self) -> Result<Action<Target>, Misread> {
+        let word = self.fields.word("action");
+        Ok(match word.as_str() {
+            "click" => self.click(self.button()?, self.count()?)?,
+            "left_click" => self.click(Button::Left, self.count()?)?,
+            "double_click" => self.click(self.button()?, 2)?,
+            "triple_click" => self.click(self.button()?, 3)?,
+            "right_click" => self.click(Button::Right, 1)?,
+            "middle_click" => self.click(Button::Middle, 1)?,
+            "move" | "hover" | "mouse_move" => Action::Move {
+                to: self.needed_target()?,
+            },
+            "mouse_down" => Action::MouseDown {
+                at: self.target()?,
+                button: self.button()?,
+            },
+            "mouse_up" => Action::MouseUp {
+                at: self.target()?,
+                button: self.button()?,
+            },
+            "drag" => self.drag()?,
+            "scroll_up" => self.scroll(0, -1)?,
+            "scroll_down" => self.scroll(0, 1)?,
+            "scroll_left" => self.scroll(-1, 0)?,
+            "scroll_right" => self.scroll(1, 0)?,
+            "type_text" | "type" => Action::TypeText {
+                text: self.entered()?,
+                control_characters: ControlCharacters::AsKeys,
+            },
+            "press_keys" | "key" | "press_key" | "hotkey" | "key_chord" => Action::KeyChord {
+                keys: self.keys()?,
+                repeat: self.fields.whole("amount").unwrap_or(1).max(1),
+            },
+            "hold_keys" | "hold_key" => Action::HoldKey {
+                keys: self.keys()?,
+                duration: self.duration()?,
+            },
+            "wait" => Action::Wait {
+                duration: self.duration()?,
+            },
+            "set_clipboard" => Action::SetClipboard {
+                text: self.pasted()?,
+            },
+            "paste" => Action::Paste {
+                text: self.has_text().then(|| self.pasted()).transpose()?,
+            },
+            "open_application" => Action::OpenApplication {
+                name: self.ground.application(&self.needed_text()?)?,
+            },
+            "open_url" => Action::OpenUrl {
+                url: self.needed_text()?,
+            },
+            "go_to_url" => Action::GoToUrl {
+                url: self.needed_text()?,
+            },
+            "focus_window" => Action::FocusWindow {
+                window: self.ground.window(&self.needed_text()?)?,
+            },
+            "go_back" => Action::GoBack,
+            "go_forward" => Action::GoForward,
+            "refresh" => Action::Refresh,
+            _ => return Err(unknown(&word)),
+        })
+    }
+
+    fn click(&self, button: Button, count: u8) -> Result<Action<Target>, Misread> {
+        Ok(Action::Click {
+            at: self.target()?,
+            button,
+            count,
+            modifiers: self.modifiers()?,
+        })
+    }
+
+    fn drag(&self) -> Result<Action<Target>, Misread> {
+        let places = self.fields.objects("path");
+        if places.len() < 2 {
+            return Err(Misread::invalid(
+                "a drag needs a `path` of at least two places, where it begins and where it ends",
+            ));
+        }
+        let needed = |place: Fields<'_>| {
+            target(place, self.ground)?
+                .ok_or_else(|| Misread::invalid("a place of `path` names nothing"))
+        };
+        Ok(Action::Drag {
+            path: places.into_iter().map(needed).collect::<Result<_, _>>()?,
+            button: self.button()?,
+            modifiers: self.modifiers()?,
+            duration: None,
+        })
+    }
+
+    fn scroll(&self, x: i32, y: i32) -> Result<Action<Target>, Misread> {
+        let clicks = self.amount(USUAL_SCROLL, MOST_SCROLL, "wheel clicks")?;
+        let clicks = i32::try_from(clicks).unwrap_or(i32::MAX);
+        Ok(Action::Scroll {
+            at: self.target()?,
+            amount: ScrollAmount::Notches {
+                x: x * clicks,
+                y: y * clicks,
+            },
+            modifiers: self.modifiers()?,
+        })
+    }
+
+    fn target(&self) -> Result<Option<Target>, Misread> {
+        target(self.fields, self.ground)
+    }
+
+    fn needed_target(&self) -> Result<Target, Misread> {
+        self.target()?
+            .ok_or_else(|| Misread::invalid("it names neither an element nor a point"))
+    }
+
+    fn button(&self) -> Result<Button, Misread> {
+        match self.fields.word("button").as_str() {
+            "" | "left" | "none" => Ok(Button::Left),
+            "right" => Ok(Button::Right),
+            "middle" => Ok(Button::Middle),
+            other => Err(Misread::invalid(format!(
+                "`{other}` is no button; there are left, right and middle"
+            ))),
+        }
+    }
+
+    fn count(&self) -> Result<u8, Misread> {
+        match self.fields.number("count") {
+            None => Ok(1),
+            Some(0.0 | 1.0) => Ok(1),
+            Some(2.0) => Ok(2),
+            Some(3.0) => Ok(3),
+            Some(count) => Err(Misread::invalid(format!(
+                "a click is given {count} times; 1, 2 and 3 are possible"
+            ))),
+        }
+    }
+
+    fn keys(&self) -> Result<Vec<Key>, Misread> {
+        let keys = self.fields.text("keys");
+        // Some put the chord where the text goes.
+        let keys = if keys.trim().is_empty() {
+            self.fields.text("text")
+        } else {
+            keys
+        };
+        chord(&keys)
+    }
+
+    fn modifiers(&self) -> Result<Vec<Key>, Misread> {
+        let keys = self.fields.text("keys");
+        if keys.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys = chord(&keys)?;
+        match keys.iter().find(|key| !key.is_modifier()) {
+            None => Ok(keys),
+            Some(key) => Err(Misread::invalid(format!(
+                "`{key}` cannot be held during this action; ctrl, shift, alt and super can"
+            ))),
+        }
+    }
+
+    fn duration(&self) -> Result<Duration, Misread> {
+        let milliseconds = self.amount(USUAL_WAIT, LONGEST_WAIT, "milliseconds")?;
+        Ok(Duration::from_millis(milliseconds.into()))
+    }
+
+    fn amount(&self, usual: u32, most: u32, unit: &str) -> Result<u32, Misread> {
+        match self.fields.number("amount") {
+            None => Ok(usual),
+            Some(0.0) => Ok(usual),
+            Some(amount) if amount >= 1.0 && amount <= f64::from(most) => Ok(amount as u32),
+            Some(amount) => Err(Misread::invalid(format!(
+                "`amount` is {amount}; 1 to {most} {unit} are possible"
+            ))),
+        }
+    }
+
+    fn has_text(&self) -> bool {
+        !self.fields.text("text").is_empty()
+    }
+
+    fn needed_text(&self) -> Result<String, Misread> {
+        let text = self.fields.text("text").trim().to_owned();
+        if text.is_empty() {
+            return Err(Misread::invalid("its `text` is empty"));
+        }
+        Ok(text)
+    }
+
+    /// Text as it is to be entered, spaces at its ends with it.
+    fn entered(&self) -> Result<Text, Misread> {
+        let text = self.fields.text("text");
+        match text.strip_prefix("secret:").filter(|name| is_name(name)) {
+            _ if text.is_empty() => Err(Misread::invalid("its `text` is empty")),
+            Some(name) => Ok(Text::Secret(name.to_owned())),
+            None => Ok(Text::Literal(text)),
+        }
+    }
+
+    fn pasted(&self) -> Result<Text, Misread> {
+        match self.entered()? {
+            Text::Secret(_) => Err(Misread::invalid(
+                "a secret never goes through the clipboard; use type_text",
+            )),
+            text => Ok(text),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || "_-.".contains(character);
+    !name.is_empty() && name.chars().all(is_part)
+}
+
+fn chord(keys: &str) -> Result<Vec<Key>, Misread> {
+    Key::parse_chord("keys", keys).map_err(|error| Misread::invalid(error.to_string()))
+}
+
+/// What a place names: an element, or else a point; `None` if nothing.
+fn target(place: Fields<'_>, ground: &Ground<'_>) -> Result<Option<Target>, Misread> {
+    if let Some(number) = place.number("element_id") {
+        let id = place.whole("element_id").ok_or_else(|| {
+            Misread::invalid(format!(
+                "`element_id` is {number}; it is a number of the list, or -1"
+            ))
+        })?;
+        return ground.element(id).map(Some);
+    }
+    match (place.number("x"), place.number("y")) {
+        (Some(x), Some(y)) => ground.point(x, y).map(Some),
+        (None, None) => Ok(None),
+        _ => Err(Misread::invalid("a point needs both `x` and `y`")),
+    }
+}
+
+fn unknown(word: &str) -> Misread {
+    Misread::invalid(format!(
+        "there is no action `{word}`; there are: {}",
+        ACTIONS.join(", ")
+    ))
+}

@@ -1,0 +1,290 @@
+//! What calls of `computer_use` mean, the function that Qwen-VL models know.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount};
+use motorium_proto::domain::key::Key;
+use serde_json::{Map, Value};
+
+use super::ToolCall;
+use crate::answer::commands::{Commands, Ending, entered};
+use crate::picture::SaidPoint;
+
+/// The name of the function.
+pub const NAME: &str = "computer_use";
+/// What it can do, under the names that the models know.
+pub const ACTIONS: &[&str] = &[
+    "key",
+    "type",
+    "mouse_move",
+    "left_click",
+    "left_click_drag",
+    "right_click",
+    "middle_click",
+    "double_click",
+    "triple_click",
+    "scroll",
+    "hscroll",
+    "wait",
+    "terminate",
+    "answer",
+];
+/// The farthest that one call may scroll.
+const MAX_PIXELS: f64 = 20_000.0;
+/// The longest that one call may wait.
+const MAX_SECONDS: f64 = 60.0;
+/// How long it waits where the call does not say.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Why a call cannot be done. The words are for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Meaningless(String);
+
+/// What calls ask for, in their order.
+///
+/// # Errors
+/// If one of them cannot be done, or something follows the end.
+pub fn read(calls: &[ToolCall]) -> Result<Commands, Meaningless> {
+    let mut commands = Commands {
+        actions: Vec::new(),
+        ending: None,
+    };
+    for call in calls {
+        if !call.name.eq_ignore_ascii_case(NAME) {
+            return Err(problem(format!(
+                "there is no function `{}`; use {NAME}",
+                call.name
+            )));
+        }
+        add(&mut commands, &Arguments(&call.arguments))?;
+    }
+    if commands.actions.is_empty() && commands.ending.is_none() {
+        return Err(problem("no action is asked for"));
+    }
+    Ok(commands)
+}
+
+fn add(commands: &mut Commands, arguments: &Arguments<'_>) -> Result<(), Meaningless> {
+    let action = arguments.text("action")?.to_lowercase();
+    let action = action.trim();
+    if let Some(ending) = &commands.ending {
+        // An answer is often followed by the word that the task is over, which it is already.
+        let over = action == "terminate" && matches!(ending, Ending::Done(_));
+        return if over {
+            Ok(())
+        } else {
+            Err(problem("nothing can follow the end of the task"))
+        };
+    }
+    match action {
+        "answer" => commands.ending = Some(Ending::Done(arguments.text("text")?)),
+        "terminate" => commands.ending = Some(ending(arguments)?),
+        "left_click_drag" => commands.actions.extend(drag(arguments)?),
+        _ => commands.actions.push(input(action, arguments)?),
+    }
+    Ok(())
+}
+
+fn input(action: &str, arguments: &Arguments<'_>) -> Result<Action<SaidPoint>, Meaningless> {
+    match action {
+        "key" => chord(arguments),
+        "type" => typed(arguments),
+        "mouse_move" => Ok(Action::Move {
+            to: arguments.needed_point("coordinate")?,
+        }),
+        "left_click" | "click" => click(arguments, Button::Left, 1),
+        "right_click" => click(arguments, Button::Right, 1),
+        "middle_click" => click(arguments, Button::Middle, 1),
+        "double_click" => click(arguments, Button::Left, 2),
+        "triple_click" => click(arguments, Button::Left, 3),
+        "scroll" => scroll(arguments, |pixels| ScrollAmount::Pixels {
+            x: 0,
+            y: -pixels,
+        }),
+        "hscroll" => scroll(arguments, |pixels| ScrollAmount::Pixels { x: pixels, y: 0 }),
+        "wait" => wait(arguments),
+        _ => Err(problem(format!(
+            "there is no action `{action}`; there are: {}",
+            ACTIONS.join(", ")
+        ))),
+    }
+}
+
+fn click(
+    arguments: &Arguments<'_>,
+    button: Button,
+    count: u8,
+) -> Result<Action<SaidPoint>, Meaningless> {
+    Ok(Action::Click {
+        at: arguments.point("coordinate")?,
+        button,
+        count,
+        modifiers: Vec::new(),
+    })
+}
+
+/// From where the pointer is, unless the call says from where.
+fn drag(arguments: &Arguments<'_>) -> Result<Vec<Action<SaidPoint>>, Meaningless> {
+    let to = arguments.needed_point("coordinate")?;
+    let button = Button::Left;
+    Ok(match arguments.point("start_coordinate")? {
+        Some(from) => vec![Action::Drag {
+            path: vec![from, to],
+            button,
+            modifiers: Vec::new(),
+            duration: None,
+        }],
+        None => vec![
+            Action::MouseDown { at: None, button },
+            Action::Move { to },
+            Action::MouseUp { at: None, button },
+        ],
+    })
+}
+
+fn chord(arguments: &Arguments<'_>) -> Result<Action<SaidPoint>, Meaningless> {
+    let names = match arguments.get("keys") {
+        Some(Value::Array(names)) => names,
+        Some(name) => vec![name],
+        None => return Err(problem("`keys` is missing")),
+    };
+    let mut keys = Vec::new();
+    for name in &names {
+        let name = name
+            .as_str()
+            .ok_or_else(|| problem("`keys` must be names of keys"))?;
+        keys.extend(Key::parse_chord("keys", name).map_err(|error| problem(error.description))?);
+    }
+    let action = Action::KeyChord { keys, repeat: 1 };
+    action
+        .check_limits()
+        .map_err(|error| problem(error.to_string()))?;
+    Ok(action)
+}
+
+fn typed(arguments: &Arguments<'_>) -> Result<Action<SaidPoint>, Meaningless> {
+    let text = arguments.text("text")?;
+    if text.is_empty() {
+        return Err(problem("`text` is empty"));
+    }
+    let action = Action::TypeText {
+        text: entered(&text),
+        control_characters: ControlCharacters::AsKeys,
+    };
+    action
+        .check_limits()
+        .map_err(|error| problem(error.to_string()))?;
+    Ok(action)
+}
+
+/// Upwards and to the right where the number is positive.
+fn scroll(
+    arguments: &Arguments<'_>,
+    amount: impl FnOnce(i32) -> ScrollAmount,
+) -> Result<Action<SaidPoint>, Meaningless> {
+    let pixels = arguments
+        .number("pixels")?
+        .ok_or_else(|| problem("`pixels` is missing"))?;
+    if pixels == 0.0 || !(-MAX_PIXELS..=MAX_PIXELS).contains(&pixels) {
+        return Err(problem(format!(
+            "`pixels` is 1 to {MAX_PIXELS} in either direction, not {pixels}"
+        )));
+    }
+    Ok(Action::Scroll {
+        at: arguments.point("coordinate")?,
+        amount: amount(pixels.round() as i32),
+        modifiers: Vec::new(),
+    })
+}
+
+fn wait(arguments: &Arguments<'_>) -> Result<Action<SaidPoint>, Meaningless> {
+    let duration = match arguments.number("time")? {
+        None => WAIT,
+        Some(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => Duration::from_secs_f64(seconds),
+        Some(seconds) => {
+            return Err(problem(format!(
+                "`time` is 0 to {MAX_SECONDS} seconds, not {seconds}"
+            )));
+        }
+    };
+    Ok(Action::Wait { duration })
+}
+
+fn ending(arguments: &Arguments<'_>) -> Result<Ending, Meaningless> {
+    let status = arguments.text("status")?.to_lowercase();
+    let words = if arguments.get("text").is_some() {
+        arguments.text("text")?
+    } else {
+        String::new()
+    };
+    match status.trim() {
+        "success" => Ok(Ending::Done(words)),
+        "failure" | "fail" => Ok(Ending::Fail(words)),
+        other => Err(problem(format!(
+            "`{other}` is no status: success and failure are"
+        ))),
+    }
+}
+
+fn problem(words: impl Into<String>) -> Meaningless {
+    Meaningless(words.into())
+}
+
+/// Arguments of a call. In XML every value is a text, and some models write JSON like that as well.
+struct Arguments<'a>(&'a Map<String, Value>);
+
+impl Arguments<'_> {
+    fn get(&self, name: &str) -> Option<Value> {
+        let value = self.0.get(name).filter(|value| !value.is_null())?;
+        match value.as_str().map(str::trim) {
+            Some(text) if text.starts_with(['[', '(']) => {
+                let list = text.replacen('(', "[", 1).replace(')', "]");
+                Some(serde_json::from_str(&list).unwrap_or_else(|_| value.clone()))
+            }
+            _ => Some(value.clone()),
+        }
+    }
+
+    /// As it is, also where it looks like something else.
+    fn text(&self, name: &str) -> Result<String, Meaningless> {
+        match self.0.get(name) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            Some(_) => Err(problem(format!("`{name}` must be a text"))),
+            None => Err(problem(format!("`{name}` is missing"))),
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<Option<f64>, Meaningless> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        number(&value)
+            .map(Some)
+            .ok_or_else(|| problem(format!("`{name}` must be a number")))
+    }
+
+    fn point(&self, name: &str) -> Result<Option<SaidPoint>, Meaningless> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let pair = value.as_array().filter(|pair| pair.len() == 2);
+        pair.and_then(|pair| Some(SaidPoint::new(number(&pair[0])?, number(&pair[1])?)))
+            .map(Some)
+            .ok_or_else(|| problem(format!("`{name}` must be two numbers, [x, y]")))
+    }
+
+    fn needed_point(&self, name: &str) -> Result<SaidPoint, Meaningless> {
+        self.point(name)?
+            .ok_or_else(|| problem(format!("`{name}` is missing")))
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    };
+    number.filter(|number: &f64| number.is_finite())
+}

@@ -1,0 +1,116 @@
+//! Claude, shown a numbered picture: it answers with one JSON object that names an element and an action.
+//!
+//! Every step is one message by itself, with what happened before as lines of text. No conversation is kept, so that
+//! nothing of it can be lost, edited or bound to a cache; the system prompt is the same in every step and is cached.
+
+use serde_json::{Value, json};
+
+use super::concessions::Form;
+use super::dialect::{Answer, Asked, Dialect, Misread, Step, Unasked};
+use super::numbered::{self, Numbered, Options};
+use crate::answer::som;
+use crate::models::{Api, Thinking};
+use crate::picture::Rendered;
+
+/// The name in configurations.
+pub const NAME: &str = "claude_som";
+/// The model that is asked if the user names none.
+pub const DEFAULT_MODEL: &str = "claude-opus-4-6";
+
+/// Claude with a numbered picture.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClaudeSom {
+    pub options: Options,
+}
+
+impl Dialect for ClaudeSom {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn api(&self) -> Api {
+        Api::AnthropicMessages
+    }
+
+    fn needs_image(&self) -> bool {
+        self.options.images
+    }
+
+    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
+        let form = step.concessions.form;
+        let numbered = Numbered::of(step, self.options, form)?;
+        let mut content = vec![text(&numbered.text)];
+        for (words, picture) in &numbered.past {
+            content.extend([text(words), image(picture)]);
+        }
+        if let Some(picture) = &numbered.picture {
+            content.extend([text(numbered::caption(step)), image(picture)]);
+        }
+        let mut body = json!({
+            "model": step.model.name,
+            "max_tokens": step.model.max_output,
+            "system": [{
+                "type": "text",
+                "text": numbered.system,
+                "cache_control": {"type": "ephemeral"},
+            }],
+            "messages": [{"role": "user", "content": content}],
+        });
+        if step.model.thinking == Thinking::Adaptive {
+            body["thinking"] = json!({"type": "adaptive"});
+        }
+        if let Some(output) = output_config(step, form) {
+            body["output_config"] = output;
+        }
+        Ok(Asked {
+            body,
+            view: numbered.picture.map(|picture| picture.view),
+            ..Asked::default()
+        })
+    }
+
+    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
+        let reading = numbered::read(self.api(), step, asked, answer)?;
+        Ok(Answer::Decided(Box::new(reading)))
+    }
+
+    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+        let mut asked = asked.clone();
+        let complaint = numbered::complaint(step, misread);
+        numbered::make_room(&mut asked.body, "max_tokens", misread);
+        if let Some(turns) = asked.body["messages"].as_array_mut() {
+            // The content goes back as it came: thinking must not be edited.
+            let content = &answer["content"];
+            if content.as_array().is_some_and(|blocks| !blocks.is_empty())
+                && !matches!(misread, Misread::Truncated { .. })
+            {
+                turns.push(json!({"role": "assistant", "content": content}));
+                turns.push(json!({"role": "user", "content": complaint}));
+            } else {
+                numbered::append(turns, &complaint);
+            }
+        }
+        asked
+    }
+}
+
+fn output_config(step: &Step<'_>, form: Form) -> Option<Value> {
+    let mut output = serde_json::Map::new();
+    if let Some(effort) = &step.model.effort {
+        output.insert("effort".to_owned(), json!(effort));
+    }
+    if form == Form::Schema {
+        let format = json!({"type": "json_schema", "schema": som::schema::schema()});
+        output.insert("format".to_owned(), format);
+    }
+    (!output.is_empty()).then_some(Value::Object(output))
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn image(picture: &Rendered) -> Value {
+    json!({"type": "image", "source": {
+        "type": "base64", "media_type": picture.media_type, "data": picture.base64}})
+}

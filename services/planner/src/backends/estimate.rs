@@ -1,0 +1,159 @@
+//! What a call will take, estimated before it is made, so that a task does not go past its limits by a whole call.
+//!
+//! An estimate, not a promise: providers count tokens in their own ways, and nobody knows how much a model will say.
+
+use motorium_proto::service::PlanRequest;
+use serde_json::Value;
+
+use super::BackendError;
+use crate::models::Model;
+use crate::picture::SizeRule;
+use crate::picture::sizes::{claude_tokens, openai_patches};
+use crate::provider::Tokens;
+
+/// Bytes of text to a token: English has about four, JSON and Chinese about three.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Tokens that an answer to one step usually takes, with what is thought.
+const USUAL_ANSWER: u64 = 800;
+/// Texts that are this long and have no space are pictures.
+const PICTURE_BYTES: usize = 2048;
+
+/// What one call will take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    pub tokens: u64,
+    /// `None` where the price is unknown.
+    pub cost_micros_usd: Option<u64>,
+}
+
+impl Estimate {
+    /// What a request to a model will take, on a screen like that of the task.
+    #[must_use]
+    pub fn of(body: &Value, model: &Model, request: &PlanRequest) -> Self {
+        let content = Content::of(body);
+        let input = content.text_bytes / BYTES_PER_TOKEN
+            + content.pictures * picture_tokens(model, request);
+        let output = USUAL_ANSWER.min(model.max_output);
+        let tokens = Tokens {
+            input: Some(input),
+            output: Some(output),
+            ..Tokens::default()
+        };
+        Self {
+            tokens: input + output,
+            cost_micros_usd: model
+                .prices
+                .as_ref()
+                .and_then(|prices| prices.cost_micros_usd(tokens)),
+        }
+    }
+}
+
+/// Whether a call may be made with what is left of the task's limits. A price that is not known keeps nothing back: it is
+/// reported as unknown, and whether that is acceptable is decided where the ledger is.
+///
+/// # Errors
+/// If it would take more.
+pub fn check(body: &Value, model: &Model, request: &PlanRequest) -> Result<(), BackendError> {
+    let remaining = &request.remaining;
+    if remaining.tokens.is_none() && remaining.cost_micros_usd.is_none() {
+        return Ok(());
+    }
+    let estimate = Estimate::of(body, model, request);
+    if let Some(left) = remaining.tokens.filter(|left| estimate.tokens > *left) {
+        return Err(BackendError::OverBudget {
+            message: format!(
+                "the call takes about {} tokens, and {left} are left",
+                estimate.tokens
+            ),
+        });
+    }
+    match (estimate.cost_micros_usd, remaining.cost_micros_usd) {
+        (Some(cost), Some(left)) if cost > left => Err(BackendError::OverBudget {
+            message: format!(
+                "the call costs about {}, and {} are left",
+                dollars(cost),
+                dollars(left)
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn dollars(micros: u64) -> String {
+    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+}
+
+/// What one picture of the whole screen takes.
+fn picture_tokens(model: &Model, request: &PlanRequest) -> u64 {
+    let size = model.taste.rule.sent(request.frame.size);
+    match model.taste.rule {
+        SizeRule::Claude(_) => claude_tokens(size),
+        SizeRule::OpenAi(_) => openai_patches(size),
+        // Qwen-VL and its kin take one for a square of 28 or 32 pixels; so does, roughly, everything else.
+        _ => claude_tokens(size),
+    }
+}
+
+/// What is in a request.
+#[derive(Debug, Default)]
+struct Content {
+    text_bytes: u64,
+    pictures: u64,
+}
+
+impl Content {
+    fn of(body: &Value) -> Self {
+        let mut content = Self::default();
+        content.add(body);
+        content
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(text) if is_picture(text) => self.pictures += 1,
+            Value::String(text) => self.text_bytes += text.len() as u64,
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(fields) => {
+                self.text_bytes += fields.keys().map(|key| key.len() as u64).sum::<u64>();
+                fields.values().for_each(|item| self.add(item));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.text_bytes += 3,
+        }
+    }
+}
+
+fn is_picture(text: &str) -> bool {
+    let is_long = text.len() >= PICTURE_BYTES;
+    text.starts_with("data:image/")
+        || is_long && !text.bytes().take(PICTURE_BYTES).any(|byte| byte == b' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn content(body: &Value) -> (u64, u64) {
+        let content = Content::of(body);
+        (content.text_bytes, content.pictures)
+    }
+
+    #[test]
+    fn pictures_are_counted_as_pictures_and_not_as_text() {
+        let base64 = "A".repeat(10_000);
+        let claude = json!({"source": {"data": base64}});
+        assert_eq!(content(&claude), (10, 1));
+        let chat = json!({"image_url": {"url": "data:image/png;base64,aGk="}});
+        assert_eq!(content(&chat), (12, 1));
+        let text = json!(["a word ".repeat(1000)]);
+        assert_eq!(content(&text), (7000, 0));
+    }
+
+    #[test]
+    fn an_amount_is_told_in_dollars() {
+        assert_eq!(dollars(1_234_567), "$1.2345");
+        assert_eq!(dollars(500), "$0.0005");
+    }
+}

@@ -1,0 +1,388 @@
+//! A backend that asks a model: one for all dialects. It sends what a dialect writes, reads what it is answered with the
+//! dialect's eyes, counts what that used, and asks once more where an answer is none.
+//!
+//! It does not retry what failed on the way and keeps no state of any task: only what its endpoint does not take is
+//! remembered.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use motorium_kit::blocking;
+use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::concessions::Concessions;
+use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::question::{self, Answered, Question};
+use super::{Backend, BackendError, estimate};
+use crate::answer::said::Said;
+use crate::models::{Model, Prices};
+use crate::picture::{Pictures, SentPicture};
+use crate::prompt::Prompts;
+use crate::provider::{Endpoint, Failure, Tokens};
+
+/// How often a model may ask for a closer look before it decides.
+const MOST_LOOKS: u32 = 4;
+
+/// As many requests are written at once as there are processors: more would not be ready sooner, and each has a whole
+/// screen in memory meanwhile.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    Semaphore::new(std::thread::available_parallelism().map_or(2, NonZeroUsize::get))
+});
+
+/// What a model backend is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub name: String,
+    pub dialect: Arc<dyn Dialect>,
+    pub model: Model,
+    /// Where the model is, or what is missing.
+    pub endpoint: Result<Endpoint, String>,
+    pub prompts: Arc<Prompts>,
+}
+
+/// Asks a model what to do next.
+#[derive(Debug)]
+pub struct ModelBackend {
+    name: String,
+    endpoint: Result<Endpoint, String>,
+    asker: Arc<Asker>,
+    concessions: Mutex<Concessions>,
+}
+
+/// The pure part, which works on threads of its own: pictures are large.
+#[derive(Debug)]
+struct Asker {
+    dialect: Arc<dyn Dialect>,
+    model: Model,
+    prompts: Arc<Prompts>,
+}
+
+/// A request on its way to a decision.
+#[derive(Debug)]
+struct Task {
+    request: PlanRequest,
+    pictures: Pictures,
+}
+
+/// A request as it was sent, and what came back.
+#[derive(Debug)]
+struct Exchange {
+    asked: Asked,
+    answer: Value,
+}
+
+impl ModelBackend {
+    /// A backend of these parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            name: parts.name,
+            endpoint: parts.endpoint,
+            asker: Arc::new(Asker {
+                dialect: parts.dialect,
+                model: parts.model,
+                prompts: parts.prompts,
+            }),
+            concessions: Mutex::default(),
+        }
+    }
+
+    fn endpoint(&self) -> Result<&Endpoint, BackendError> {
+        self.endpoint
+            .as_ref()
+            .map_err(|missing| BackendError::NotConfigured {
+                message: missing.clone(),
+            })
+    }
+
+    fn concessions(&self) -> Concessions {
+        *self
+            .concessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn concede(&self, made: Concessions) {
+        tracing::info!(
+            backend = self.name,
+            ?made,
+            "the endpoint does not take all of it"
+        );
+        *self
+            .concessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = made;
+    }
+
+    /// Sends the request of a step; where the endpoint refuses a part of it that can be left out, once more without.
+    async fn open(
+        &self,
+        task: &Arc<Task>,
+        usage: &mut Usage,
+    ) -> Result<Arc<Exchange>, BackendError> {
+        loop {
+            let made = self.concessions();
+            let asked = self.asker.ask(task, made).await?;
+            estimate::check(&asked.body, &self.asker.model, &task.request)?;
+            match self.send(&asked, usage).await {
+                Ok(answer) => return Ok(Arc::new(Exchange { asked, answer })),
+                Err(failure) => {
+                    let refused = failure.refused.as_ref();
+                    let conceded =
+                        refused.and_then(|refused| self.asker.dialect.concede(refused, made));
+                    let Some(conceded) = conceded else {
+                        return Err(failure.into());
+                    };
+                    self.concede(conceded);
+                }
+            }
+        }
+    }
+
+    /// Sends a request that goes on from an answer.
+    async fn go_on(&self, asked: Asked, usage: &mut Usage) -> Result<Arc<Exchange>, BackendError> {
+        let answer = self.send(&asked, usage).await?;
+        Ok(Arc::new(Exchange { asked, answer }))
+    }
+
+    async fn send(&self, asked: &Asked, usage: &mut Usage) -> Result<Value, Failure> {
+        let missing = |missing: &String| Failure::unsendable(missing.clone());
+        let endpoint = self.endpoint.as_ref().map_err(missing)?;
+        let began = Instant::now();
+        let answer = endpoint.post(&asked.body, &asked.headers).await?;
+        *usage = usage.plus(self.asker.usage_of(&answer, began));
+        Ok(answer)
+    }
+
+    /// From the first request to a decision: at most one repair, and a few closer looks.
+    async fn decide(&self, task: &Arc<Task>, usage: &mut Usage) -> Result<Reading, BackendError> {
+        let mut exchange = self.open(task, usage).await?;
+        let (mut looks, mut is_repaired) = (0, false);
+        loop {
+            let made = self.concessions();
+            let asked = match self.asker.read(task, made, &exchange).await {
+                Ok(Answer::Decided(reading)) => return Ok(*reading),
+                Ok(Answer::Again(asked)) if looks < MOST_LOOKS => {
+                    looks += 1;
+                    *asked
+                }
+                Ok(Answer::Again(_)) => return Err(no_decision("it only wants to look again")),
+                Err(Misread::Refused { message }) => {
+                    return Err(BackendError::Refused {
+                        message,
+                        usage: Usage::default(),
+                    });
+                }
+                Err(misread) if is_repaired => return Err(no_decision(&misread.to_string())),
+                Err(misread) => {
+                    tracing::debug!(backend = self.name, %misread, "the model is asked to repair its answer");
+                    is_repaired = true;
+                    self.asker.repair(task, made, &exchange, misread).await
+                }
+            };
+            estimate::check(&asked.body, &self.asker.model, &task.request)?;
+            exchange = self.go_on(asked, usage).await?;
+        }
+    }
+
+    fn decision(&self, reading: Reading, usage: Usage) -> Decision {
+        Decision {
+            thought: reading.thought,
+            progress: reading.progress,
+            next: reading.next,
+            safety_checks: reading.safety_checks,
+            conversation: reading.conversation,
+            backend: self.name.clone(),
+            model: self.asker.model.name.clone(),
+            usage,
+            suspected_injections: reading.suspected_injections,
+        }
+    }
+
+    /// Asks a question, and once more if the answer does not hold.
+    async fn put(&self, question: &Question, usage: &mut Usage) -> Result<Value, BackendError> {
+        let (mut body, view) = self.asker.question(question).await?;
+        let api = self.asker.dialect.api();
+        let mut is_repaired = false;
+        loop {
+            let asked = Asked {
+                body,
+                ..Asked::default()
+            };
+            let answer = self.send(&asked, usage).await?;
+            let text = match Said::of(api, &answer) {
+                Ok(said) => said.into_text(),
+                Err(Misread::Refused { message }) => {
+                    let usage = Usage::default();
+                    return Err(BackendError::Refused { message, usage });
+                }
+                Err(misread) => return Err(no_decision(&misread.to_string())),
+            };
+            match (question.check)(&text, view.as_ref()) {
+                Ok(value) => return Ok(value),
+                Err(problem) if is_repaired => return Err(no_decision(&problem)),
+                Err(problem) => {
+                    is_repaired = true;
+                    body = question::ask_again(api, asked.body, &text, &problem);
+                }
+            }
+        }
+    }
+}
+
+fn no_decision(message: &str) -> BackendError {
+    BackendError::InvalidAnswer {
+        message: message.to_owned(),
+        usage: Usage::default(),
+    }
+}
+
+impl Asker {
+    async fn ask(
+        self: &Arc<Self>,
+        task: &Arc<Task>,
+        made: Concessions,
+    ) -> Result<Asked, BackendError> {
+        let _turn = TURNS.acquire().await;
+        let (asker, task) = (Arc::clone(self), Arc::clone(task));
+        let asked = blocking::run(move || {
+            let asked = asker.dialect.ask(&asker.step(&task, made));
+            // While the model thinks, nobody looks at the pixels.
+            task.pictures.release();
+            asked
+        });
+        Ok(asked.await?)
+    }
+
+    async fn read(
+        self: &Arc<Self>,
+        task: &Arc<Task>,
+        made: Concessions,
+        exchange: &Arc<Exchange>,
+    ) -> Result<Answer, Misread> {
+        let (asker, task) = (Arc::clone(self), Arc::clone(task));
+        let exchange = Arc::clone(exchange);
+        blocking::run(move || {
+            let step = asker.step(&task, made);
+            let read = asker.dialect.read(&step, &exchange.asked, &exchange.answer);
+            task.pictures.release();
+            read
+        })
+        .await
+    }
+
+    async fn repair(
+        self: &Arc<Self>,
+        task: &Arc<Task>,
+        made: Concessions,
+        exchange: &Arc<Exchange>,
+        misread: Misread,
+    ) -> Asked {
+        let (asker, task) = (Arc::clone(self), Arc::clone(task));
+        let exchange = Arc::clone(exchange);
+        blocking::run(move || {
+            let step = asker.step(&task, made);
+            let dialect = &asker.dialect;
+            let repair = dialect.repair(&step, &exchange.asked, &exchange.answer, &misread);
+            task.pictures.release();
+            repair
+        })
+        .await
+    }
+
+    fn step<'a>(&'a self, task: &'a Task, concessions: Concessions) -> Step<'a> {
+        Step {
+            request: &task.request,
+            model: &self.model,
+            pictures: &task.pictures,
+            prompts: &self.prompts,
+            concessions,
+        }
+    }
+
+    /// The request of a question, and its picture as it is sent.
+    async fn question(
+        self: &Arc<Self>,
+        question: &Question,
+    ) -> Result<(Value, Option<SentPicture>), BackendError> {
+        let (asker, question) = (Arc::clone(self), question.clone());
+        let rendered = blocking::run(move || {
+            let picture = question
+                .image
+                .as_ref()
+                .map(|image| Pictures::of_image(image).current(asker.model.taste))
+                .transpose()?;
+            let api = asker.dialect.api();
+            let body = question::ask(api, &asker.model, &question, picture.as_ref())?;
+            Ok::<_, Unasked>((body, picture.map(|picture| picture.view)))
+        });
+        Ok(rendered.await?)
+    }
+
+    fn usage_of(&self, answer: &Value, began: Instant) -> Usage {
+        let tokens = Tokens::of(self.dialect.api(), answer);
+        let price = |prices: &Prices| prices.cost_micros_usd(tokens);
+        Usage {
+            input_tokens: tokens.input,
+            output_tokens: tokens.output,
+            cached_tokens: tokens.cached,
+            cost_micros_usd: self.model.prices.as_ref().and_then(price),
+            calls: 1,
+            inference_time: began.elapsed(),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for ModelBackend {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> BackendInfo {
+        let (state, last_error) = match &self.endpoint {
+            Ok(_) => (BackendState::Ready, None),
+            Err(missing) => (BackendState::NotConfigured, Some(missing.clone())),
+        };
+        BackendInfo {
+            name: self.name.clone(),
+            state,
+            model: self.asker.model.name.clone(),
+            last_error,
+            median_latency: None,
+            usage: Usage::default(),
+            needs_image: self.asker.dialect.needs_image(),
+        }
+    }
+
+    fn has_model(&self) -> bool {
+        true
+    }
+
+    async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError> {
+        self.endpoint()?;
+        let task = Arc::new(Task {
+            pictures: Pictures::of(request),
+            request: request.clone(),
+        });
+        let mut usage = Usage::default();
+        match self.decide(&task, &mut usage).await {
+            Ok(reading) => Ok(self.decision(reading, usage)),
+            Err(error) => Err(error.after(usage)),
+        }
+    }
+
+    async fn answer(&self, question: &Question) -> Result<Answered, BackendError> {
+        self.endpoint()?;
+        let mut usage = Usage::default();
+        match self.put(question, &mut usage).await {
+            Ok(value) => Ok(Answered { value, usage }),
+            Err(error) => Err(error.after(usage)),
+        }
+    }
+}

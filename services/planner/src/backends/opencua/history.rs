@@ -1,0 +1,129 @@
+//! What the model is shown of earlier steps: the last ones with their screenshots, those before as text.
+//!
+//! Where the model itself took a step, its own words are shown; where another did, what it thought and did.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use motorium_proto::domain::decision::PastStep;
+use motorium_proto::service::PlanRequest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::HistoryKind;
+use super::sections::Sections;
+use crate::backends::chat::{self, past};
+use crate::backends::dialect::{Step, Unasked};
+use crate::picture::{Checksum, Rendered};
+use crate::prompt::Language;
+
+/// What the model said, by the number of the step: the content of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Records {
+    steps: BTreeMap<u32, Record>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Record {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    observation: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    thought: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    action: String,
+}
+
+impl Records {
+    /// Those of a conversation; none if another backend wrote it.
+    pub(super) fn of(request: &PlanRequest) -> Self {
+        serde_json::from_slice(&request.conversation).unwrap_or_default()
+    }
+
+    pub(super) fn add(&mut self, step: u32, sections: &Sections<'_>) {
+        let record = Record {
+            observation: sections.observation.to_owned(),
+            thought: sections.thought.to_owned(),
+            action: sections.action.to_owned(),
+        };
+        self.steps.insert(step, record);
+    }
+
+    pub(super) fn to_bytes(&self) -> Bytes {
+        serde_json::to_vec(self)
+            .map(Bytes::from)
+            .unwrap_or_default()
+    }
+
+    fn get(&self, step: &PastStep, language: Language) -> Record {
+        let own = self.steps.get(&step.step).cloned();
+        let mut record = own.unwrap_or_else(|| Record {
+            thought: step.thought.clone(),
+            ..Record::default()
+        });
+        let outcomes: Vec<String> = step
+            .actions
+            .iter()
+            .filter_map(|action| past::outcome(action, language))
+            .collect();
+        if record.action.is_empty() {
+            record.action = past::deeds(step, language);
+        } else if let Some(outcome) = outcomes.first() {
+            record.action = format!("{} ({outcome})", record.action);
+        }
+        record
+    }
+}
+
+/// The messages of all earlier steps, the oldest first.
+pub(super) fn messages(
+    step: &Step<'_>,
+    kind: HistoryKind,
+    language: Language,
+) -> Result<Vec<Value>, Unasked> {
+    let history = &step.request.history;
+    let records = Records::of(step.request);
+    let shown = step.model.max_images.saturating_sub(1);
+    let first_shown = history.len().saturating_sub(shown);
+    let mut messages = Vec::new();
+    let mut waiting = Vec::new();
+    for (index, past) in history.iter().enumerate() {
+        if index >= first_shown
+            && let Some(picture) = picture(step, past)?
+        {
+            speak(&mut messages, &mut waiting);
+            messages.push(chat::shown(&picture, ""));
+        }
+        waiting.push(text(past.step, &records.get(past, language), kind));
+    }
+    speak(&mut messages, &mut waiting);
+    Ok(messages)
+}
+
+/// Steps without a screenshot between them are one message.
+fn speak(messages: &mut Vec<Value>, waiting: &mut Vec<String>) {
+    if !waiting.is_empty() {
+        messages.push(chat::message("assistant", waiting.join("\n")));
+        waiting.clear();
+    }
+}
+
+fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
+    let Some(image) = &past.image else {
+        return Ok(None);
+    };
+    let rendered = step.pictures.past(step.model.taste, Checksum(image.sha256));
+    Ok(chat::if_there(rendered)?)
+}
+
+fn text(number: u32, record: &Record, kind: HistoryKind) -> String {
+    let observed = kind == HistoryKind::Observation && !record.observation.is_empty();
+    let thought = kind != HistoryKind::Action && !record.thought.is_empty();
+    let mut text = format!("# Step {number}:\n");
+    if observed {
+        text += &format!("## Observation:\n{}\n\n", record.observation);
+    }
+    if thought {
+        text += &format!("## Thought:\n{}\n\n", record.thought);
+    }
+    text + &format!("## Action:\n{}\n", record.action)
+}

@@ -1,0 +1,166 @@
+//! The parts of an answer: headings of the second level, and the last fenced block as the code.
+
+/// An answer by its parts; a part that is not there is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sections<'a> {
+    pub(super) observation: &'a str,
+    pub(super) thought: &'a str,
+    pub(super) action: &'a str,
+    pub(super) code: Option<&'a str>,
+}
+
+impl<'a> Sections<'a> {
+    /// The parts of a text.
+    pub(super) fn of(text: &'a str) -> Self {
+        let mut sections = Self::default();
+        let headings = headings(text);
+        let ends = headings.iter().skip(1).map(|heading| heading.start);
+        for (heading, end) in headings.iter().zip(ends.chain([text.len()])) {
+            let content = text[heading.content..end].trim();
+            match heading.name {
+                "observation" => sections.observation = content,
+                "thought" => sections.thought = content,
+                "action" => sections.action = without_code(content),
+                _ => sections.code = unfenced(content),
+            }
+        }
+        sections.code = last_block(text).or(sections.code);
+        if headings.is_empty() {
+            sections.thought = without_code(text).trim();
+        }
+        sections
+    }
+
+    /// What it does, in the model's words.
+    pub(super) fn words(&self) -> &'a str {
+        if self.action.is_empty() {
+            self.thought
+        } else {
+            self.action
+        }
+    }
+}
+
+struct Heading {
+    name: &'static str,
+    /// Where the line with it begins, in bytes.
+    start: usize,
+    /// Where its content begins.
+    content: usize,
+}
+
+const NAMES: &[&str] = &["observation", "thought", "action", "code"];
+
+fn headings(text: &str) -> Vec<Heading> {
+    let mut start = 0;
+    let mut found = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if let Some((name, length)) = heading(line) {
+            found.push(Heading {
+                name,
+                start,
+                content: start + length,
+            });
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// The name of a heading and how much of the line is it: what stands behind the colon belongs to the content.
+fn heading(line: &str) -> Option<(&'static str, usize)> {
+    let words = line.trim_start().strip_prefix("##")?.trim_start();
+    let name = NAMES.iter().copied().find(|name| {
+        let begins = words
+            .get(..name.len())
+            .is_some_and(|word| word.eq_ignore_ascii_case(name));
+        begins && !words[name.len()..].starts_with(|c: char| c.is_alphanumeric())
+    })?;
+    let behind = words[name.len()..].trim_start_matches([' ', ':', '：']);
+    Some((name, line.len() - behind.len()))
+}
+
+/// The content of the last fenced block of code.
+fn last_block(text: &str) -> Option<&str> {
+    let mut fences = text.rmatch_indices("```").map(|(at, _)| at);
+    let end = fences.next()?;
+    let start = fences.next()?;
+    let inner = &text[start + 3..end];
+    let inner = ["python", "code"]
+        .into_iter()
+        .find_map(|language| inner.strip_prefix(language))
+        .unwrap_or(inner);
+    Some(inner.trim())
+}
+
+/// Code without a fence, or with one that does not end.
+fn unfenced(content: &str) -> Option<&str> {
+    (!content.is_empty() && !content.contains("```")).then_some(content)
+}
+
+fn without_code(text: &str) -> &str {
+    text.split("```").next().unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, thought: &str, action: &str, code: Option<&str>) {
+        let sections = Sections::of(text);
+        let found = (sections.thought, sections.action, sections.code);
+        assert_eq!(found, (thought, action, code), "{text}");
+    }
+
+    #[test]
+    fn answers_have_parts() {
+        check(
+            "# Step 4:\n## Thought:\nThe dialog is open…\n## Action:\nClick the Save button.\n## Code:\n```python\npyautogui.click(x=644, y=364)\n```",
+            "The dialog is open…",
+            "Click the Save button.",
+            Some("pyautogui.click(x=644, y=364)"),
+        );
+        check(
+            "## Thought: Done.\n\n## Action: End.\n\n## Code:\n```code\ncomputer.terminate(status=\"success\")\n```\n",
+            "Done.",
+            "End.",
+            Some("computer.terminate(status=\"success\")"),
+        );
+        check(
+            "##Action\nWait.\n## Code\ncomputer.wait()",
+            "",
+            "Wait.",
+            Some("computer.wait()"),
+        );
+        check(
+            "I wait.\n```\ncomputer.wait()\n```",
+            "I wait.",
+            "",
+            Some("computer.wait()"),
+        );
+        check(
+            "```python\na()\n```\nor rather\n```python\nb()\n```",
+            "",
+            "",
+            Some("b()"),
+        );
+        check("## Code:\n```python\npyautogui.cl", "", "", None);
+        check(
+            "## Thoughts on this\nnone",
+            "## Thoughts on this\nnone",
+            "",
+            None,
+        );
+        check("", "", "", None);
+    }
+
+    #[test]
+    fn what_is_seen_is_a_part_too() {
+        let sections =
+            Sections::of("## Observation:\nA form.\n## Thought:\nFill it.\n## Action:\nClick.\n");
+        assert_eq!(sections.observation, "A form.");
+        assert_eq!(sections.words(), "Click.");
+        assert_eq!(Sections::of("no parts").words(), "no parts");
+    }
+}

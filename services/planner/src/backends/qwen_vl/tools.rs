@@ -1,0 +1,77 @@
+//! What the model is told that it can call: `computer_use`, and the functions of the task.
+
+use motorium_proto::domain::decision::FunctionDeclaration;
+use motorium_proto::service::PlanRequest;
+use serde_json::{Value, json};
+
+use crate::answer::tool_calls::computer_use::{ACTIONS, NAME};
+use crate::picture::{Convention, SentPicture};
+
+/// One declaration a line.
+pub(super) fn lines(request: &PlanRequest, view: &SentPicture) -> String {
+    let functions = request.functions.iter().map(function);
+    let all: Vec<String> = std::iter::once(computer(view))
+        .chain(functions)
+        .map(|tool| tool.to_string())
+        .collect();
+    all.join("\n")
+}
+
+/// The size in which the model counts.
+fn resolution(view: &SentPicture) -> (u32, u32) {
+    match view.convention() {
+        Convention::Thousandths => (1000, 1000),
+        Convention::Fractions => (1, 1),
+        Convention::SentPixels | Convention::SeenPixels => {
+            (view.counted().width, view.counted().height)
+        }
+    }
+}
+
+fn computer(view: &SentPicture) -> Value {
+    let (width, height) = resolution(view);
+    let description = format!(
+        "Operate a computer with mouse and keyboard, and look at it through screenshots.\n\
+         * The screen's resolution is {width}x{height}.\n\
+         * Point at the middle of what you mean, not at its edge.\n\
+         * If nothing changes after an action, try something else, or wait."
+    );
+    json!({"type": "function", "function": {
+        "name": NAME,
+        "description": description,
+        "parameters": {
+            "type": "object",
+            "required": ["action"],
+            "properties": {
+                "action": {"type": "string", "enum": ACTIONS, "description": ACTION},
+                "keys": {"type": "array", "items": {"type": "string"}, "description": "The keys of a chord, for `key`."},
+                "text": {"type": "string", "description": "The text, for `type` and `answer`."},
+                "coordinate": {"type": "array", "items": {"type": "number"}, "description": "Where: [x, y], from the left and from the top."},
+                "pixels": {"type": "number", "description": "How far, for `scroll` (positive is up) and `hscroll` (positive is right)."},
+                "time": {"type": "number", "description": "How many seconds, for `wait`."},
+                "status": {"type": "string", "enum": ["success", "failure"], "description": "How the task ended, for `terminate`."},
+            },
+        },
+    }})
+}
+
+const ACTION: &str = "\
+* `key`: press the keys together.\n\
+* `type`: enter the text where the keyboard focus is.\n\
+* `mouse_move`: move the pointer to the coordinate.\n\
+* `left_click`, `right_click`, `middle_click`, `double_click`, `triple_click`: click at the coordinate.\n\
+* `left_click_drag`: drag from where the pointer is to the coordinate.\n\
+* `scroll`, `hscroll`: turn the wheel.\n\
+* `wait`: wait for the screen to change.\n\
+* `answer`: tell the user the answer; the task is over then.\n\
+* `terminate`: end the task.";
+
+fn function(declaration: &FunctionDeclaration) -> Value {
+    let parameters: Value = serde_json::from_str(&declaration.parameters_json_schema)
+        .unwrap_or_else(|_| json!({"type": "object"}));
+    json!({"type": "function", "function": {
+        "name": declaration.name,
+        "description": declaration.description,
+        "parameters": parameters,
+    }})
+}

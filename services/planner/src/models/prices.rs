@@ -1,0 +1,143 @@
+//! What tokens cost, in whole millionths of a US dollar, so that a ledger adds up to the last one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::provider::Tokens;
+
+/// Prices in US dollars per million tokens, which is as much as millionths of a dollar per token.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    pub input: f64,
+    pub output: f64,
+    /// Input that was read from a cache. `None`: as `input`.
+    #[serde(default)]
+    pub cached_input: Option<f64>,
+    /// Input that was written to a cache. `None`: as `input`.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
+}
+
+impl Prices {
+    /// Whether all of them are amounts that one can pay.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let optional = [self.cached_input, self.cache_write].into_iter().flatten();
+        [self.input, self.output]
+            .into_iter()
+            .chain(optional)
+            .all(|price| price.is_finite() && price >= 0.0)
+    }
+
+    /// What a call cost; unknown where its tokens are.
+    #[must_use]
+    pub fn cost_micros_usd(&self, tokens: Tokens) -> Option<u64> {
+        let input = tokens.input?;
+        let cached = tokens.cached.unwrap_or(0).min(input);
+        let written = tokens.cache_written.unwrap_or(0).min(input - cached);
+        let fresh = input - cached - written;
+        let parts = [
+            (fresh, self.input),
+            (cached, self.cached_input.unwrap_or(self.input)),
+            (written, self.cache_write.unwrap_or(self.input)),
+            (tokens.output?, self.output),
+        ];
+        let sum: f64 = parts
+            .into_iter()
+            .map(|(tokens, price)| tokens as f64 * price)
+            .sum();
+        // Rounded up: a ledger that is told too little lets too much through.
+        Some(sum.ceil() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICES: Prices = Prices {
+        input: 5.0,
+        output: 25.0,
+        cached_input: Some(0.5),
+        cache_write: Some(10.0),
+    };
+
+    #[track_caller]
+    fn check(tokens: Tokens, expected: Option<u64>) {
+        assert_eq!(PRICES.cost_micros_usd(tokens), expected, "{tokens:?}");
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_price() {
+        let tokens = Tokens {
+            input: Some(1000),
+            output: Some(100),
+            cached: Some(600),
+            cache_written: Some(100),
+            reasoning: Some(50),
+        };
+        check(tokens, Some(300 * 5 + 300 + 1000 + 2500));
+        check(
+            Tokens {
+                cached: None,
+                cache_written: None,
+                ..tokens
+            },
+            Some(5000 + 2500),
+        );
+    }
+
+    #[test]
+    fn a_fraction_is_rounded_up() {
+        let one_cached = Tokens {
+            input: Some(1),
+            output: Some(0),
+            cached: Some(1),
+            ..Tokens::default()
+        };
+        check(one_cached, Some(1));
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_guessed() {
+        check(Tokens::default(), None);
+        check(
+            Tokens {
+                input: Some(1),
+                ..Tokens::default()
+            },
+            None,
+        );
+    }
+
+    #[test]
+    fn an_inconsistent_report_is_not_paid_twice() {
+        let more_cached_than_there_is = Tokens {
+            input: Some(10),
+            output: Some(0),
+            cached: Some(50),
+            cache_written: Some(50),
+            ..Tokens::default()
+        };
+        check(more_cached_than_there_is, Some(5));
+    }
+
+    #[test]
+    fn a_negative_price_is_not_sound() {
+        assert!(PRICES.is_sound());
+        assert!(
+            !Prices {
+                input: -1.0,
+                ..PRICES
+            }
+            .is_sound()
+        );
+        assert!(
+            !Prices {
+                cache_write: Some(f64::NAN),
+                ..PRICES
+            }
+            .is_sound()
+        );
+    }
+}

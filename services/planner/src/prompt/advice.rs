@@ -1,0 +1,223 @@
+//! Advice for applications, added to the prompt while a window of theirs is the active one. Each is a file:
+//!
+//! ```text
+//! applications: firefox, chromium
+//! titles: Mozilla Firefox
+//!
+//! Open a page by its address rather than by searching for it.
+//! ```
+//!
+//! The words of either line are looked for in the window's class and in its title, without case. Advice is ours or the
+//! user's and therefore trusted; what it is chosen by is on the screen and is not.
+
+use std::path::Path;
+
+use motorium_proto::domain::frame::Window;
+
+use super::Language;
+
+/// Names and takes the advice of the program.
+macro_rules! advice {
+    ($($name:literal,)*) => {
+        const BUILT_IN: &[(Language, &str, &str)] = &[$(
+            (Language::English, $name, include_str!(concat!("../../prompts/en/advice/", $name, ".md"))),
+            (Language::Chinese, $name, include_str!(concat!("../../prompts/zh/advice/", $name, ".md"))),
+        )*];
+    };
+}
+
+advice! {
+    "browser",
+    "chat",
+    "file_manager",
+    "office",
+    "terminal",
+}
+
+/// Advice for some applications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Advice {
+    language: Language,
+    name: String,
+    applications: Vec<String>,
+    titles: Vec<String>,
+    text: String,
+}
+
+/// A file that is no advice.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "advice begins with a line `applications: …` or `titles: …`, then an empty line, then the advice"
+)]
+pub struct Malformed;
+
+/// All advice there is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shelf(Vec<Advice>);
+
+impl Shelf {
+    /// The advice that Motorium brings along.
+    ///
+    /// # Errors
+    /// If a file of it is malformed.
+    pub(super) fn built_in() -> Result<Self, Malformed> {
+        let mut shelf = Self::default();
+        for (language, name, text) in BUILT_IN {
+            shelf.put(*language, name, text)?;
+        }
+        Ok(shelf)
+    }
+
+    /// Adds a file, in place of one of the same name and language.
+    ///
+    /// # Errors
+    /// If it is malformed.
+    pub(super) fn put(
+        &mut self,
+        language: Language,
+        name: &str,
+        file: &str,
+    ) -> Result<(), Malformed> {
+        let advice = Advice::parse(language, name, file)?;
+        self.0
+            .retain(|known| (known.language, known.name.as_str()) != (language, name));
+        self.0.push(advice);
+        Ok(())
+    }
+
+    /// The advice for a window.
+    pub(super) fn for_window(&self, window: &Window, language: Language) -> Vec<&str> {
+        let is_for = |advice: &&Advice| advice.language == language && advice.is_for(window);
+        let found = self.0.iter().filter(is_for);
+        found.map(|advice| advice.text.as_str()).collect()
+    }
+}
+
+impl Advice {
+    fn parse(language: Language, name: &str, file: &str) -> Result<Self, Malformed> {
+        let file = file.replace("\r\n", "\n");
+        let (head, text) = file.split_once("\n\n").ok_or(Malformed)?;
+        let words = |key: &str| -> Vec<String> {
+            let lines = head.lines().filter_map(|line| line.strip_prefix(key));
+            lines
+                .flat_map(|line| line.split(','))
+                .map(|word| word.trim().to_lowercase())
+                .filter(|word| !word.is_empty())
+                .collect()
+        };
+        let advice = Self {
+            language,
+            name: name.to_owned(),
+            applications: words("applications:"),
+            titles: words("titles:"),
+            text: text.trim().to_owned(),
+        };
+        let is_for_nothing = advice.applications.is_empty() && advice.titles.is_empty();
+        if is_for_nothing || advice.text.is_empty() {
+            return Err(Malformed);
+        }
+        Ok(advice)
+    }
+
+    fn is_for(&self, window: &Window) -> bool {
+        let names = |words: &[String], text: &str| {
+            let text = text.to_lowercase();
+            words.iter().any(|word| text.contains(word))
+        };
+        names(&self.applications, &window.application) || names(&self.titles, &window.title)
+    }
+}
+
+/// The name of a file of advice: its own without the ending.
+#[must_use]
+pub(super) fn name_of(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+    use super::*;
+
+    fn window(application: &str, title: &str) -> Window {
+        Window {
+            id: "1".to_owned(),
+            title: title.to_owned(),
+            application: application.to_owned(),
+            process: None,
+            bounds: CaptureRect::new(CapturePoint::zero(), CapturePoint::new(1, 1)),
+            active: true,
+            minimised: false,
+            modal: false,
+        }
+    }
+
+    #[track_caller]
+    fn check(application: &str, title: &str, begins: &[&str]) {
+        let shelf = Shelf::built_in().unwrap();
+        let window = window(application, title);
+        let found = shelf.for_window(&window, Language::English);
+        assert_eq!(found.len(), begins.len(), "{application}: {found:?}");
+        for (text, begin) in found.iter().zip(begins) {
+            assert!(text.starts_with(begin), "{application}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_active_window_chooses_the_advice() {
+        check("firefox-esr", "Start", &["A browser is open."]);
+        check("Thunar", "Home", &["A file manager is open."]);
+        check("WeChat", "微信", &["A chat is open."]);
+        check(
+            "libreoffice-calc",
+            "Untitled 1",
+            &["An office application is open."],
+        );
+        check("XTerm", "~", &["A terminal is open."]);
+        check("gimp", "picture", &[]);
+    }
+
+    #[test]
+    fn every_advice_is_there_in_both_languages() {
+        let shelf = Shelf::built_in().unwrap();
+        let names = |language| -> Vec<&str> {
+            let of_language = shelf.0.iter().filter(|advice| advice.language == language);
+            of_language.map(|advice| advice.name.as_str()).collect()
+        };
+        assert_eq!(names(Language::English), names(Language::Chinese));
+    }
+
+    #[test]
+    fn a_users_file_takes_the_place_of_ours_or_stands_beside_it() {
+        let mut shelf = Shelf::built_in().unwrap();
+        shelf
+            .put(
+                Language::English,
+                "browser",
+                "applications: firefox\n\nMine.",
+            )
+            .unwrap();
+        shelf
+            .put(Language::English, "bank", "titles: My Bank\n\nNever pay.")
+            .unwrap();
+        let found = shelf.for_window(&window("firefox", "My Bank"), Language::English);
+        assert_eq!(found, ["Mine.", "Never pay."]);
+    }
+
+    #[test]
+    fn a_file_that_is_for_nothing_is_an_error() {
+        for file in [
+            "",
+            "Just text.",
+            "applications:\n\nText.",
+            "applications: a\n\n \n",
+        ] {
+            assert_eq!(
+                Shelf::default().put(Language::English, "x", file),
+                Err(Malformed),
+                "{file}"
+            );
+        }
+    }
+}

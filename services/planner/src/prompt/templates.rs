@@ -1,0 +1,274 @@
+//! The files that prompts are made of. Each is in the crate, under `prompts/LANGUAGE/NAME.jinja`; a file of the same
+//! name in the user's folder takes its place.
+//!
+//! A template that uses a value that there is none of is an error, not an empty text: a prompt with a hole in it would
+//! go unnoticed.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use motorium_proto::domain::frame::Frame;
+use serde::Serialize;
+
+use super::Language;
+use super::advice::{self, Malformed, Shelf};
+
+/// Names the templates and takes them into the program.
+macro_rules! templates {
+    ($($name:literal,)*) => {
+        /// Language, name and text of each.
+        const BUILT_IN: &[(Language, &str, &str)] = &[$(
+            (Language::English, $name, include_str!(concat!("../../prompts/en/", $name, ".jinja"))),
+            (Language::Chinese, $name, include_str!(concat!("../../prompts/zh/", $name, ".jinja"))),
+        )*];
+        /// The names, for a user who has misspelt one.
+        const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+templates! {
+    "extract",
+    "extract_system",
+    "pointer",
+    "pointer_system",
+    "som_repair",
+    "som_step",
+    "som_system",
+    "opencua_system",
+    "opencua_task",
+    "qwen_vl_system",
+    "qwen_vl_task",
+    "summary",
+    "summary_system",
+}
+
+/// Why there is no text.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the prompt template {name} cannot be used: {reason}")]
+    Template { name: String, reason: String },
+    #[error("the prompts in {} cannot be read: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{}: {source}", path.display())]
+    Advice { path: PathBuf, source: Malformed },
+    #[error("a file of advice in the program: {0}")]
+    BuiltIn(#[from] Malformed),
+    #[error("{} is no prompt template; there are: {}", path.display(), NAMES.join(", "))]
+    Unknown { path: PathBuf },
+}
+
+/// All templates, ready to be rendered.
+#[derive(Debug)]
+pub struct Prompts {
+    environment: Environment<'static>,
+    advice: Shelf,
+}
+
+impl Prompts {
+    /// The templates that Motorium brings along.
+    ///
+    /// # Errors
+    /// If one of them is malformed.
+    pub fn built_in() -> Result<Self, Error> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_syntax(syntax()?);
+        let mut prompts = Self {
+            environment,
+            advice: Shelf::built_in()?,
+        };
+        for (language, name, text) in BUILT_IN {
+            prompts.add(*language, name, (*text).to_owned())?;
+        }
+        Ok(prompts)
+    }
+
+    /// The same, with the files of a user's folder in their place (`FOLDER/en/som_system.jinja`,
+    /// `FOLDER/en/advice/browser.md`) or beside them (advice for other applications).
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or a file in it is malformed or has a name that nothing asks for.
+    pub fn with_folder(folder: &Path) -> Result<Self, Error> {
+        let mut prompts = Self::built_in()?;
+        for language in Language::ALL {
+            let folder = folder.join(language.folder());
+            for path in files(&folder, "jinja")? {
+                let text = read(&path)?;
+                prompts.add(language, known(&path)?, text)?;
+            }
+            for path in files(&folder.join("advice"), "md")? {
+                prompts.add_advice(language, &path)?;
+            }
+        }
+        Ok(prompts)
+    }
+
+    /// The advice for the active window of a frame.
+    #[must_use]
+    pub fn advice(&self, frame: &Frame, language: Language) -> Vec<String> {
+        let window = frame.active_window();
+        let advice = window.map(|window| self.advice.for_window(window, language));
+        let advice = advice.into_iter().flatten();
+        advice.map(str::to_owned).collect()
+    }
+
+    /// The text of a template with these values.
+    ///
+    /// # Errors
+    /// If there is no such template, or it uses a value that there is none of.
+    pub fn render(
+        &self,
+        name: &str,
+        language: Language,
+        values: impl Serialize,
+    ) -> Result<String, Error> {
+        let name = path_of(language, name);
+        let rendered = self
+            .environment
+            .get_template(&name)
+            .and_then(|template| template.render(Serde(values)));
+        rendered.map_err(|error| unusable(&name, &error))
+    }
+
+    fn add_advice(&mut self, language: Language, path: &Path) -> Result<(), Error> {
+        let text = read(path)?;
+        let name = advice::name_of(path).unwrap_or_default();
+        let added = self.advice.put(language, name, &text);
+        added.map_err(|source| Error::Advice {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    fn add(&mut self, language: Language, name: &str, text: String) -> Result<(), Error> {
+        let name = path_of(language, name);
+        self.environment
+            .add_template_owned(name.clone(), text)
+            .map_err(|error| unusable(&name, &error))
+    }
+}
+
+/// A line with nothing but a tag leaves no empty line behind.
+fn syntax() -> Result<SyntaxConfig, Error> {
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build();
+    syntax.map_err(|error| unusable("syntax", &error))
+}
+
+fn path_of(language: Language, name: &str) -> String {
+    format!("{}/{name}", language.folder())
+}
+
+fn unusable(name: &str, error: &minijinja::Error) -> Error {
+    Error::Template {
+        name: name.to_owned(),
+        reason: format!("{error:#}"),
+    }
+}
+
+/// The files of a folder with that ending, in the order of their names; none if there is no such folder.
+fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Error> {
+    let unreadable = |source| Error::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    let mut files = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unreadable)?;
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == ending)
+    });
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The name of the template that a file is in place of.
+fn known(path: &Path) -> Result<&'static str, Error> {
+    let name = path.file_stem().and_then(|stem| stem.to_str());
+    let known = NAMES.iter().find(|known| Some(**known) == name);
+    known.copied().ok_or_else(|| Error::Unknown {
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(file: &str, text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn every_template_of_the_program_is_well_formed() {
+        Prompts::built_in().unwrap();
+    }
+
+    #[test]
+    fn a_users_file_takes_the_place_of_ours_in_its_language_alone() {
+        let folder = folder_with("en/som_system.jinja", "Hello {{ name }}");
+        let prompts = Prompts::with_folder(folder.path()).unwrap();
+        let values = minijinja::context! { name => "you" };
+        let text = prompts.render("som_system", Language::English, &values);
+        assert_eq!(text.unwrap(), "Hello you");
+        let chinese = prompts.render("som_system", Language::Chinese, &values);
+        assert!(!chinese.is_ok_and(|text| text.contains("Hello")));
+    }
+
+    #[test]
+    fn a_value_that_is_missing_is_no_empty_text() {
+        let folder = folder_with("en/som_system.jinja", "Hello {{ nmae }}");
+        let prompts = Prompts::with_folder(folder.path()).unwrap();
+        let values = minijinja::context! { name => "you" };
+        let error = prompts.render("som_system", Language::English, values);
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.starts_with("the prompt template en/som_system cannot be used: undefined value"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_nothing_asks_for_is_named() {
+        let folder = folder_with("zh/sum_system.jinja", "");
+        let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("sum_system.jinja is no prompt template; there are: extract, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_malformed_file_is_found_at_the_start() {
+        let folder = folder_with("en/som_system.jinja", "{% if %}");
+        assert!(matches!(
+            Prompts::with_folder(folder.path()),
+            Err(Error::Template { .. })
+        ));
+    }
+}

@@ -1,0 +1,298 @@
+//! An address with its key, that requests are posted to.
+//!
+//! One request, one answer: no redirect is followed, nothing is retried, and how long the whole may take is the caller's
+//! business. Only a body that stops in the middle is noticed here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, InvalidHeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use motorium_kit::clock::{Clock, SystemClock};
+use motorium_kit::config::Secret;
+use motorium_kit::outbound;
+use reqwest::{Client, Proxy, Response};
+use serde_json::Value;
+use url::Url;
+
+use super::failure::Failure;
+use super::ordered::Ordered;
+use crate::models::Api;
+
+/// Longest answer that is read, in bytes: many times what a model can say.
+const LONGEST_ANSWER: usize = 16 << 20;
+/// How long a connection may take, as in the providers' own clients.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer that has begun may stop in the middle.
+pub const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What an endpoint is made of.
+#[derive(Debug, Clone)]
+pub struct Address {
+    pub api: Api,
+    /// What the paths of the protocol are appended to: `https://api.openai.com/v1`.
+    pub base_url: Url,
+    pub key: Option<Secret>,
+    /// May hold a name and a password.
+    pub proxy: Option<Secret>,
+    /// Certificates to trust beside the machine's, in PEM.
+    pub ca_file: Option<PathBuf>,
+    /// `anthropic-version`, where the protocol has it.
+    pub anthropic_version: String,
+    pub connect_timeout: Duration,
+    pub stall_timeout: Duration,
+}
+
+/// What is wrong with an address.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the base URL {0} cannot have a path appended to it; it looks like https://host/v1")]
+    BaseUrl(Url),
+    #[error("the proxy cannot be used: {0}")]
+    Proxy(String),
+    #[error(transparent)]
+    Certificates(#[from] outbound::Error),
+    #[error("the HTTP client cannot be made: {0}")]
+    Client(String),
+    #[error("a header has characters that none can carry")]
+    Header(#[from] InvalidHeaderValue),
+}
+
+/// Something that requests are posted to. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    url: Url,
+    /// With the key, marked as not to be shown.
+    headers: HeaderMap,
+    client: Client,
+    stall_timeout: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl Endpoint {
+    /// The endpoint at an address.
+    ///
+    /// # Errors
+    /// If the address, its proxy or its file of certificates cannot be used.
+    pub fn new(address: &Address) -> Result<Self, Error> {
+        let mut builder = outbound::trusting(address.ca_file.as_deref())?;
+        if let Some(proxy) = &address.proxy {
+            // The error could quote the proxy's password.
+            let proxy = Proxy::all(proxy.expose())
+                .map_err(|_| Error::Proxy("it is no URL such as http://host:3128".to_owned()))?;
+            builder = builder.proxy(proxy);
+        }
+        let client = builder
+            .connect_timeout(address.connect_timeout)
+            .user_agent(concat!("motorium/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| Error::Client(in_full(&error)))?;
+        Ok(Self {
+            url: url(&address.base_url, address.api)?,
+            headers: headers(address)?,
+            client,
+            stall_timeout: address.stall_timeout,
+            clock: Arc::new(SystemClock),
+        })
+    }
+
+    /// Posts a request; what comes back is the body of a success.
+    ///
+    /// # Errors
+    /// If there is no success, or it is no JSON.
+    pub async fn post(
+        &self,
+        body: &Value,
+        headers: &[(HeaderName, HeaderValue)],
+    ) -> Result<Value, Failure> {
+        let body = serde_json::to_vec(&Ordered(body))
+            .map_err(|error| Failure::unsendable(format!("the request is no JSON: {error}")))?;
+        let request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers.clone())
+            .headers(headers.iter().cloned().collect())
+            .body(body);
+        let response = request.send().await.map_err(|error| self.broken(error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = self.read(response).await?;
+        if status != StatusCode::OK {
+            return Err(Failure::of(status, &headers, &body, self.clock.now()));
+        }
+        serde_json::from_slice(&body).map_err(|error| {
+            Failure::broken(format!("the answer of {} is no JSON: {error}", self.host()))
+        })
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+        let mut body = Vec::new();
+        loop {
+            let chunk = tokio::time::timeout(self.stall_timeout, response.chunk()).await;
+            let chunk = chunk.map_err(|_| self.stalled())?;
+            let Some(chunk) = chunk.map_err(|error| self.broken(error))? else {
+                return Ok(body);
+            };
+            if body.len() + chunk.len() > LONGEST_ANSWER {
+                let limit = LONGEST_ANSWER >> 20;
+                let message = format!("the answer of {} is longer than {limit} MiB", self.host());
+                return Err(Failure::unsendable(message));
+            }
+            body.extend_from_slice(&chunk);
+        }
+    }
+
+    fn stalled(&self) -> Failure {
+        let patience = self.stall_timeout.as_secs_f64();
+        Failure::broken(format!(
+            "{} stopped in the middle of its answer for {patience} s",
+            self.host()
+        ))
+    }
+
+    fn broken(&self, error: reqwest::Error) -> Failure {
+        let what = if error.is_connect() {
+            "cannot be reached"
+        } else {
+            "broke the connection"
+        };
+        let why = in_full(&error.without_url());
+        Failure::broken(format!("{} {what}: {why}", self.host()))
+    }
+
+    /// Where it is, for people: without a path, as some put a key there.
+    fn host(&self) -> &str {
+        self.url.host_str().unwrap_or("the provider")
+    }
+}
+
+/// Where requests of a protocol go.
+fn url(base: &Url, api: Api) -> Result<Url, Error> {
+    let path = base.path().trim_end_matches('/');
+    let rest = match api {
+        // Anthropic's own clients are given the address without the version.
+        Api::AnthropicMessages if path.ends_with("/v1") => "/messages",
+        Api::AnthropicMessages => "/v1/messages",
+        Api::OpenaiResponses => "/responses",
+        Api::OpenaiChat => "/chat/completions",
+    };
+    if base.cannot_be_a_base() || !matches!(base.scheme(), "http" | "https") {
+        return Err(Error::BaseUrl(base.clone()));
+    }
+    let mut url = base.clone();
+    url.set_path(&format!("{path}{rest}"));
+    Ok(url)
+}
+
+fn headers(address: &Address) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if address.api == Api::AnthropicMessages {
+        let version = HeaderValue::from_str(&address.anthropic_version)?;
+        headers.insert("anthropic-version", version);
+    }
+    let Some(key) = &address.key else {
+        return Ok(headers);
+    };
+    let (name, value) = match address.api {
+        Api::AnthropicMessages => (
+            HeaderName::from_static("x-api-key"),
+            key.expose().to_owned(),
+        ),
+        Api::OpenaiResponses | Api::OpenaiChat => {
+            (AUTHORIZATION, format!("Bearer {}", key.expose()))
+        }
+    };
+    let mut value = HeaderValue::from_str(&value)?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+/// An error with all that it was caused by, each said once.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(api: Api, base: &str) -> Address {
+        Address {
+            api,
+            base_url: base.parse().unwrap(),
+            key: Some(Secret::new("sk-very-secret")),
+            proxy: Some(Secret::new("http://me:hunter2@proxy:3128")),
+            ca_file: None,
+            anthropic_version: "2023-06-01".to_owned(),
+            connect_timeout: CONNECT_TIMEOUT,
+            stall_timeout: STALL_TIMEOUT,
+        }
+    }
+
+    #[track_caller]
+    fn check(api: Api, base: &str, expected: &str) {
+        assert_eq!(url(&base.parse().unwrap(), api).unwrap().as_str(), expected);
+    }
+
+    #[test]
+    fn the_path_of_the_protocol_is_appended() {
+        use Api::{AnthropicMessages, OpenaiChat, OpenaiResponses};
+        let anthropic = "https://api.anthropic.com/v1/messages";
+        check(AnthropicMessages, "https://api.anthropic.com", anthropic);
+        check(
+            AnthropicMessages,
+            "https://api.anthropic.com/v1/",
+            anthropic,
+        );
+        check(
+            OpenaiResponses,
+            "https://api.openai.com/v1",
+            "https://api.openai.com/v1/responses",
+        );
+        check(
+            OpenaiChat,
+            "http://localhost:8000/v1/",
+            "http://localhost:8000/v1/chat/completions",
+        );
+        assert!(url(&"mailto:a@b.c".parse().unwrap(), OpenaiChat).is_err());
+        assert!(url(&"ftp://host/v1".parse().unwrap(), OpenaiChat).is_err());
+    }
+
+    #[test]
+    fn neither_the_key_nor_the_proxys_password_is_ever_shown() {
+        for api in [Api::AnthropicMessages, Api::OpenaiChat] {
+            let address = address(api, "https://example.org/v1");
+            let endpoint = Endpoint::new(&address).unwrap();
+            let shown = format!("{address:?} {endpoint:?}");
+            assert!(!shown.contains("very-secret"), "{shown}");
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        let malformed = Address {
+            proxy: Some(Secret::new("http://me:hunter2@:x")),
+            ..address(Api::OpenaiChat, "https://example.org/v1")
+        };
+        let error = Endpoint::new(&malformed).unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn the_key_goes_where_each_protocol_wants_it() {
+        let anthropic = headers(&address(Api::AnthropicMessages, "https://a/")).unwrap();
+        assert_eq!(anthropic["x-api-key"], "sk-very-secret");
+        assert_eq!(anthropic["anthropic-version"], "2023-06-01");
+        let openai = headers(&address(Api::OpenaiResponses, "https://a/")).unwrap();
+        assert_eq!(openai[AUTHORIZATION], "Bearer sk-very-secret");
+        assert!(!openai.contains_key("anthropic-version"));
+    }
+}

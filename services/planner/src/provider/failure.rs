@@ -1,0 +1,387 @@
+//! What a provider's failure means: whether it may pass, how long to wait, and what to tell a person. Pure.
+//!
+//! The rules are the union of what Anthropic's and OpenAI's own clients do. Nothing is retried here: who does is told
+//! whether it makes sense.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
+use crate::backends::BackendError;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// For people, without secrets.
+    pub message: String,
+    pub kind: FailureKind,
+    /// The provider's own words, where it answered at all.
+    pub refused: Option<Refused>,
+}
+
+/// Whether a failure may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// It may, in this time if the provider says so.
+    Transient { retry_after: Option<Duration> },
+    /// Not with this request.
+    Permanent,
+}
+
+/// A request that a provider did not accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub status: u16,
+    /// Type, code and message of its error, as far as it gave them.
+    pub words: String,
+}
+
+impl Failure {
+    /// A failure below HTTP: no connection, or one that broke.
+    #[must_use]
+    pub fn broken(message: String) -> Self {
+        Self {
+            message,
+            kind: FailureKind::Transient { retry_after: None },
+            refused: None,
+        }
+    }
+
+    /// A request that cannot be sent.
+    #[must_use]
+    pub fn unsendable(message: String) -> Self {
+        Self {
+            message,
+            kind: FailureKind::Permanent,
+            refused: None,
+        }
+    }
+
+    /// What an answer other than a success means.
+    #[must_use]
+    pub fn of(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
+        let error = ProviderError::of(body);
+        let is_spent = error.is_spent(status, headers);
+        let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_spent);
+        let kind = if may_pass {
+            FailureKind::Transient {
+                retry_after: retry_after(headers, now),
+            }
+        } else {
+            FailureKind::Permanent
+        };
+        let words = error.words();
+        let wait = match kind {
+            FailureKind::Transient {
+                retry_after: Some(wait),
+            } => format!("; it asks to wait {} s", wait.as_secs_f64().ceil()),
+            _ => String::new(),
+        };
+        let sentence = if is_spent {
+            "the spending limit of the account is reached"
+        } else {
+            sentence(status)
+        };
+        Self {
+            message: format!("{sentence} ({}){wait}", details(status, headers, &words)),
+            kind,
+            refused: Some(Refused {
+                status: status.as_u16(),
+                words,
+            }),
+        }
+    }
+}
+
+impl From<Failure> for BackendError {
+    fn from(failure: Failure) -> Self {
+        let (message, usage) = (failure.message, Default::default());
+        match failure.kind {
+            FailureKind::Transient { retry_after } => BackendError::Transient {
+                message,
+                usage,
+                retry_after_ms: retry_after
+                    .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
+            },
+            FailureKind::Permanent => BackendError::Permanent { message, usage },
+        }
+    }
+}
+
+/// The error in a provider's body, whichever of the known forms it has.
+#[derive(Debug, Default)]
+struct ProviderError {
+    kind: String,
+    code: String,
+    message: String,
+}
+
+/// Codes that say that there is no more money, and not that one has been too fast.
+const SPENT: [&str; 5] = [
+    "insufficient_quota",
+    "credit_balance_exhausted",
+    "project_spend_limit_exceeded",
+    "organization_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+];
+
+/// Longest message of a provider that is passed on, in characters.
+const LONGEST_MESSAGE: usize = 300;
+
+impl ProviderError {
+    fn of(body: &[u8]) -> Self {
+        let Ok(body) = serde_json::from_slice::<Value>(body) else {
+            return Self::default();
+        };
+        // vLLM of some ages has the fields at the top.
+        let error = if body["error"].is_object() {
+            &body["error"]
+        } else {
+            &body
+        };
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        Self {
+            kind: text(&error["type"]),
+            code: text(&error["code"]),
+            message: match &body["error"] {
+                Value::String(message) => message.clone(),
+                _ => text(&error["message"]),
+            },
+        }
+    }
+
+    /// Whether what is used up is money: waiting does not help.
+    fn is_spent(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        if status != StatusCode::TOO_MANY_REQUESTS {
+            return false;
+        }
+        if SPENT.contains(&self.code.as_str()) || SPENT.contains(&self.kind.as_str()) {
+            return true;
+        }
+        let message = self.message.to_lowercase();
+        let names_a_limit = ["spend", "usage limit", "credit"]
+            .iter()
+            .any(|word| message.contains(word));
+        names_a_limit && !headers.contains_key(http::header::RETRY_AFTER)
+    }
+
+    fn words(&self) -> String {
+        let known = [&self.kind, &self.code, &self.message];
+        let mut words: Vec<&str> = known
+            .into_iter()
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+            .collect();
+        words.dedup();
+        let words = words.join(": ");
+        match words.char_indices().nth(LONGEST_MESSAGE) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
+    }
+}
+
+fn is_transient(status: StatusCode) -> bool {
+    matches!(
+        status.as_u16(),
+        408 | 409 | 429 | 500 | 502 | 503 | 504 | 529
+    )
+}
+
+/// What the provider itself says about asking again.
+fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.as_bytes() {
+        b"true" => Some(true),
+        b"false" => Some(false),
+        _ => None,
+    }
+}
+
+/// How long the provider wants to be left alone: in milliseconds, in seconds, or until a date.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    let seconds = |text: &str, unit: f64| {
+        let number: f64 = text.trim().parse().ok()?;
+        Duration::try_from_secs_f64(number * unit).ok()
+    };
+    if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 0.001)) {
+        return Some(wait);
+    }
+    let text = text("retry-after")?;
+    seconds(text, 1.0).or_else(|| {
+        let date = httpdate::parse_http_date(text.trim()).ok()?;
+        Some(date.duration_since(now).unwrap_or_default())
+    })
+}
+
+fn sentence(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "the provider does not accept the key",
+        402 => "the provider wants to be paid first",
+        403 => "the key is not allowed to do this",
+        404 => "the provider knows no such model or address",
+        413 => "the request is too large for the provider",
+        429 => "the provider wants fewer requests",
+        503 | 529 => "the provider is overloaded",
+        400..=499 => "the provider does not accept the request",
+        500..=599 => "the provider has failed",
+        _ => "the provider gave an answer that is no success",
+    }
+}
+
+fn details(status: StatusCode, headers: &HeaderMap, words: &str) -> String {
+    let id = ["request-id", "x-request-id"]
+        .iter()
+        .find_map(|name| headers.get(*name)?.to_str().ok());
+    let status = format!("HTTP {}", status.as_u16());
+    let words = (!words.is_empty()).then(|| words.to_owned());
+    let id = id.map(|id| format!("request {id}"));
+    [Some(status), words, id]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const NOW: SystemTime = SystemTime::UNIX_EPOCH;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            )
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[track_caller]
+    fn check(status: u16, pairs: &[(&'static str, &str)], body: &str, expected: FailureKind) {
+        let status = StatusCode::from_u16(status).unwrap();
+        let failure = Failure::of(status, &headers(pairs), body.as_bytes(), NOW);
+        assert_eq!(failure.kind, expected, "{status} {pairs:?} {body}");
+    }
+
+    fn passes(seconds: impl Into<Option<f64>>) -> FailureKind {
+        FailureKind::Transient {
+            retry_after: seconds.into().map(Duration::from_secs_f64),
+        }
+    }
+
+    #[test]
+    fn some_statuses_may_pass_and_others_not() {
+        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+            check(status, &[], "", passes(None));
+        }
+        for status in [300, 400, 401, 402, 403, 404, 413, 422, 501] {
+            check(status, &[], "", FailureKind::Permanent);
+        }
+    }
+
+    #[test]
+    fn what_the_provider_says_of_asking_again_comes_first() {
+        check(400, &[("x-should-retry", "true")], "", passes(None));
+        check(
+            503,
+            &[("x-should-retry", "false")],
+            "",
+            FailureKind::Permanent,
+        );
+        check(503, &[("x-should-retry", "perhaps")], "", passes(None));
+    }
+
+    #[test]
+    fn the_time_to_wait_is_read_in_every_form() {
+        check(429, &[("retry-after", "7")], "", passes(7.0));
+        check(429, &[("retry-after", "1.5")], "", passes(1.5));
+        check(
+            429,
+            &[("retry-after-ms", "250"), ("retry-after", "7")],
+            "",
+            passes(0.25),
+        );
+        check(
+            429,
+            &[("retry-after", "Thu, 01 Jan 1970 00:01:00 GMT")],
+            "",
+            passes(60.0),
+        );
+        check(
+            429,
+            &[("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT")],
+            "",
+            passes(0.0),
+        );
+        for nonsense in ["soon", "-3", "NaN", "1e400"] {
+            check(429, &[("retry-after", nonsense)], "", passes(None));
+        }
+    }
+
+    #[test]
+    fn a_spent_budget_is_not_waited_for() {
+        for code in SPENT {
+            let in_code = format!(r#"{{"error":{{"code":"{code}"}}}}"#);
+            check(429, &[], &in_code, FailureKind::Permanent);
+            let in_type = format!(r#"{{"error":{{"type":"{code}"}}}}"#);
+            check(
+                429,
+                &[("retry-after", "5")],
+                &in_type,
+                FailureKind::Permanent,
+            );
+        }
+        let anthropic = r#"{"type":"error","error":{"type":"rate_limit_error","message":"This would exceed your monthly spend limit"}}"#;
+        check(429, &[], anthropic, FailureKind::Permanent);
+        check(429, &[("retry-after", "5")], anthropic, passes(5.0));
+        let too_fast = r#"{"error":{"type":"rate_limit_error","message":"Number of requests has exceeded your rate limit"}}"#;
+        check(429, &[], too_fast, passes(None));
+    }
+
+    #[test]
+    fn people_are_told_in_a_sentence_with_the_details_behind() {
+        let body = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+        let failure = Failure::of(
+            StatusCode::UNAUTHORIZED,
+            &headers(&[("request-id", "req_1")]),
+            body.as_bytes(),
+            NOW,
+        );
+        assert_eq!(
+            failure.message,
+            "the provider does not accept the key (HTTP 401; authentication_error: invalid x-api-key; request req_1)"
+        );
+        let plain = Failure::of(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &HeaderMap::new(),
+            b"<html>",
+            NOW,
+        );
+        assert_eq!(
+            plain.message,
+            "the request is too large for the provider (HTTP 413)"
+        );
+    }
+
+    #[test]
+    fn a_long_message_is_cut() {
+        let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(1000));
+        let failure = Failure::of(
+            StatusCode::BAD_REQUEST,
+            &HeaderMap::new(),
+            body.as_bytes(),
+            NOW,
+        );
+        assert!(failure.message.chars().count() < LONGEST_MESSAGE + 100);
+    }
+}

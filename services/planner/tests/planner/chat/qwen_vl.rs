@@ -1,0 +1,179 @@
+//! Qwen-VL.
+
+use motorium_planner::backends::dialect::Misread;
+use motorium_planner::backends::qwen_vl::QwenVl;
+use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult, Next};
+use motorium_proto::domain::effect::Verdict;
+use serde_json::json;
+
+use super::{World, chat, clicked, told};
+
+fn call(arguments: &str) -> String {
+    format!(
+        "<tool_call>\n{{\"name\": \"computer_use\", \"arguments\": {{{arguments}}}}}\n</tool_call>"
+    )
+}
+
+fn click(words: &str, x: i32, y: i32) -> String {
+    format!(
+        "Action: {words}\n{}",
+        call(&format!(
+            "\"action\": \"left_click\", \"coordinate\": [{x}, {y}]"
+        ))
+    )
+}
+
+#[test]
+fn the_first_step_is_asked_with_the_functions_in_the_system_prompt() {
+    let asked = World::new("qwen3-vl-plus").ask(&QwenVl);
+    insta::assert_snapshot!("qwen_vl_first_step", told(&asked.body));
+    assert_eq!(asked.body["temperature"], json!(0.0));
+    assert!(asked.body.get("tools").is_none());
+}
+
+#[test]
+fn each_generation_is_told_the_size_in_which_it_counts() {
+    let system = |model: &str| told(&World::new(model).ask(&QwenVl).body);
+    assert!(system("qwen2.5-vl-72b-instruct").contains("The screen's resolution is 1008x812."));
+    assert!(system("qwen3-vl-plus").contains("The screen's resolution is 1000x1000."));
+    assert!(system("qwen3.5-27b").contains("The screen's resolution is 1000x1000."));
+}
+
+#[test]
+fn each_generation_counts_in_its_own_way() {
+    let at = |model: &str, x: i32, y: i32| {
+        let reading = World::new(model).read(&QwenVl, &chat(&click("Click Save.", x, y)));
+        clicked(&reading.unwrap())
+    };
+    assert_eq!(at("qwen2.5-vl-72b-instruct", 504, 406), (500, 400));
+    assert_eq!(at("qwen3-vl-plus", 500, 500), (500, 400));
+    assert_eq!(at("qwen3-vl-plus", 1000, 1000), (999, 799));
+    assert_eq!(at("qwen3-vl-plus", 999, 999), (999, 799));
+}
+
+/// Five steps: three are shown, the others told.
+fn under_way() -> World {
+    let mut world = World::new("qwen3-vl-plus");
+    world.another("The menu is closed.", "open the File menu");
+    world.go_on(
+        &QwenVl,
+        &click("Click Save as.", 10, 20),
+        Verdict::Confirmed,
+    );
+    world.another("The dialog is open.", "click the name");
+    world.go_on(
+        &QwenVl,
+        &click("Click the name again.", 11, 20),
+        Verdict::NoEffect,
+    );
+    world.go_on(&QwenVl, &click("Click OK.", 12, 20), Verdict::Confirmed);
+    world
+        .request
+        .user_messages
+        .push("Call it report.".to_owned());
+    world
+}
+
+#[test]
+fn the_last_steps_are_shown_with_its_own_answers() {
+    let asked = under_way().ask(&QwenVl);
+    let text = told(&asked.body);
+    let (_, after_system) = text.split_once("--- user").unwrap();
+    insta::assert_snapshot!("qwen_vl_under_way", after_system);
+}
+
+#[test]
+fn an_answer_is_a_decision() {
+    let world = World::new("qwen3-vl-plus");
+    let text = format!("The dialog is open.\n{}", click("Click Save.", 500, 320));
+    let reading = world.read(&QwenVl, &chat(&text)).unwrap();
+    assert_eq!(reading.thought, "The dialog is open.\nAction: Click Save.");
+    assert_eq!(reading.progress, "Click Save.");
+    assert_eq!(clicked(&reading), (500, 256));
+    let done = world
+        .read(
+            &QwenVl,
+            &chat(&call("\"action\": \"answer\", \"text\": \"42\"")),
+        )
+        .unwrap();
+    assert!(matches!(done.next, Next::Done { answer, .. } if answer == "42"));
+}
+
+#[test]
+fn calls_that_the_server_has_read_are_calls() {
+    let mut answer = chat("");
+    answer["choices"][0]["message"]["content"] = json!(null);
+    answer["choices"][0]["message"]["tool_calls"] = json!([{"id": "c1", "type": "function", "function":
+        {"name": "computer_use", "arguments": "{\"action\": \"left_click\", \"coordinate\": [500, 500]}"}}]);
+    let world = World::new("qwen3-vl-plus");
+    assert_eq!(clicked(&world.read(&QwenVl, &answer).unwrap()), (500, 400));
+    answer["choices"][0]["finish_reason"] = json!("length");
+    assert!(matches!(
+        world.read(&QwenVl, &answer),
+        Err(Misread::Truncated { .. })
+    ));
+}
+
+#[test]
+fn functions_of_the_task_can_be_called() {
+    let mut world = World::new("qwen3-vl-plus");
+    world.request.functions.push(FunctionDeclaration {
+        name: "billing.lookup".to_owned(),
+        description: "Looks an invoice up.".to_owned(),
+        parameters_json_schema: r#"{"type":"object","properties":{"id":{"type":"integer"}}}"#
+            .to_owned(),
+    });
+    let text = told(&world.ask(&QwenVl).body);
+    assert!(text.contains(r#""name":"billing.lookup""#), "{text}");
+    let lookup = r#"<tool_call>{"name": "billing.lookup", "arguments": {"id": 7}}</tool_call>"#;
+    let expected = Next::CallFunctions(vec![FunctionCall {
+        call_id: "step-1-call-1".to_owned(),
+        name: "billing.lookup".to_owned(),
+        arguments_json: r#"{"id":7}"#.to_owned(),
+    }]);
+    let next = |text: &str| world.read(&QwenVl, &chat(text)).unwrap().next;
+    assert_eq!(next(lookup), expected);
+    assert_eq!(
+        next(&format!("{lookup}{}", call("\"action\": \"wait\""))),
+        expected
+    );
+    assert!(
+        matches!(next(&format!("{}{lookup}", call("\"action\": \"wait\""))), Next::Act(actions) if actions.len() == 1)
+    );
+}
+
+#[test]
+fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
+    let mut world = World::new("qwen3-vl-plus");
+    world.another("", "look the invoice up");
+    let step = world.request.history.last_mut().unwrap();
+    step.function_calls.push(FunctionCall {
+        call_id: "c".to_owned(),
+        name: "billing.lookup".to_owned(),
+        arguments_json: "{}".to_owned(),
+    });
+    step.function_results.push(FunctionResult {
+        call_id: "c".to_owned(),
+        outcome: Ok(r#"{"paid":true}"#.to_owned()),
+    });
+    let text = told(&world.ask(&QwenVl).body);
+    let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n";
+    assert!(text.ends_with(last), "{text}");
+}
+
+#[test]
+fn what_is_no_decision_is_said_so() {
+    let misread = |text: &str| {
+        World::new("qwen3-vl-plus")
+            .read(&QwenVl, &chat(text))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(misread("I would click.").contains("no tool call"));
+    assert!(misread(&click("", 1001, 5)).contains("x goes from 0 to 1000"));
+    assert!(misread(&call("\"action\": \"fly\"")).contains("no action `fly`"));
+    assert!(
+        misread("<tool_call>{\"name\": \"shell\", \"arguments\": {}}")
+            .contains("no function `shell`")
+    );
+}

@@ -1,0 +1,328 @@
+//! What a model says of a picture, where it lies on the screen: against a table that `golden.py` reckoned apart from
+//! the program, and for any screen and point.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use motorium_imaging::space::{DisplaySpace, PictureSize};
+use motorium_planner::picture::sizes::{
+    ClaudeTier, OpenAiDetail, SizeRule, SmartResize, claude_tokens, openai_patches,
+};
+use motorium_planner::picture::{Convention, OffPicture, SaidPoint, SentPicture};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, LogicalPoint, LogicalSize,
+};
+use proptest::prelude::*;
+
+/// A server that is configured to take less than it could.
+const SMALL: SmartResize = SmartResize {
+    max_pixels: 1_003_520,
+    ..SmartResize::QWEN_2_5
+};
+
+/// The ways of counting, under the names of the table.
+const WAYS: [(&str, SizeRule, Convention); 8] = [
+    (
+        "claude_standard",
+        SizeRule::Claude(ClaudeTier::Standard),
+        Convention::SentPixels,
+    ),
+    (
+        "claude_high",
+        SizeRule::Claude(ClaudeTier::High),
+        Convention::SentPixels,
+    ),
+    (
+        "openai_high",
+        SizeRule::OpenAi(OpenAiDetail::High),
+        Convention::SentPixels,
+    ),
+    (
+        "openai_original",
+        SizeRule::OpenAi(OpenAiDetail::Original),
+        Convention::SentPixels,
+    ),
+    (
+        "qwen_2_5",
+        SizeRule::Smart(SmartResize::QWEN_2_5),
+        Convention::SeenPixels,
+    ),
+    (
+        "qwen_2_5_small",
+        SizeRule::Smart(SMALL),
+        Convention::SeenPixels,
+    ),
+    (
+        "thousandths",
+        SizeRule::Smart(SmartResize::QWEN_3),
+        Convention::Thousandths,
+    ),
+    ("fractions", SizeRule::Unchanged, Convention::Fractions),
+];
+
+fn pair<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str, between: char) -> (T, T) {
+    let (first, second) = text.split_once(between).unwrap();
+    (first.parse().unwrap(), second.parse().unwrap())
+}
+
+fn picture_size(text: &str) -> PictureSize {
+    pair(text, 'x').into()
+}
+
+/// One line of the table.
+fn check_line(line: &str) {
+    let cells: Vec<&str> = line.split('\t').collect();
+    let [way, screen, scale, frame, sent, counted, points @ ..] = &cells[..] else {
+        panic!("{line}");
+    };
+    let (_, rule, convention) = WAYS.iter().find(|(name, ..)| name == way).unwrap();
+    let frame: CaptureSize = pair(frame, 'x').into();
+    let display = DisplaySpace::new(frame, scale.parse().unwrap()).unwrap();
+    let screen: LogicalSize = pair(screen, 'x').into();
+    // A frame has no half pixels.
+    let lost = screen - display.logical_size();
+    assert!(
+        (0.0..1.0).contains(&lost.width) && (0.0..1.0).contains(&lost.height),
+        "{line}"
+    );
+    let view = SentPicture::whole(frame, *rule, *convention).unwrap();
+    assert_eq!(view.sent(), picture_size(sent), "{line}");
+    assert_eq!(view.counted(), picture_size(counted), "{line}");
+    for point in points {
+        check_point(&view, &display, point);
+    }
+}
+
+fn check_point(view: &SentPicture, display: &DisplaySpace, point: &str) {
+    let [said, pixel, input] = point.split('>').collect::<Vec<_>>()[..] else {
+        panic!("{point}");
+    };
+    let pixel: CapturePoint = pair(pixel, ',').into();
+    let found = view.to_capture(pair(said, ',').into()).unwrap();
+    assert_eq!(found, pixel, "{point} in {view:?}");
+    let expected: LogicalPoint = pair::<f64>(input, ',').into();
+    let off = display.to_logical(found) - expected;
+    assert!(
+        off.length() < 1e-5,
+        "{point} in {view:?} is input at {off:?}"
+    );
+}
+
+#[test]
+fn every_convention_screen_and_scale_gives_the_reckoned_points() {
+    let table = include_str!("golden.tsv");
+    assert_eq!(table.lines().count(), WAYS.len() * 12 * 4);
+    table.lines().for_each(check_line);
+}
+
+#[test]
+fn the_table_is_what_its_script_writes() {
+    let script =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/planner/coordinates/golden.py");
+    let checked = Command::new("python3")
+        .arg(script)
+        .arg("--check")
+        .output()
+        .unwrap();
+    assert!(
+        checked.status.success(),
+        "{}",
+        String::from_utf8_lossy(&checked.stderr)
+    );
+}
+
+/// The sizes of the providers' own examples, with what they cost.
+#[test]
+fn sizes_cost_what_providers_say() {
+    let check = |size: (i32, i32), rule: SizeRule, expected: (u32, u32), cost: u64| {
+        let sent = rule.sent(size.into());
+        assert_eq!(sent, PictureSize::from(expected), "{size:?} {rule:?}");
+        let counted = match rule {
+            SizeRule::OpenAi(_) => openai_patches(sent),
+            _ => claude_tokens(sent),
+        };
+        assert_eq!(counted, cost, "{size:?} {rule:?}");
+    };
+    let standard = SizeRule::Claude(ClaudeTier::Standard);
+    let high = SizeRule::Claude(ClaudeTier::High);
+    check((1280, 800), standard, (1280, 800), 1334);
+    check((1440, 900), standard, (1389, 868), 1550);
+    check((1080, 1920), standard, (819, 1456), 1560);
+    check((2560, 1600), high, (2420, 1512), 4698);
+    check((3840, 2160), high, (2576, 1449), 4784);
+    let original = SizeRule::OpenAi(OpenAiDetail::Original);
+    check((3840, 2160), original, (3840, 2160), 8160);
+    let unresized = SizeRule::OpenAi(OpenAiDetail::OriginalUnresized);
+    check((7680, 2160), unresized, (7680, 2160), 16_320);
+    assert!(openai_patches(unresized.sent(CaptureSize::new(16_384, 6000))) <= 30_000);
+}
+
+fn check_refused(view: &SentPicture, points: &[(f64, f64)], expected: &str) {
+    for point in points {
+        let refused = view.to_capture((*point).into()).unwrap_err();
+        assert!(
+            refused.to_string().contains(expected),
+            "{point:?}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_on_the_picture_is_refused_and_never_moved() {
+    let frame = CaptureSize::new(1920, 1080);
+    let view = |index: usize| {
+        let (_, rule, convention) = WAYS[index];
+        SentPicture::whole(frame, rule, convention).unwrap()
+    };
+    check_refused(
+        &view(0),
+        &[
+            (1456.0, 3.0),
+            (-1.0, 3.0),
+            (3.0, 819.0),
+            (f64::NAN, 3.0),
+            (3.0, f64::INFINITY),
+        ],
+        "x goes from 0 to 1455 and y from 0 to 818",
+    );
+    check_refused(
+        &view(4),
+        &[(1932.0, 0.0), (0.0, 1092.0)],
+        "x goes from 0 to 1931",
+    );
+    check_refused(
+        &view(4),
+        &[(0.5, 0.25), (0.0, 0.5), (1.0, 0.999)],
+        "fractions",
+    );
+    check_refused(
+        &view(6),
+        &[(1001.0, 0.0), (0.0, -0.1)],
+        "x goes from 0 to 1000",
+    );
+    check_refused(&view(7), &[(1.001, 0.0), (640.0, 400.0)], "from 0 to 1");
+    assert_eq!(
+        view(4).to_capture((0.0, 1.0).into()).unwrap(),
+        CapturePoint::new(0, 1)
+    );
+    let beyond = view(0)
+        .to_said(CapturePoint::new(1920, 0))
+        .expect_err("the frame ends there");
+    assert!(matches!(beyond, OffPicture::Outside { .. }), "{beyond}");
+}
+
+#[test]
+fn a_closer_look_is_counted_from_its_corner() {
+    let region = CaptureRect::new((400, 300).into(), (800, 600).into());
+    let standard = SizeRule::Claude(ClaudeTier::Standard);
+    let view = SentPicture::sent_at(
+        PictureSize::new(1200, 900),
+        region,
+        standard,
+        Convention::SentPixels,
+    )
+    .unwrap();
+    let at = |x: f64, y: f64| view.to_capture((x, y).into()).unwrap();
+    assert_eq!(at(0.0, 0.0), CapturePoint::new(400, 300));
+    assert_eq!(at(1199.0, 899.0), CapturePoint::new(799, 599));
+    assert_eq!(
+        view.to_said(CapturePoint::new(400, 300)).unwrap(),
+        (1.0, 1.0).into()
+    );
+    assert!(view.to_said(CapturePoint::new(399, 300)).is_err());
+}
+
+#[test]
+fn a_region_that_a_model_names_is_the_pixels_it_touches() {
+    let standard = SizeRule::Claude(ClaudeTier::Standard);
+    let frame = CaptureSize::new(1920, 1080);
+    let view = SentPicture::whole(frame, standard, Convention::SentPixels).unwrap();
+    let area = |x1: f64, y1: f64, x2: f64, y2: f64| view.area((x1, y1).into(), (x2, y2).into());
+    assert_eq!(
+        area(0.0, 0.0, 1456.0, 819.0).unwrap(),
+        CaptureRect::from_size(frame)
+    );
+    let part = CaptureRect::new((131, 131).into(), (396, 264).into());
+    assert_eq!(area(300.0, 200.0, 100.0, 100.0).unwrap(), part);
+    for (x2, y2, expected) in [
+        (10.0, 500.0, "no inside"),
+        (1457.0, 500.0, "outside"),
+        (f64::NAN, 9.0, "outside"),
+    ] {
+        let refused = area(10.0, 10.0, x2, y2).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+fn ways() -> impl Strategy<Value = (SizeRule, Convention)> {
+    proptest::sample::select(WAYS.to_vec()).prop_map(|(_, rule, convention)| (rule, convention))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Within one unit of the coarser of the two countings, both ways.
+    #[test]
+    fn a_pixel_that_is_named_is_found_again(
+        (rule, convention) in ways(),
+        width in 64i32..6000,
+        height in 64i32..4000,
+        across in 0.0f64..1.0,
+        down in 0.0f64..1.0,
+    ) {
+        let frame = CaptureSize::new(width, height);
+        let view = SentPicture::whole(frame, rule, convention).unwrap();
+        let pixel = CapturePoint::new((f64::from(width) * across) as i32, (f64::from(height) * down) as i32);
+        let said = view.to_said(pixel).unwrap();
+        let found = view.to_capture(said).unwrap();
+        let units = match convention {
+            Convention::SentPixels | Convention::SeenPixels => view.counted().to_f64().to_tuple(),
+            Convention::Thousandths => (1000.0, 1000.0),
+            Convention::Fractions => (f64::MAX, f64::MAX),
+        };
+        let coarser = |side: i32, unit: f64| (f64::from(side) / unit).max(1.0);
+        prop_assert!(f64::from((found.x - pixel.x).abs()) <= coarser(width, units.0), "{pixel:?} {said:?} {found:?}");
+        prop_assert!(f64::from((found.y - pixel.y).abs()) <= coarser(height, units.1), "{pixel:?} {said:?} {found:?}");
+        let again = view.to_said(found).unwrap();
+        prop_assert!((again.x - said.x).abs() <= 1.0 && (again.y - said.y).abs() <= 1.0, "{said:?} {again:?}");
+    }
+
+    /// The plain proportion of the providers' documentation is never further away than a pixel of the coarser picture.
+    #[test]
+    fn points_are_where_the_plain_proportion_puts_them(
+        (rule, convention) in ways(),
+        width in 64i32..6000,
+        height in 64i32..4000,
+        across in 0.0f64..1.0,
+        down in 0.0f64..1.0,
+    ) {
+        let view = SentPicture::whole(CaptureSize::new(width, height), rule, convention).unwrap();
+        let (columns, rows) = match convention {
+            Convention::SentPixels | Convention::SeenPixels => view.counted().to_f64().to_tuple(),
+            Convention::Thousandths => (1000.0, 1000.0),
+            Convention::Fractions => (1.0, 1.0),
+        };
+        let whole = |value: f64| if convention == Convention::Fractions { value } else { value.floor() };
+        let said = SaidPoint::new(whole(across * columns), whole(down * rows));
+        let found = view.to_capture(said).unwrap();
+        let near = |found: i32, said: f64, units: f64, side: i32| {
+            (f64::from(found) - said / units * f64::from(side)).abs() <= (f64::from(side) / units).max(1.0)
+        };
+        prop_assert!(near(found.x, said.x, columns, width), "{said:?} {found:?}");
+        prop_assert!(near(found.y, said.y, rows, height), "{said:?} {found:?}");
+    }
+
+    /// No picture is sent that its provider would make smaller.
+    #[test]
+    fn what_is_sent_is_left_alone(
+        (rule, convention) in ways(),
+        width in 1i32..16_000,
+        height in 1i32..16_000,
+    ) {
+        let view = SentPicture::whole(CaptureSize::new(width, height), rule, convention).unwrap();
+        let sent = view.sent();
+        prop_assert!(sent.width <= width as u32 && sent.height <= height as u32 || rule.seen(sent) == sent);
+        let again = rule.sent(CaptureSize::new(sent.width as i32, sent.height as i32));
+        prop_assert_eq!(again, sent);
+    }
+}

@@ -1,0 +1,100 @@
+//! What is remembered from one call to the next, and what is counted.
+
+use motorium_proto::domain::decision::{Next, RemainingLimits};
+use motorium_proto::service::{BackendState, PlanRequest, Planner as _};
+use serde_json::{Value, json};
+
+use super::expected::{good, says};
+use super::server::Reply;
+use super::{Stage, chat, decision, step};
+
+#[tokio::test]
+async fn a_backend_that_keeps_failing_rests() {
+    let stage = Stage::with(vec![Reply::of(529, "", "{}")]).await;
+    for _ in 0..3 {
+        assert_eq!(stage.plan().await.unwrap().decision.backend, "operator");
+    }
+    assert_eq!(stage.claude.received().len(), 9);
+    let planned = stage.plan().await.unwrap();
+    assert_eq!(planned.attempts[0].reason, "RESTING");
+    assert_eq!(stage.claude.received().len(), 9, "it is left alone");
+    let backends = stage.service.list_backends().await.unwrap();
+    assert_eq!(backends[0].state, BackendState::Resting);
+    assert!(
+        backends[0]
+            .last_error
+            .as_ref()
+            .unwrap()
+            .contains("overloaded")
+    );
+    assert_eq!(backends[1].state, BackendState::Ready);
+    assert!(backends[1].median_latency.is_some());
+    assert_eq!(backends[1].usage.input_tokens, Some(4 * 1400));
+}
+
+#[tokio::test]
+async fn a_schema_that_is_refused_is_not_sent_again() {
+    let refusal = || {
+        Reply::of(
+            400,
+            "",
+            json!({"error": {"message": "response_format is not supported"}}),
+        )
+    };
+    let good = || Reply::success(&chat(&decision("click", 1)));
+    let stage = Stage::with_both(
+        vec![Reply::of(401, "", "{}")],
+        vec![refusal(), refusal(), good()],
+    )
+    .await;
+    stage.plan().await.unwrap();
+    stage.plan().await.unwrap();
+    let forms: Vec<Value> = stage
+        .other
+        .received()
+        .iter()
+        .map(|body| body["response_format"]["type"].clone())
+        .collect();
+    assert_eq!(
+        forms,
+        [
+            json!("json_schema"),
+            json!("json_object"),
+            Value::Null,
+            Value::Null
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_dear_is_not_made() {
+    let stage = Stage::with(vec![good()]).await;
+    let request = PlanRequest {
+        remaining: RemainingLimits {
+            tokens: Some(1500),
+            ..RemainingLimits::default()
+        },
+        ..step()
+    };
+    let error = stage.service.plan(request).await.unwrap_err();
+    assert!(
+        error.message.contains("tokens, and 1500 are left"),
+        "{}",
+        error.message
+    );
+    assert_eq!(error.metadata["claude_som"], "OVER_BUDGET");
+    assert!(stage.claude.received().is_empty() && stage.other.received().is_empty());
+}
+
+#[tokio::test]
+async fn what_was_used_is_counted_with_the_repair() {
+    let stage = Stage::with(vec![says("no"), good()]).await;
+    let planned = stage.plan().await.unwrap();
+    let usage = planned.decision.usage;
+    assert_eq!(
+        (usage.calls, usage.input_tokens, usage.output_tokens),
+        (2, Some(4000), Some(200))
+    );
+    assert_eq!(usage.cost_micros_usd, None, "the price is not known");
+    assert!(matches!(planned.decision.next, Next::Act(_)));
+}

@@ -1,0 +1,227 @@
+//! Failures on the way: a row of the matrix is a test.
+
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::expected::{Expected, check, error, for_good, for_now, good, judge};
+use super::server::{Reply, Server};
+use super::{Stage, chat, decision};
+
+#[tokio::test]
+async fn status_400() {
+    let body = error("invalid_request_error", "max_tokens: required");
+    check(
+        vec![Reply::of(400, "", body)],
+        for_good(
+            "PERMANENT",
+            "HTTP 400; invalid_request_error: max_tokens: required",
+        ),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_401() {
+    let body = error("authentication_error", "invalid x-api-key");
+    check(
+        vec![Reply::of(401, "", body)],
+        for_good("PERMANENT", "does not accept the key"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_402() {
+    let body = error("billing_error", "no credit");
+    check(
+        vec![Reply::of(402, "", body)],
+        for_good("PERMANENT", "wants to be paid first"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_404() {
+    let body = error("not_found_error", "model: claude-opus-4-6");
+    check(
+        vec![Reply::of(404, "", body)],
+        for_good("PERMANENT", "knows no such model"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_413_without_json() {
+    check(
+        vec![Reply::of(413, "", "<html>too large</html>")],
+        for_good("PERMANENT", "the request is too large"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_429_with_a_time_to_wait() {
+    let body = error("rate_limit_error", "slow down");
+    check(
+        vec![Reply::of(429, "retry-after: 7\r\n", &body), good()],
+        Expected {
+            requests: 2,
+            waited: &[7000],
+            backend: "claude_som",
+            told: None,
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_429_with_a_time_in_milliseconds() {
+    let body = error("rate_limit_error", "slow down");
+    let headers = "retry-after-ms: 1250\r\nretry-after: 7\r\n";
+    check(
+        vec![Reply::of(429, headers, &body), good()],
+        Expected {
+            requests: 2,
+            waited: &[1250],
+            backend: "claude_som",
+            told: None,
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_429_with_too_long_a_time_is_not_waited_for() {
+    let body = error("rate_limit_error", "slow down");
+    check(
+        vec![Reply::of(429, "retry-after: 3600\r\n", &body)],
+        for_good("TRANSIENT", "it asks to wait 3600 s"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_429_without_a_time() {
+    let body = error("rate_limit_error", "slow down");
+    check(
+        vec![Reply::of(429, "", body)],
+        for_now("wants fewer requests"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_spent_budget() {
+    let body = error(
+        "rate_limit_error",
+        "You have reached your monthly spend limit",
+    );
+    check(
+        vec![Reply::of(429, "", body)],
+        for_good("PERMANENT", "the spending limit of the account is reached"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_500() {
+    let body = error("api_error", "internal");
+    check(
+        vec![Reply::of(500, "", body)],
+        for_now("the provider has failed"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_500_that_asks_not_to_be_repeated() {
+    check(
+        vec![Reply::of(500, "x-should-retry: false\r\n", "{}")],
+        for_good("PERMANENT", "the provider has failed"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_503() {
+    check(vec![Reply::of(503, "", "{}")], for_now("overloaded")).await;
+}
+
+#[tokio::test]
+async fn status_529() {
+    let body = error("overloaded_error", "Overloaded");
+    check(
+        vec![Reply::of(529, "", body)],
+        for_now("HTTP 529; overloaded_error"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_failure_that_passes() {
+    check(
+        vec![Reply::of(529, "", "{}"), good()],
+        Expected {
+            requests: 2,
+            waited: &[500],
+            backend: "claude_som",
+            told: None,
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_connection_in_time() {
+    // Nobody accepts, and the queue of those who wait is full.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(connected) =
+        tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await
+    {
+        waiting.push(connected.unwrap());
+    }
+    let claude = Server::start(vec![good()]).await;
+    let other = Server::start(vec![Reply::success(&chat(&decision("click", 1)))]).await;
+    let stage = Stage::at(&format!("http://{address}"), claude, other);
+    let expected = Expected {
+        requests: 0,
+        ..for_now("127.0.0.1 cannot be reached")
+    };
+    judge(&stage, expected).await;
+}
+
+#[tokio::test]
+async fn no_answer_in_time() {
+    check(
+        vec![Reply::Silence],
+        Expected {
+            told: Some(("TIMED_OUT", "did not answer within 1500 ms")),
+            ..for_now("")
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_that_stops() {
+    check(
+        vec![Reply::Stall],
+        for_now("stopped in the middle of its answer"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks() {
+    check(vec![Reply::Reset], for_now("broke the connection")).await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json() {
+    check(vec![Reply::of(200, "", "<html>")], for_now("is no JSON")).await;
+}
