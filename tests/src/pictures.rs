@@ -92,6 +92,10 @@ fn artifacts(event: &wire::Event) -> Vec<(String, wire::Artifact)> {
         Some(Kind::PointerChecked(checked)) => {
             vec![named(format!("step{step}-pointer"), &checked.image)]
         }
+        Some(Kind::ApprovalRequested(requested)) => {
+            let approval = requested.approval.clone().unwrap_or_default();
+            vec![named(format!("step{step}-approval"), &approval.evidence)]
+        }
         _ => Vec::new(),
     };
     found.into_iter().flatten().collect()

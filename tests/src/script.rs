@@ -13,7 +13,9 @@ use futures::future::BoxFuture;
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text, TextAnchor,
 };
-use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+use motorium_proto::domain::decision::{
+    Decision, Next, PlannedAction, SafetyCheck, SuspectedInjection, Usage,
+};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
@@ -39,7 +41,7 @@ type Look = Arc<dyn Fn(PointerRequest) -> BoxFuture<'static, PointerCheck> + Sen
 pub struct Asked {
     /// What it is to be made on.
     pub request: PlanRequest,
-    answer: oneshot::Sender<Next>,
+    answer: oneshot::Sender<Decision>,
 }
 
 impl Asked {
@@ -48,9 +50,38 @@ impl Asked {
     /// # Panics
     /// If nobody waits for it any more.
     pub fn decide(self, next: Next) {
-        self.answer
-            .send(next)
-            .expect("somebody waits for the decision");
+        self.send(decision(next));
+    }
+
+    /// Decides, with warnings of the model's provider.
+    ///
+    /// # Panics
+    /// As [`Asked::decide`].
+    pub fn decide_with_warning(self, next: Next, check: SafetyCheck) {
+        self.send(Decision {
+            safety_checks: vec![check],
+            ..decision(next)
+        });
+    }
+
+    /// Decides, having found orders on the screen.
+    ///
+    /// # Panics
+    /// As [`Asked::decide`].
+    pub fn decide_under_orders(self, next: Next, quote: &str) {
+        let suspicion = SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: None,
+        };
+        self.send(Decision {
+            suspected_injections: vec![suspicion],
+            ..decision(next)
+        });
+    }
+
+    fn send(self, decision: Decision) {
+        let sent = self.answer.send(decision);
+        sent.expect("somebody waits for the decision");
     }
 
     /// Waits until nobody waits for the decision any more.
@@ -163,16 +194,16 @@ impl Planner for StandIn {
     async fn plan(&self, request: PlanRequest) -> Result<Planned> {
         let (answer, decided) = oneshot::channel();
         let asked = self.asks.send(Asked { request, answer });
-        let next = match asked {
+        let decision = match asked {
             Ok(()) => decided.await.ok(),
             Err(_) => None,
         };
-        let next = next.ok_or_else(|| {
+        let decision = decision.ok_or_else(|| {
             let message = "the test has no decision for this";
             ErrorReport::new(Code::FailedPrecondition, "NO_DECISION", message)
         })?;
         Ok(Planned {
-            decision: decision(next),
+            decision,
             attempts: Vec::new(),
         })
     }

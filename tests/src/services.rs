@@ -147,6 +147,7 @@ fn configuration(environment: &BTreeMap<String, String>) -> String {
         format = "json"
         [orchestrator]
         listen = ANY_PORT
+        rules = "free"
         [perception]
         listen = ANY_PORT
         [planner]
@@ -225,6 +226,8 @@ pub struct Services {
     pub executor: Server,
     /// Whom the Orchestrator asks for decisions.
     decider: String,
+    /// What may be done unattended.
+    rules: &'static str,
 }
 
 impl Services {
@@ -233,7 +236,7 @@ impl Services {
         let setup = Setup::on(desktop);
         let [perception, planner, executor] = others(&setup).await;
         let decider = planner.url();
-        Self::with_orchestrator(setup, perception, planner, executor, decider).await
+        Self::with_orchestrator(setup, perception, planner, executor, decider, "free").await
     }
 
     /// The same with an Orchestrator that asks a script for decisions, and the script.
@@ -242,7 +245,10 @@ impl Services {
         let [perception, planner, executor] = others(&setup).await;
         let script = Script::serve(planner.channel()).await;
         let decider = script.url.clone();
-        let services = Self::with_orchestrator(setup, perception, planner, executor, decider).await;
+        // As they come: a test of these is a person who approves.
+        let rules = "careful";
+        let services =
+            Self::with_orchestrator(setup, perception, planner, executor, decider, rules).await;
         (services, script)
     }
 
@@ -252,8 +258,9 @@ impl Services {
         planner: Server,
         executor: Server,
         decider: String,
+        rules: &'static str,
     ) -> Self {
-        let settings = connections(&decider, &perception, &executor);
+        let settings = connections(&decider, &perception, &executor, rules);
         let orchestrator = Server::start(&setup, "orchestrator", &settings).await;
         Self {
             setup,
@@ -262,6 +269,7 @@ impl Services {
             planner,
             executor,
             decider,
+            rules,
         }
     }
 
@@ -279,7 +287,7 @@ impl Services {
     /// Ends the Orchestrator, and starts it again with these settings too.
     pub async fn restart_orchestrator(&mut self, more: &[&str]) {
         self.orchestrator.process.kill();
-        let mut settings = connections(&self.decider, &self.perception, &self.executor);
+        let mut settings = connections(&self.decider, &self.perception, &self.executor, self.rules);
         settings.push(format!("orchestrator.listen={}", self.orchestrator.address));
         settings.extend(more.iter().map(|&setting| setting.to_owned()));
         self.orchestrator = Server::start(&self.setup, "orchestrator", &settings).await;
@@ -304,8 +312,9 @@ async fn others(setup: &Setup) -> [Server; 3] {
 }
 
 /// The settings of an Orchestrator that name the others.
-fn connections(decider: &str, perception: &Server, executor: &Server) -> Vec<String> {
+fn connections(decider: &str, perception: &Server, executor: &Server, rules: &str) -> Vec<String> {
     vec![
+        format!("orchestrator.rules={rules}"),
         format!("orchestrator.planner={decider}"),
         format!(
             "orchestrator.desktops.local.perception={}",

@@ -8,6 +8,7 @@ use motorium_proto::domain::decision::Next;
 use motorium_proto::service::PlanRequest;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State;
 use tonic::transport::Channel;
 
 use crate::desktop::Desktop;
@@ -113,6 +114,18 @@ impl Stage {
         told
     }
 
+    /// Whether nothing more comes without somebody's doing. What was asked may have been answered since.
+    async fn stands_still(&self, told: &Told) -> bool {
+        let Some(last) = told.story.0.last() else {
+            return false;
+        };
+        if !matches!(last.kind, Some(Kind::UserAsked(_))) {
+            return tasks::is_end(last);
+        }
+        let task = self.client().get_task(&told.task).await;
+        task.expect("it is there").state() == State::AwaitingUser
+    }
+
     async fn go_on(&mut self, told: &mut Told, decisions: impl IntoIterator<Item = Next>) {
         let mut decisions = decisions.into_iter();
         let mut updates = self.client().watch(&told.task);
@@ -124,7 +137,7 @@ impl Stage {
                         continue;
                     };
                     told.story.0.push(*event);
-                    if told.story.0.last().is_some_and(stands_still) {
+                    if self.stands_still(told).await {
                         return;
                     }
                 }
@@ -172,9 +185,4 @@ impl Stage {
             story.text()
         );
     }
-}
-
-/// Whether nothing more comes without somebody's doing.
-fn stands_still(event: &wire::Event) -> bool {
-    tasks::is_end(event) || matches!(event.kind, Some(Kind::UserAsked(_)))
 }

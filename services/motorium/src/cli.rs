@@ -143,6 +143,22 @@ pub(crate) enum TasksCommand {
         name: String,
         message: Option<String>,
     },
+    /// List what waits for approval, of one task or of all.
+    Approvals { name: Option<String> },
+    /// Approve what a task wants to do: an approval by its name, or the one that a task waits for.
+    Approve { name: String },
+    /// Refuse what a task wants to do; the words are for the planner.
+    Deny {
+        name: String,
+        message: Option<String>,
+    },
+    /// Take a task's desktop over: the agent stops at once.
+    TakeOver { name: String },
+    /// Hand a desktop back; the words are for the planner.
+    HandBack {
+        name: String,
+        message: Option<String>,
+    },
     /// Tell a running task something.
     Tell { name: String, message: String },
     /// Save the screenshots of a task's steps and its files in a folder.

@@ -1,6 +1,7 @@
 //! The Orchestrator's settings and what they mean.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
 use crate::effect::Rule;
-use crate::run::{Policy, Ports};
+use crate::policy::Source;
+use crate::run::{Conduct, DEFAULT_APPROVAL_TIMEOUT, Ports};
 use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
 
 /// How long a call to another service may take that has no deadline of its own: longer than a slow model.
@@ -54,6 +56,15 @@ pub struct Settings {
     pub scroll_back: bool,
     /// Whether the planner's evidence has to be on the last screen, where a task itself expects nothing.
     pub check_evidence: bool,
+    /// What may be done unattended, what a person is asked about first, and what is refused: `careful`, `free`
+    /// (everything), or a file of Cedar policies. It is followed while it changes.
+    pub rules: String,
+    /// A file in place of the lists of words that the rules rely on.
+    pub words: Option<PathBuf>,
+    /// How long a person has to answer when an action needs approval.
+    pub approval_timeout: Span,
+    /// Whether a task pauses when somebody else uses the mouse or the keyboard of its desktop.
+    pub pause_on_human_input: bool,
 }
 
 impl Default for Settings {
@@ -70,6 +81,10 @@ impl Default for Settings {
             effect_share: None,
             scroll_back: false,
             check_evidence: true,
+            rules: "careful".to_owned(),
+            words: None,
+            approval_timeout: Span(DEFAULT_APPROVAL_TIMEOUT),
+            pause_on_human_input: true,
         }
     }
 }
@@ -114,7 +129,7 @@ pub struct Config {
     pub planner: String,
     pub desktops: Vec<Desktop>,
     pub limits: Limits,
-    pub policy: Policy,
+    pub conduct: Conduct,
     pub lease: Duration,
     pub heartbeat: Duration,
 }
@@ -146,10 +161,13 @@ impl Settings {
             limits,
             lease: lease(self.lease.0)?,
             heartbeat: heartbeat(self.heartbeat.0)?,
-            policy: Policy {
+            conduct: Conduct {
                 effect: effect_rule(self.effect_share)?,
                 scroll_back: self.scroll_back,
                 check_evidence: self.check_evidence,
+                rules: rules(&self.rules, self.words.as_deref())?,
+                approval_timeout: approval_timeout(self.approval_timeout.0)?,
+                pause_on_human_input: self.pause_on_human_input,
             },
         })
     }
@@ -182,6 +200,22 @@ fn lease(lease: Duration) -> Result<Duration, FieldError> {
             lease.as_millis(),
             SHORTEST_LEASE.as_millis()
         ),
+    ))
+}
+
+fn rules(rules: &str, words: Option<&Path>) -> Result<Source, FieldError> {
+    let opened = Source::open(rules, words);
+    opened.map_err(|error| FieldError::new("orchestrator.rules", error.to_string()))
+}
+
+fn approval_timeout(timeout: Duration) -> Result<Duration, FieldError> {
+    if !timeout.is_zero() {
+        return Ok(timeout);
+    }
+    let description = "nobody could answer in no time; give a time, such as 10m";
+    Err(FieldError::new(
+        "orchestrator.approval_timeout",
+        description,
     ))
 }
 

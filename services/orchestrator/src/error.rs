@@ -23,6 +23,10 @@ pub enum Error {
     SessionNotFound { name: String },
     #[error("there is no {name}")]
     ArtifactNotFound { name: String },
+    #[error("there is no {name}")]
+    ApprovalNotFound { name: String },
+    #[error("{name} {state}")]
+    ApprovalEnded { name: String, state: &'static str },
     #[error("{call} is not served by this build")]
     NotServed { call: &'static str },
     #[error(
@@ -41,6 +45,8 @@ pub mod reason {
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
     pub const SESSION_NOT_FOUND: &str = "SESSION_NOT_FOUND";
     pub const ARTIFACT_NOT_FOUND: &str = "ARTIFACT_NOT_FOUND";
+    pub const APPROVAL_NOT_FOUND: &str = "APPROVAL_NOT_FOUND";
+    pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
     pub const CORRUPT_LOG: &str = "CORRUPT_LOG";
 
     pub const TIME_LIMIT: &str = "TIME_LIMIT";
@@ -59,6 +65,8 @@ pub mod reason {
         DESKTOP_NOT_FOUND,
         SESSION_NOT_FOUND,
         ARTIFACT_NOT_FOUND,
+        APPROVAL_NOT_FOUND,
+        APPROVAL_ENDED,
         CORRUPT_LOG,
         TIME_LIMIT,
         STEP_LIMIT,
@@ -99,6 +107,15 @@ impl Error {
             Error::ArtifactNotFound { name } => {
                 ErrorReport::new(Code::NotFound, reason::ARTIFACT_NOT_FOUND, message)
                     .with("artifact", name)
+            }
+            Error::ApprovalNotFound { name } => {
+                ErrorReport::new(Code::NotFound, reason::APPROVAL_NOT_FOUND, message)
+                    .with("approval", name)
+            }
+            Error::ApprovalEnded { name, state } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::APPROVAL_ENDED, message)
+                    .with("approval", name)
+                    .with("state", state)
             }
             Error::NotServed { call } => {
                 ErrorReport::new(Code::Unimplemented, common::NOT_SERVED, message)

@@ -2,6 +2,7 @@
 //!
 //! - [`task`]: a task as data and the pure machine that says what comes next
 //! - [`effect`]: judging what an action did
+//! - [`policy`]: what may be done, and what a person is asked about first
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the service as the contract has it
@@ -15,6 +16,7 @@ pub mod edge;
 pub mod effect;
 mod error;
 mod log;
+pub mod policy;
 pub mod run;
 pub mod storage;
 pub mod task;
@@ -71,7 +73,7 @@ impl Orchestrator {
             desktops,
             owner,
             news,
-            policy: config.policy,
+            conduct: config.conduct.clone(),
             lease: config.lease,
         };
         Self {
@@ -94,6 +96,8 @@ impl Orchestrator {
             self.dispatcher.desktops.clone(),
             self.dispatcher.news.clone(),
         );
+        let rules = self.dispatcher.conduct.rules.clone();
+        tokio::spawn(rules.follow(self.shutdown.clone()));
         let news = move || news.notify_one();
         tokio::spawn(heartbeat::run(
             desktops,

@@ -8,18 +8,20 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const BUTTONS: [&str; 8] = [
     "Anchor", "Bridge", "Candle", "Dragon", "Engine", "Feather", "Garden", "Hammer",
 ];
 /// Of the screen; what the recording driver pretends.
 pub(crate) const SIZE: CaptureSize = CaptureSize::new(1920, 1080);
+/// How often it looks for what it has received.
+const TURN: Duration = Duration::from_millis(10);
 /// One click of so many is not noticed.
 const UNNOTICED: u64 = 12;
 /// One of so many is answered late.
@@ -93,12 +95,22 @@ fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
 }
 
 impl Application {
-    pub(crate) fn new(seed: u64, file: PathBuf) -> Self {
-        Self {
+    /// It takes what it receives whether anybody looks or not; until nobody holds it any more.
+    pub(crate) fn start(seed: u64, file: PathBuf) -> Arc<Self> {
+        let application = Arc::new(Self {
             seed,
             file,
             state: Mutex::default(),
-        }
+        });
+        let running = Arc::downgrade(&application);
+        tokio::spawn(async move {
+            while let Some(application) = running.upgrade() {
+                drop(application.up_to_date());
+                drop(application);
+                sleep(TURN).await;
+            }
+        });
+        application
     }
 
     /// What it shows now.

@@ -253,7 +253,7 @@ impl Fleet {
                 format!("executor.recording.pace={PACE}"),
             ];
             executors.push(Program::start(setup(), "executor", settings).await);
-            let application = Arc::new(Application::new(scope.seed, file));
+            let application = Application::start(scope.seed, file);
             sights.push(Sight::start(application.clone()).await);
             applications.push(application);
         }

@@ -148,12 +148,47 @@ pub(crate) async fn watch(
                 message,
                 wants_words,
             } => ask(client, task, &message, wants_words).await?,
+            Shown::Approval { message, name } => ask_to_approve(client, &name, &message).await?,
             Shown::Ended(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
             Shown::Ended(ending) if ending.is_success() => return Ok(ExitCode::SUCCESS),
             Shown::Ended(_) => return Ok(ExitCode::from(NOT_REACHED)),
             _ => {}
         }
     }
+}
+
+/// Asks the person at the terminal whether something may be done; without one it says how to answer.
+async fn ask_to_approve(
+    client: &Client<Channel>,
+    approval: &str,
+    message: &str,
+) -> Result<(), Error> {
+    if !std::io::stdin().is_terminal() {
+        eprintln!(
+            "  ? {message}\n    answer with: motorium tasks approve {approval}, or motorium tasks deny {approval} \"…\""
+        );
+        return Ok(());
+    }
+    let line = read_line(format!("  ? {message}\n    may it be done? [y/N] ")).await?;
+    let approve = matches!(
+        line.to_lowercase().as_str(),
+        "y" | "yes" | "j" | "ja" | "是" | "好"
+    );
+    super::tasks::resolve(client, approval, approve, "").await
+}
+
+async fn read_line(question: String) -> Result<String, Error> {
+    let read = move || {
+        eprint!("{question}");
+        let _ = std::io::stderr().flush();
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    };
+    let line = tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    let line = line.map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(line.trim().to_owned())
 }
 
 /// Puts a task's question to the person at the terminal; without one it says how to answer.
@@ -172,20 +207,7 @@ async fn ask(
     } else {
         "press Enter when it is done"
     };
-    let question = format!("  ? {message}\n    {prompt}: ");
-    let read = move || {
-        eprint!("{question}");
-        let _ = std::io::stderr().flush();
-        let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map(|_| line)
-    };
-    let line = tokio::task::spawn_blocking(read)
-        .await
-        .map_err(|error| Error::Usage(error.to_string()))?;
-    let message = line
-        .map_err(|error| Error::Usage(error.to_string()))?
-        .trim()
-        .to_owned();
+    let message = read_line(format!("  ? {message}\n    {prompt}: ")).await?;
     let request = wire::AcknowledgeUserActionRequest {
         name: task.to_owned(),
         message,
@@ -235,7 +257,7 @@ impl Screen {
                 }
             }
             Shown::Line(line) => self.line(line),
-            Shown::Question { .. } => self.finish(),
+            Shown::Question { .. } | Shown::Approval { .. } => self.finish(),
             Shown::Ended(ending) => {
                 self.finish();
                 end(ending);

@@ -116,9 +116,88 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
                     .task,
             );
         }
+        TasksCommand::Approvals { name } => {
+            let parent = name.map_or_else(|| "tasks/-".to_owned(), |name| full_name(&name));
+            let approvals = waiting(&client, &parent).await?;
+            output::line(&table::approvals(&approvals));
+        }
+        TasksCommand::Approve { name } => {
+            let name = approval_name(&client, &name).await?;
+            resolve(&client, &name, true, "").await?;
+        }
+        TasksCommand::Deny { name, message } => {
+            let name = approval_name(&client, &name).await?;
+            resolve(&client, &name, false, &message.unwrap_or_default()).await?;
+        }
+        TasksCommand::TakeOver { name } => {
+            let request = wire::TakeOverRequest {
+                name: full_name(&name),
+                user: user(),
+                request_id,
+            };
+            let taken = raw.take_over(request).await.map(Response::into_inner);
+            state(taken.map_err(reach)?.task);
+        }
+        TasksCommand::HandBack { name, message } => {
+            let request = wire::HandBackRequest {
+                name: full_name(&name),
+                message: message.unwrap_or_default(),
+                request_id,
+            };
+            let back = raw.hand_back(request).await.map(Response::into_inner);
+            state(back.map_err(reach)?.task);
+        }
         TasksCommand::Save { name, folder } => save(&client, &full_name(&name), &folder).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who is at the terminal, for people.
+fn user() -> String {
+    std::env::var("USER").unwrap_or_default()
+}
+
+/// What waits for approval.
+async fn waiting(client: &Client<Channel>, parent: &str) -> Result<Vec<wire::Approval>, Error> {
+    let request = wire::ListApprovalsRequest {
+        parent: parent.to_owned(),
+        ..wire::ListApprovalsRequest::default()
+    };
+    let listed = client.raw().list_approvals(request).await;
+    let listed = listed.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
+    Ok(listed.into_inner().approvals)
+}
+
+/// The approval of this name, or the one that the task of this name waits for.
+async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, Error> {
+    if name.contains("/approvals/") {
+        return Ok(full_name(name));
+    }
+    let task = full_name(name);
+    let waiting = waiting(client, &task).await?;
+    let first = waiting.into_iter().next();
+    let first = first.ok_or_else(|| Error::Usage(format!("{task} waits for no approval")))?;
+    Ok(first.name)
+}
+
+/// Approves or refuses.
+pub(crate) async fn resolve(
+    client: &Client<Channel>,
+    approval: &str,
+    approve: bool,
+    message: &str,
+) -> Result<(), Error> {
+    let request = wire::ResolveApprovalRequest {
+        name: approval.to_owned(),
+        approve,
+        message: message.to_owned(),
+        request_id: String::new(),
+        user: user(),
+    };
+    let resolved = client.raw().resolve_approval(request).await;
+    resolved.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
+    output::line(if approve { "approved" } else { "refused" });
+    Ok(())
 }
 
 fn full_name(name: &str) -> String {

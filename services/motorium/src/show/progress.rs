@@ -38,6 +38,8 @@ pub(crate) enum Shown {
     Line(String),
     /// The user is needed.
     Question { message: String, wants_words: bool },
+    /// An action waits for the user's approval, which has this name.
+    Approval { message: String, name: String },
     /// It has ended.
     Ended(Ending),
 }
@@ -115,7 +117,11 @@ impl Progress {
                 Shown::Line(format!("    trying again: {}", disturbed.message))
             }
             Kind::UserAsked(asked) => question(asked),
-            Kind::Paused(_) => Shown::Now("paused".to_owned()),
+            Kind::ApprovalResolved(resolved) => resolved_words(resolved),
+            Kind::InjectionSuspected(suspected) => Shown::Line(suspicion(suspected)),
+            Kind::TakenOver(_) => Shown::Line("    a person has taken over".to_owned()),
+            Kind::HandedBack(_) => Shown::Line("    the desktop was handed back".to_owned()),
+            Kind::Paused(paused) => Shown::Line(format!("    paused: {}", paused.reason)),
             Kind::CancelRequested(_) => Shown::Now("stopping".to_owned()),
             Kind::Succeeded(end) => Shown::Ended(Ending::Succeeded {
                 answer: end.answer.clone(),
@@ -210,10 +216,41 @@ fn question(asked: &wire::UserAsked) -> Shown {
     use wire::user_request::Kind as Wanted;
 
     let request = asked.request.clone().unwrap_or_default();
+    if request.kind() == Wanted::Approval {
+        return Shown::Approval {
+            message: request.message,
+            name: request.approval,
+        };
+    }
     Shown::Question {
         wants_words: request.kind() == Wanted::Question,
         message: request.message,
     }
+}
+
+fn resolved_words(resolved: &wire::ApprovalResolved) -> Shown {
+    use wire::approval::State;
+
+    let approval = resolved.approval.clone().unwrap_or_default();
+    let words = match approval.state() {
+        State::Approved => "approved",
+        State::Denied => "refused",
+        State::Expired => "nobody approved it in time",
+        _ => "the approval holds no longer",
+    };
+    let said = match approval.message.as_str() {
+        "" => String::new(),
+        said => format!(": {said}"),
+    };
+    Shown::Line(format!("    {words}{said}"))
+}
+
+fn suspicion(suspected: &wire::InjectionSuspected) -> String {
+    let quotes = suspected.suspicions.iter();
+    let quotes: Vec<String> = quotes
+        .map(|one| format!("\u{201c}{}\u{201d}", one.quote))
+        .collect();
+    format!("    ! the screen gives orders: {}", quotes.join(", "))
 }
 
 /// Since the epoch.

@@ -58,6 +58,23 @@ pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
     table.to_string()
 }
 
+/// What waits for approval, one a row.
+#[must_use]
+pub(crate) fn approvals(approvals: &[wire::Approval]) -> String {
+    let mut table = table(&["approval", "action", "why"]);
+    for approval in approvals {
+        let action = approval.action.as_ref();
+        table.add_row([
+            approval.name.clone(),
+            action
+                .map(|planned| planned.intent.clone())
+                .unwrap_or_default(),
+            approval.reason.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
 /// What an effect was, in a word.
 #[must_use]
 pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {

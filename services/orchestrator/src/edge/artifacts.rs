@@ -64,5 +64,9 @@ fn artifacts(task: &Task) -> impl Iterator<Item = &Artifact> {
         .steps
         .iter()
         .flat_map(|step| step.image.iter().chain(&step.marked_image));
-    pictures.chain(&task.artifacts)
+    let evidence = task
+        .approvals
+        .iter()
+        .filter_map(|approval| approval.evidence.as_ref());
+    pictures.chain(evidence).chain(&task.artifacts)
 }

@@ -124,7 +124,7 @@ impl Edge {
 
     /// Appends what `event` makes of the task as it is now, if anything. The task may change in between: then it is
     /// looked at again. A call that was carried out before is not refused because of what it has done.
-    async fn command(
+    pub(super) async fn command(
         &self,
         name: &TaskName,
         request: Option<RequestId>,
@@ -347,6 +347,11 @@ impl Edge {
             _ if task.is_taken_over() => Ok(vec![Event::HandedBack {
                 message: message.clone(),
             }]),
+            // To have read something is not to agree to it.
+            Lifecycle::AwaitingUser(request) if request.approval.is_some() => Err(wrong_state(
+                task,
+                "it waits for an approval; approve or deny it with ResolveApproval",
+            )),
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {
                 message: message.clone(),
             }]),

@@ -3,6 +3,7 @@
 //! Users' commands are events too: they are appended to the task's log without its lease, and whoever carries the
 //! task out hears of them by the doorbell. The edge reads and appends; it never acts.
 
+mod approvals;
 mod artifacts;
 mod commands;
 mod desktops;
@@ -281,22 +282,18 @@ impl OrchestratorService for Edge {
 
     async fn list_approvals(
         &self,
-        _: Request<wire::ListApprovalsRequest>,
+        request: Request<wire::ListApprovalsRequest>,
     ) -> Answer<wire::ListApprovalsResponse> {
-        Err(Error::NotServed {
-            call: "ListApprovals",
-        }
-        .into())
+        let approvals = self.approvals(request.into_inner()).await?;
+        Ok(Response::new(approvals))
     }
 
     async fn resolve_approval(
         &self,
-        _: Request<wire::ResolveApprovalRequest>,
+        request: Request<wire::ResolveApprovalRequest>,
     ) -> Answer<wire::ResolveApprovalResponse> {
-        Err(Error::NotServed {
-            call: "ResolveApproval",
-        }
-        .into())
+        let approval = Some(self.resolve(request.into_inner()).await?);
+        Ok(Response::new(wire::ResolveApprovalResponse { approval }))
     }
 
     async fn create_session(

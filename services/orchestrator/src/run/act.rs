@@ -9,6 +9,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest};
 use tokio::time::{Duration, Instant};
 
+use super::permission::{Intended, Permission};
 use super::settle::Deed;
 use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient, pointer};
 use crate::task::event::{ActionIntended, Event};
@@ -85,6 +86,15 @@ impl Runner {
             Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
         };
         self.timed("resolve", began);
+        let intended = Intended {
+            index,
+            planned: &attempt.planned,
+            resolved: &resolved,
+            is_repeated: attempt.before.as_ref().is_some_and(ActionRecord::performed),
+        };
+        if let Permission::Withheld = self.permission(intended).await? {
+            return Ok(());
+        }
         let baseline = self.view.as_ref().map(|view| view.latest.clone());
         let repeated = attempt.before.clone().filter(ActionRecord::performed);
         // Before the pointer moves: what it lights up by moving is no effect of what was done before.

@@ -167,7 +167,7 @@ impl Runner {
             .last()
             .and_then(|step| step.decision.as_ref());
         match decision.map(|decision| &decision.next) {
-            Some(Next::Done { evidence, .. }) if self.policy.check_evidence => evidence.clone(),
+            Some(Next::Done { evidence, .. }) if self.conduct.check_evidence => evidence.clone(),
             _ => Vec::new(),
         }
     }
@@ -238,9 +238,18 @@ impl Runner {
         if self.task.is_taken_over() {
             return self.watch_the_person().await;
         }
+        let waiting = self.task.pending_approval().cloned();
+        let expires_at = waiting.as_ref().map(|approval| approval.expires_at);
+        let left = expires_at.map_or(Duration::MAX, |at| {
+            at.duration_since(self.now()).unwrap_or_default()
+        });
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
             changed = self.journal.changed(&mut self.task) => changed,
+            () = tokio::time::sleep(left) => match waiting {
+                Some(approval) => self.expire(&approval).await,
+                None => Ok(()),
+            },
         }
     }
 }

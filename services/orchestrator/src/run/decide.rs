@@ -39,6 +39,7 @@ impl Runner {
             self.journal
                 .defer(&mut self.task, Event::BackendSkipped(attempt));
         }
+        let suspicions = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
         let progress = decision.progress.clone();
         let decided = Event::Decided {
@@ -46,6 +47,10 @@ impl Runner {
             elapsed: began.elapsed(),
         };
         self.journal.defer(&mut self.task, decided);
+        if !suspicions.is_empty() {
+            self.journal
+                .defer(&mut self.task, Event::InjectionSuspected(suspicions));
+        }
         if !progress.is_empty() {
             self.journal
                 .defer(&mut self.task, Event::ProgressAdded { text: progress });
@@ -68,12 +73,7 @@ impl Runner {
             frame: observation.frame.clone(),
             image: None,
             scene: observation.scene.clone(),
-            history: task
-                .steps
-                .iter()
-                .filter(|step| step.ended_at.is_some())
-                .map(past_step)
-                .collect(),
+            history: history(task),
             user_messages: task.heard.clone(),
             remaining: machine::remaining(task, self.now()),
             functions: Vec::new(),
@@ -92,11 +92,7 @@ impl Runner {
         if !self.needs_image {
             return Pictures::default();
         }
-        let finished = self
-            .task
-            .steps
-            .iter()
-            .filter(|step| step.ended_at.is_some());
+        let finished = decided_steps(&self.task);
         // The present picture is one of them.
         let without = finished.clone().count().saturating_sub(HISTORY_IMAGES - 1);
         Pictures {
@@ -166,7 +162,28 @@ impl StoredPicture {
     }
 }
 
-fn past_step(step: &StepRecord) -> PastStep {
+/// The steps that are over and in which something was decided. One that a run began and left before anything was decided
+/// is none that the planner knows of, and must not hide what was done before it.
+fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> + Clone {
+    let ended = task.steps.iter().filter(|step| step.ended_at.is_some());
+    ended.filter(|step| step.decision.is_some())
+}
+
+fn history(task: &Task) -> Vec<PastStep> {
+    let mut history: Vec<PastStep> = Vec::new();
+    for step in task.steps.iter().filter(|step| step.ended_at.is_some()) {
+        match history.last_mut() {
+            Some(before) if step.decision.is_none() => {
+                before.user_messages.extend(step.user_messages.clone());
+            }
+            _ if step.decision.is_none() => {}
+            _ => history.push(past_step(task, step)),
+        }
+    }
+    history
+}
+
+fn past_step(task: &Task, step: &StepRecord) -> PastStep {
     PastStep {
         step: step.number,
         thought: step
@@ -181,7 +198,7 @@ fn past_step(step: &StepRecord) -> PastStep {
         function_results: Vec::new(),
         extracted_json: step.extracted.clone(),
         user_messages: step.user_messages.clone(),
-        acknowledged_safety_checks: Vec::new(),
+        acknowledged_safety_checks: task.acknowledged_checks(step.number).cloned().collect(),
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Duration;
 use tokio_util::task::TaskTracker;
 
-use super::{Assignment, Journal, Policy, RunEnd, Runner, Stop, StopSignal};
+use super::{Assignment, Conduct, Journal, RunEnd, Runner, Stop, StopSignal};
 use crate::desktops::{Desktops, Taken, Work};
 use crate::error::Error;
 use crate::log;
@@ -43,7 +43,7 @@ pub struct Dispatcher {
     pub owner: String,
     /// Told when there may be something to do.
     pub news: Arc<Notify>,
-    pub policy: Policy,
+    pub conduct: Conduct,
     /// How long a task's row stays ours without being renewed.
     pub lease: Duration,
 }
@@ -184,7 +184,7 @@ impl Rounds {
             doorbell,
             owner,
             news,
-            policy,
+            conduct,
             lease,
             ..
         } = self.dispatcher.clone();
@@ -196,7 +196,7 @@ impl Rounds {
             desktop: desktop.clone(),
             ports: ports.clone(),
         };
-        let runner = Runner::new(assignment, blobs, journal, stop.clone(), owner, policy);
+        let runner = Runner::new(assignment, blobs, journal, stop.clone(), owner, conduct);
         let shutdown = self.shutdown.clone();
         self.running.spawn(async move {
             let work = runner.run();

@@ -7,10 +7,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures::StreamExt as _;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{Append, Bell, Doorbell, TaskStore};
 use tokio::time::Instant;
+use tonic::Code;
 
+use super::person::Deeds;
 use super::{Flow, Halt, Stop, StopSignal};
 use crate::error::Error;
 use crate::log;
@@ -20,6 +23,9 @@ use crate::task::{Lifecycle, Task};
 /// How often the log is looked at for what others appended if nobody rings. Whoever appends rings; a ring is lost when the
 /// connection to another process is, and that is made up for when it is there again.
 const POLL: Duration = Duration::from_secs(5);
+
+/// What a person does is told a moment later: what is told so soon after a task has begun or gone on was done before.
+const HANDS_OFF: Duration = Duration::from_secs(1);
 
 /// The log of one running task.
 pub struct Journal {
@@ -192,6 +198,12 @@ impl Journal {
         listen(store, task, self.bell.twin(), self.stored, stop)
     }
 
+    /// What pauses the task as soon as a person does something while it runs.
+    pub(super) fn pause_for_people(&self, deeds: Deeds) -> impl Future<Output = ()> + Send + use<> {
+        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        pause_for_people(store, task, self.epoch, self.bell.twin(), deeds)
+    }
+
     /// What keeps the task's row ours.
     pub(super) fn keep(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
@@ -233,6 +245,65 @@ async fn listen(
             }
         }
         let _ = tokio::time::timeout(POLL, bell.rung()).await;
+    }
+}
+
+async fn pause_for_people(
+    store: Arc<dyn TaskStore>,
+    task: TaskName,
+    epoch: TaskEpoch,
+    bell: Bell,
+    mut deeds: Deeds,
+) {
+    while let Some(deed) = deeds.next().await {
+        match deed {
+            Ok(_) => match pause(store.as_ref(), &task, epoch).await {
+                Ok(true) => bell.ring(),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%task, %error, "somebody uses mouse or keyboard, and the task could not be paused");
+                }
+            },
+            Err(report) if report.code == Code::Unimplemented => return,
+            Err(report) => {
+                tracing::debug!(%task, %report, "whether somebody uses mouse or keyboard is not told");
+            }
+        }
+    }
+}
+
+/// Pauses a task that runs; whether it did.
+async fn pause(store: &dyn TaskStore, name: &TaskName, epoch: TaskEpoch) -> Result<bool, Error> {
+    loop {
+        let mut task = log::load(store, name).await?;
+        let (now, expected) = (SystemTime::now(), task.last_seq);
+        if !task.runs_since(HANDS_OFF, now) || task.cancel_requested.is_some() {
+            return Ok(false);
+        }
+        let event = Event::Paused {
+            reason: "somebody uses the mouse or the keyboard".to_owned(),
+        };
+        let encoded = log::encode(name, now, 0, event.clone());
+        task.apply(&Recorded {
+            seq: EventSeq(expected.0 + 1),
+            at: now,
+            step: 0,
+            event,
+        });
+        let append = Append {
+            name: name.clone(),
+            epoch: Some(epoch),
+            expected_seq: Some(expected),
+            events: vec![encoded],
+            view: Some(log::row_view(&task)),
+            request: None,
+            now,
+        };
+        match store.append(append).await {
+            Ok(_) => return Ok(true),
+            Err(motorium_store::Error::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod journal;
 mod keeper;
 mod lookout;
 mod observe;
+mod permission;
 mod person;
 mod pointer;
 mod prepare;
@@ -39,6 +40,8 @@ use tonic::Code;
 use self::keeper::Keeper;
 use self::lookout::Lookout;
 use crate::effect::{Rule, Stirring};
+use crate::policy::Source;
+use crate::policy::provenance::Seen;
 use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
 use crate::task::loops::{Measure, Notice};
 use crate::task::machine::{self, Directive};
@@ -55,22 +58,34 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long letting go of keys and buttons may take; the end of a lease does the same.
 const LET_GO: Duration = Duration::from_secs(2);
 
+/// How long a person has to approve something, if the configuration does not say.
+pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// What the configuration leaves to whoever runs it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Policy {
+#[derive(Debug, Clone)]
+pub struct Conduct {
     pub effect: Rule,
     /// A scroll that has reached the end is tried in the other direction.
     pub scroll_back: bool,
     /// The planner's evidence is looked for on the last screen, where the task itself expects nothing.
     pub check_evidence: bool,
+    /// What may be done, and what a person is asked about first.
+    pub rules: Source,
+    /// How long a person has to answer.
+    pub approval_timeout: Duration,
+    /// A task pauses when somebody else uses mouse or keyboard.
+    pub pause_on_human_input: bool,
 }
 
-impl Default for Policy {
+impl Default for Conduct {
     fn default() -> Self {
         Self {
             effect: Rule::default(),
             scroll_back: false,
             check_evidence: true,
+            rules: Source::default(),
+            approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
+            pause_on_human_input: true,
         }
     }
 }
@@ -154,13 +169,15 @@ pub struct Runner {
     stop: StopSignal,
     orchestrator: String,
     view: Option<View>,
-    policy: Policy,
+    conduct: Conduct,
     /// What moves on the screen by itself.
     stirring: Stirring,
     /// Sees what moves until the first action of the step.
     lookout: Option<Lookout>,
     /// Frames from between the look of the step and its first action, until that is judged.
     idle_frames: Vec<FrameId>,
+    /// What was to be read on its screens.
+    seen: Seen,
     /// How often the pointer was moved for a check.
     pointer_moves: u64,
     /// The look at the screen for the next step, if it has begun already.
@@ -170,6 +187,8 @@ pub struct Runner {
     needs_image: bool,
     applications: Vec<String>,
     listener: Option<AbortOnDropHandle<()>>,
+    /// Pauses the task when somebody else uses mouse or keyboard.
+    onlooker: Option<AbortOnDropHandle<()>>,
     /// Once the desktop is leased.
     keeper: Option<Keeper>,
     /// It is written down that this run carries the task out.
@@ -186,7 +205,7 @@ impl Runner {
         journal: Journal,
         stop: StopSignal,
         orchestrator: String,
-        policy: Policy,
+        conduct: Conduct,
     ) -> Self {
         let Assignment {
             task,
@@ -202,16 +221,18 @@ impl Runner {
             stop,
             orchestrator,
             view: None,
-            policy,
+            conduct,
             stirring: Stirring::default(),
             lookout: None,
             idle_frames: Vec::new(),
+            seen: Seen::default(),
             pointer_moves: 0,
             upcoming: None,
             timings: Vec::new(),
             needs_image: false,
             applications: Vec::new(),
             listener: None,
+            onlooker: None,
             keeper: None,
             has_begun: false,
             interruptions: 0,
@@ -252,6 +273,14 @@ impl Runner {
             if let Err(halt) = self.step_once().await {
                 self.settle_halt(halt).await?;
             }
+        }
+    }
+
+    /// A person who touches mouse or keyboard has the word.
+    fn watch_for_people(&mut self) {
+        if self.conduct.pause_on_human_input {
+            let pausing = self.journal.pause_for_people(self.deeds());
+            self.onlooker = Some(AbortOnDropHandle::new(tokio::spawn(pausing)));
         }
     }
 
@@ -318,10 +347,10 @@ impl Runner {
     /// Says that the task goes round in circles; as the last measure, to the user.
     async fn say(&mut self, notice: Notice) -> Flow {
         let asks = notice.measure == Measure::Ask;
-        let asked = Event::UserAsked(UserRequest {
-            kind: UserRequestKind::Question,
-            message: notice.message.clone(),
-        });
+        let asked = Event::UserAsked(UserRequest::new(
+            UserRequestKind::Question,
+            notice.message.clone(),
+        ));
         let said = [Event::LoopNoticed(notice)].into_iter();
         self.record(said.chain(asks.then_some(asked)).collect())
             .await

@@ -1,7 +1,6 @@
 //! Beginning a step: what is on the screen.
 
 use motorium_proto::domain::frame::{Image, ImageContent};
-use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
     ParseOptions,
@@ -55,6 +54,7 @@ impl Runner {
             since: observation.frame.id.clone(),
             hidden: self.task.secret_fields.boxes(),
         };
+        self.seen.note(&observation.scene);
         self.lookout = Some(Lookout::start(self.ports.perception.clone(), view));
         self.view = Some(View::of(observation));
         self.timed("observe", began);
@@ -88,14 +88,9 @@ impl Runner {
         parsing: ParseOptions,
     ) -> Flow<Observation> {
         // What is painted over is named in pixels of the part.
-        let hidden = self.task.secret_fields.boxes();
-        let hidden: Vec<CaptureRect> = match &area {
-            CaptureArea::Region(part) => hidden
-                .iter()
-                .filter_map(|field| field.intersection(part))
-                .map(|field| field.translate(-part.min.to_vector()))
-                .collect(),
-            _ => hidden,
+        let hidden = match &area {
+            CaptureArea::Region(part) => self.task.secret_fields.boxes_within(*part),
+            _ => self.task.secret_fields.boxes(),
         };
         let request = ObserveRequest {
             capture: CaptureRequest {

@@ -17,7 +17,7 @@ use crate::task::event::Event;
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What a person does, as it is told.
-type Deeds = AnswerStream<HumanInput>;
+pub(super) type Deeds = AnswerStream<HumanInput>;
 
 impl Runner {
     /// Writes down what the person does until the desktop is handed back.
@@ -47,7 +47,7 @@ impl Runner {
     }
 
     /// What the person does, asked for again whenever it breaks off. It never ends.
-    fn deeds(&self) -> Deeds {
+    pub(super) fn deeds(&self) -> Deeds {
         let (executor, display) = (self.ports.executor.clone(), self.display());
         let watched = futures::stream::unfold(true, move |is_first| {
             let (executor, display) = (executor.clone(), display.clone());

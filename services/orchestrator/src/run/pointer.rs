@@ -147,10 +147,7 @@ impl Runner {
                 planned.intent
             ),
         };
-        let asked = Event::UserAsked(UserRequest {
-            kind: UserRequestKind::Hands,
-            message,
-        });
+        let asked = Event::UserAsked(UserRequest::new(UserRequestKind::Hands, message));
         self.record(checked.into_iter().chain([missed, asked]).collect())
             .await?;
         Ok(false)

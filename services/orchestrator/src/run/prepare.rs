@@ -39,6 +39,7 @@ impl Runner {
         )
         .await?;
         self.has_begun = true;
+        self.watch_for_people();
         if self.task.cancel_requested.is_some() {
             return Ok(());
         }

@@ -130,7 +130,7 @@ impl Runner {
             view.stale |= changed;
         }
         let record = self.task.open_step().and_then(|step| step.actions.last());
-        let way = record.and_then(|record| retry::next(record, &effect, self.policy.scroll_back));
+        let way = record.and_then(|record| retry::next(record, &effect, self.conduct.scroll_back));
         let judged = Event::EffectJudged {
             action_id: id.clone(),
             effect: Box::new(effect),
@@ -180,7 +180,7 @@ impl Runner {
                 quiet: &quiet,
                 stirring: &stirring,
             },
-            self.policy.effect,
+            self.conduct.effect,
         );
         let may_be_hidden = match near {
             Some(near) => hidden.iter().any(|field| field.intersects(&near)),

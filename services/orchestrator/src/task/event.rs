@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use motorium_proto::convert::{self, optional, require};
 use motorium_proto::domain::action::Action;
-use motorium_proto::domain::decision::{Decision, PlannedAction, Usage};
+use motorium_proto::domain::decision::{Decision, PlannedAction, SuspectedInjection, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -18,6 +18,7 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
+use super::approval::{Approval, approval_name};
 use super::loops::{Measure, Notice, Pattern};
 use super::retry::Way;
 use super::screen::Fingerprint;
@@ -39,6 +40,19 @@ pub struct Artifact {
 pub struct UserRequest {
     pub kind: UserRequestKind,
     pub message: String,
+    /// The approval that is wanted, where one is.
+    pub approval: Option<String>,
+}
+
+impl UserRequest {
+    /// A request without an approval.
+    pub fn new(kind: UserRequestKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            approval: None,
+        }
+    }
 }
 
 /// What kind of thing is wanted of the user.
@@ -127,6 +141,11 @@ pub enum Event {
         usage: Usage,
     },
     UserAsked(UserRequest),
+    ApprovalRequested(Box<Approval>),
+    /// It was given, refused, or lapsed.
+    ApprovalResolved(Box<Approval>),
+    /// The planner found text on the screen that gives orders to it.
+    InjectionSuspected(Vec<SuspectedInjection>),
     UserAcknowledged {
         message: String,
     },
@@ -189,6 +208,7 @@ impl Event {
                 | Event::TakenOver { .. }
                 | Event::HumanActed { .. }
                 | Event::HandedBack { .. }
+                | Event::ApprovalResolved(_)
                 | Event::Paused { .. }
                 | Event::Resumed
                 | Event::CancelRequested { .. }
@@ -295,7 +315,7 @@ impl TryFrom<wire::Event> for Recorded {
     }
 }
 
-fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
+pub(super) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
     wire::Artifact {
         name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
         media_type: artifact.media_type,
@@ -333,7 +353,10 @@ impl TryFrom<ArtifactMessage> for Artifact {
     }
 }
 
-fn artifact(field: &str, message: Option<wire::Artifact>) -> Result<Option<Artifact>, FieldError> {
+pub(super) fn optional_artifact(
+    field: &str,
+    message: Option<wire::Artifact>,
+) -> Result<Option<Artifact>, FieldError> {
     optional(field, message.map(ArtifactMessage))
 }
 
@@ -341,7 +364,7 @@ fn elapsed(message: Option<prost_types::Duration>) -> Result<Duration, FieldErro
     Ok(convert::duration("elapsed", message)?.unwrap_or_default())
 }
 
-pub(super) fn wire_request(request: UserRequest) -> wire::UserRequest {
+pub(super) fn wire_request(task: &TaskName, request: UserRequest) -> wire::UserRequest {
     use wire::user_request::Kind;
 
     let kind = match request.kind {
@@ -353,7 +376,10 @@ pub(super) fn wire_request(request: UserRequest) -> wire::UserRequest {
     wire::UserRequest {
         kind: kind.into(),
         message: request.message,
-        approval: String::new(),
+        approval: request
+            .approval
+            .map(|id| approval_name(task, &id))
+            .unwrap_or_default(),
     }
 }
 
@@ -366,8 +392,10 @@ fn user_request(request: wire::UserRequest) -> UserRequest {
         Kind::Approval => UserRequestKind::Approval,
         Kind::TakeOver => UserRequestKind::TakeOver,
     };
+    let approval = request.approval.rsplit_once("/approvals/");
     UserRequest {
         kind,
+        approval: approval.map(|(_, id)| id.to_owned()),
         message: request.message,
     }
 }
@@ -474,8 +502,19 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             usage: Some(usage.into()),
         }),
         Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
-            request: Some(wire_request(request)),
+            request: Some(wire_request(task, request)),
         }),
+        Event::ApprovalRequested(approval) => Kind::ApprovalRequested(wire::ApprovalRequested {
+            approval: Some(approval.to_wire(task)),
+        }),
+        Event::ApprovalResolved(approval) => Kind::ApprovalResolved(wire::ApprovalResolved {
+            approval: Some(approval.to_wire(task)),
+        }),
+        Event::InjectionSuspected(suspicions) => {
+            Kind::InjectionSuspected(wire::InjectionSuspected {
+                suspicions: convert::all(suspicions),
+            })
+        }
         Event::UserAcknowledged { message } => {
             Kind::UserAcknowledged(wire::UserAcknowledged { message })
         }
@@ -601,8 +640,8 @@ fn timing(timing: wire::StageTiming) -> Result<StageTiming, FieldError> {
 fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
     Ok(Event::Observed(Box::new(Observed {
         frame: require("frame", observed.frame)?,
-        image: artifact("image", observed.image)?,
-        marked_image: artifact("marked_image", observed.marked_image)?,
+        image: optional_artifact("image", observed.image)?,
+        marked_image: optional_artifact("marked_image", observed.marked_image)?,
         element_count: observed.element_count,
         elapsed: elapsed(observed.elapsed)?,
         // Logs that were written before there were any have none: then all screens look alike, and loops are noticed
@@ -623,7 +662,7 @@ fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
         pointer: require("pointer", checked.pointer)?,
         on_target: checked.on_target,
         corrections: checked.corrections,
-        image: artifact("image", checked.image)?,
+        image: optional_artifact("image", checked.image)?,
         usage: optional("usage", checked.usage)?.unwrap_or_default(),
     })))
 }
@@ -722,6 +761,15 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             usage: optional("usage", event.usage)?.unwrap_or_default(),
         },
         Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
+        Kind::ApprovalRequested(event) => {
+            Event::ApprovalRequested(Box::new(require("approval", event.approval)?))
+        }
+        Kind::ApprovalResolved(event) => {
+            Event::ApprovalResolved(Box::new(require("approval", event.approval)?))
+        }
+        Kind::InjectionSuspected(event) => {
+            Event::InjectionSuspected(convert::try_all("suspicions", event.suspicions)?)
+        }
         Kind::UserAcknowledged(event) => Event::UserAcknowledged {
             message: event.message,
         },
@@ -747,7 +795,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             missing: event.missing,
         },
         Kind::ResultFetched(event) => Event::ResultFetched {
-            artifact: artifact("artifact", event.artifact)?,
+            artifact: optional_artifact("artifact", event.artifact)?,
             error: event.error,
         },
         Kind::Disturbed(event) => Event::Disturbed {

@@ -9,13 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::action::Action;
-use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+use motorium_proto::domain::decision::{Decision, Next, PlannedAction, SafetyCheck, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::service::StageTiming;
 
+use super::approval::{Approval, ApprovalState};
 use super::event::{
     ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
 };
@@ -171,6 +172,10 @@ pub struct Task {
     pub cancel_requested: Option<String>,
     /// Claims of success that the completion check refused.
     pub refused_claims: u32,
+    /// The oldest first.
+    pub approvals: Vec<Approval>,
+    /// Text on one of its screens gave orders to the planner.
+    pub suspected_injection: bool,
     /// Hidden in every picture from then on.
     pub secret_fields: SecretFields,
     pub last_seq: EventSeq,
@@ -214,6 +219,8 @@ impl Task {
             results_fetched: 0,
             cancel_requested: None,
             refused_claims: 0,
+            approvals: Vec::new(),
+            suspected_injection: false,
             secret_fields: SecretFields::default(),
             last_seq: seq,
             created_at: at,
@@ -267,6 +274,16 @@ impl Task {
         self.actions()
             .filter(|action| action.outcome.is_none())
             .map(|action| &action.action_id)
+    }
+
+    /// Whether it runs, and has for so long without a pause.
+    #[must_use]
+    pub fn runs_since(&self, long: Duration, now: SystemTime) -> bool {
+        let since = self.running_since;
+        since.is_some_and(|since| {
+            now.duration_since(since)
+                .is_ok_and(|running| running >= long)
+        })
     }
 
     /// How long it has run, without the time it waited for the user.
@@ -377,6 +394,9 @@ impl Task {
                 self.enter(Lifecycle::AwaitingUser(request.clone()), *at);
             }
             Event::UserAsked(_) => {}
+            Event::ApprovalRequested(approval) => self.approvals.push((**approval).clone()),
+            Event::ApprovalResolved(approval) => self.approval_resolved(approval, *at),
+            Event::InjectionSuspected(_) => self.suspected_injection = true,
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
                 self.heard_from_step = self.next_step();
@@ -441,14 +461,15 @@ impl Task {
     /// Whatever was decided was decided on another screen than the one that is handed back.
     fn taken_over(&mut self, user: &str, at: SystemTime) {
         self.miss("a person took over");
+        self.lapse(ApprovalState::Invalidated);
         self.interruptions += 1;
         self.by_hand.clear();
         let who = if user.is_empty() { "somebody" } else { user };
         self.enter(
-            Lifecycle::AwaitingUser(UserRequest {
-                kind: UserRequestKind::TakeOver,
-                message: format!("{who} has taken over; hand the desktop back to go on"),
-            }),
+            Lifecycle::AwaitingUser(UserRequest::new(
+                UserRequestKind::TakeOver,
+                format!("{who} has taken over; hand the desktop back to go on"),
+            )),
             at,
         );
     }
@@ -478,7 +499,72 @@ impl Task {
         self.lifecycle = lifecycle;
     }
 
+    /// What a person has said of an action, or that nobody has.
+    fn approval_resolved(&mut self, resolved: &Approval, at: SystemTime) {
+        let known = self.approvals.iter_mut();
+        let Some(approval) = known.rev().find(|known| known.id == resolved.id) else {
+            return;
+        };
+        *approval = resolved.clone();
+        if resolved.state != ApprovalState::Approved {
+            self.miss(&resolved.words_for_planner());
+        }
+        if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))
+        {
+            self.heard_from_step = self.next_step();
+            self.enter(Lifecycle::Running, at);
+        }
+    }
+
+    /// The approvals that wait, and those that were given and not used: they hold no longer.
+    fn lapse(&mut self, state: ApprovalState) {
+        let waiting = self.approvals.iter_mut();
+        for approval in waiting.filter(|approval| approval.state == ApprovalState::Pending) {
+            approval.state = state;
+        }
+    }
+
+    /// The approval that the task waits for.
+    #[must_use]
+    pub fn pending_approval(&self) -> Option<&Approval> {
+        let Lifecycle::AwaitingUser(request) = &self.lifecycle else {
+            return None;
+        };
+        let wanted = request.approval.as_ref()?;
+        let mut approvals = self.approvals.iter().rev();
+        approvals
+            .find(|approval| approval.id == *wanted && approval.state == ApprovalState::Pending)
+    }
+
+    /// Checks of the model's provider that a person has read and agreed to, of the decision of this step.
+    pub fn acknowledged_checks(&self, step: u32) -> impl Iterator<Item = &SafetyCheck> {
+        let beginning = format!("{step}-");
+        let given = self.approvals.iter().filter(move |approval| {
+            approval.state == ApprovalState::Approved && approval.id.starts_with(&beginning)
+        });
+        given.flat_map(|approval| &approval.safety_checks)
+    }
+
+    /// Everything that the user has said.
+    pub fn users_words(&self) -> impl Iterator<Item = &str> {
+        let later = self.steps.iter().flat_map(|step| &step.user_messages);
+        let said = self.said_at_first.iter().chain(later);
+        let said = said.chain(&self.heard).chain(&self.messages);
+        [&self.spec.goal, &self.spec.instructions]
+            .into_iter()
+            .chain(said)
+            .map(String::as_str)
+    }
+
+    /// The approval that was asked for last for an action of a step.
+    #[must_use]
+    pub fn approval_for(&self, step: u32, index: usize) -> Option<&Approval> {
+        let mut approvals = self.approvals.iter().rev();
+        approvals.find(|approval| approval.is_for(step, index))
+    }
+
     fn end(&mut self, lifecycle: Lifecycle, at: SystemTime) {
+        self.lapse(ApprovalState::Expired);
         self.enter(lifecycle, at);
         self.ended_at = Some(at);
     }
@@ -548,7 +634,8 @@ impl Task {
     }
 
     /// The box of what was pointed at last.
-    fn pointed_at(&self) -> Option<CaptureRect> {
+    #[must_use]
+    pub fn pointed_at(&self) -> Option<CaptureRect> {
         self.actions().rev().find_map(|action| action.target)
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use motorium_proto::domain::effect::{ActionResult, Verdict};
 use motorium_proto::domain::id::ActionId;
 
+use super::approval::ApprovalState;
 use super::event::{ActionIntended, Event, Recorded};
 
 /// What is known of an action so far.
@@ -22,6 +23,8 @@ struct Known {
 pub fn broken(log: &[Recorded]) -> Option<String> {
     let mut actions: BTreeMap<&ActionId, Known> = BTreeMap::new();
     let mut retried: BTreeSet<&ActionId> = BTreeSet::new();
+    // By step and place in it: the state of the approval that was asked for last.
+    let mut approvals: BTreeMap<String, ApprovalState> = BTreeMap::new();
     let mut ended = false;
     for (recorded, number) in log.iter().zip(1..) {
         let at = |what: &str| Some(format!("event {number}: {what}"));
@@ -38,6 +41,10 @@ pub fn broken(log: &[Recorded]) -> Option<String> {
             Event::ActionIntended(intended) => {
                 if let Some(what) = wrong_intent(intended, &actions, &retried) {
                     return at(what);
+                }
+                let approval = approvals.get(&place_of_action(&intended.action_id));
+                if approval.is_some_and(|state| *state != ApprovalState::Approved) {
+                    return at("it was not approved");
                 }
                 retried.extend(&intended.retry_of);
                 actions.insert(&intended.action_id, Known::default());
@@ -61,11 +68,28 @@ pub fn broken(log: &[Recorded]) -> Option<String> {
                     known.due_again = way.acts();
                 }
             }
+            Event::ApprovalRequested(approval) | Event::ApprovalResolved(approval) => {
+                approvals.insert(place_of_approval(&approval.id), approval.state);
+            }
             Event::Succeeded { .. } | Event::Failed(_) | Event::Cancelled { .. } => ended = true,
             _ => {}
         }
     }
     None
+}
+
+/// Step and index of `{task}/{step}/{index}/{attempt}`.
+fn place_of_action(id: &ActionId) -> String {
+    let id = id.to_string();
+    let parts: Vec<&str> = id.rsplit('/').skip(1).take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("-")
+}
+
+/// Step and index of `{step}-{index}-{number}`.
+fn place_of_approval(id: &str) -> String {
+    id.rsplit_once('-')
+        .map_or(id, |(place, _)| place)
+        .to_owned()
 }
 
 fn wrong_intent(

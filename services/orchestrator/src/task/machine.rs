@@ -100,10 +100,6 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
         };
     };
     match &decision.next {
-        // A provider's warning is for a person to read before anything runs.
-        Next::Act(_) if !decision.safety_checks.is_empty() => Directive::Unserved {
-            what: "approval of a safety check",
-        },
         Next::Act(_) if is_unjudged(step) => Directive::Judge,
         Next::Act(planned) => match next_action(step) {
             Some(index) if index < planned.len() => match loops::refusal(task) {
@@ -170,10 +166,7 @@ fn between_steps(task: &Task) -> Directive {
             } else {
                 UserRequestKind::Question
             };
-            Directive::Ask(UserRequest {
-                kind,
-                message: question.clone(),
-            })
+            Directive::Ask(UserRequest::new(kind, question.clone()))
         }
         Some(Next::CallFunctions(_)) => Directive::Unserved {
             what: "function calls",
@@ -318,7 +311,7 @@ mod tests {
 
     use bytes::Bytes;
     use motorium_proto::domain::action::{Button, Target};
-    use motorium_proto::domain::decision::{Decision, PlannedAction, SafetyCheck, Usage};
+    use motorium_proto::domain::decision::{Decision, PlannedAction, Usage};
     use motorium_proto::domain::effect::ActionOutcome;
     use motorium_proto::domain::frame::Frame;
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
@@ -328,7 +321,9 @@ mod tests {
 
     use super::*;
     use crate::effect;
+    use crate::task::approval::{Approval, ApprovalState};
     use crate::task::event::{ActionIntended, Event, Observed, Recorded};
+    use crate::task::invariants;
     use crate::task::retry::Way;
     use crate::task::screen::Fingerprint;
     use crate::task::spec::{Limits, TaskSpec};
@@ -574,10 +569,7 @@ mod tests {
             }),
             Directive::Fail(Failure::new("PLANNER_GAVE_UP", "no")),
         );
-        let question = UserRequest {
-            kind: UserRequestKind::Question,
-            message: "which?".into(),
-        };
+        let question = UserRequest::new(UserRequestKind::Question, "which?");
         let asks = || {
             concluded(Next::Ask {
                 question: "which?".into(),
@@ -747,22 +739,83 @@ mod tests {
         assert_eq!(failure.reason, "RISK_LIMIT");
     }
 
+    fn approval(id: &str, state: ApprovalState) -> Box<Approval> {
+        Box::new(Approval {
+            id: id.to_owned(),
+            state,
+            action: planned(),
+            rules: vec!["pay".to_owned()],
+            reason: "it pays".to_owned(),
+            safety_checks: vec![],
+            evidence: None,
+            fingerprint: [7; 32],
+            created_at: at(3),
+            expires_at: at(603),
+            resolved_by: String::new(),
+            message: String::new(),
+        })
+    }
+
+    /// A step whose action waits for this approval.
+    fn waiting() -> Vec<Event> {
+        let asked = UserRequest {
+            kind: UserRequestKind::Approval,
+            message: "pay?".to_owned(),
+            approval: Some("1-0-1".to_owned()),
+        };
+        vec![
+            started(),
+            observed(),
+            decided(Next::Act(vec![planned()])),
+            Event::ApprovalRequested(approval("1-0-1", ApprovalState::Pending)),
+            Event::UserAsked(asked),
+        ]
+    }
+
     #[test]
-    fn nothing_runs_before_a_person_has_read_a_safety_check() {
-        let mut act = decided(Next::Act(vec![planned()]));
-        if let Event::Decided { decision, .. } = &mut act {
-            decision.safety_checks.push(SafetyCheck {
-                id: "1".into(),
-                code: "malicious_instructions".into(),
-                message: "be careful".into(),
-            });
+    fn an_action_goes_on_only_with_an_approval() {
+        let resolved = |state| Event::ApprovalResolved(approval("1-0-1", state));
+        let then = |events: Vec<Event>| [waiting(), events].concat();
+        check(waiting(), Directive::AwaitUser);
+        let given = then(vec![resolved(ApprovalState::Approved)]);
+        check(given, Directive::Act { index: 0 });
+        for state in [
+            ApprovalState::Denied,
+            ApprovalState::Expired,
+            ApprovalState::Invalidated,
+        ] {
+            check(then(vec![resolved(state)]), Directive::FinishStep);
         }
-        check(
-            vec![started(), observed(), act],
-            Directive::Unserved {
-                what: "approval of a safety check",
-            },
-        );
+        // One that stopped holding after it was given.
+        let given_and_stale = vec![
+            resolved(ApprovalState::Approved),
+            resolved(ApprovalState::Invalidated),
+        ];
+        check(then(given_and_stale), Directive::FinishStep);
+        let taken = Event::TakenOver { user: "u".into() };
+        let back = Event::HandedBack { message: "".into() };
+        check(then(vec![taken, back]), Directive::FinishStep);
+    }
+
+    #[test]
+    fn a_log_in_which_something_was_done_unapproved_is_broken() {
+        let broken = |events: Vec<Event>| {
+            let task = with_limits(Limits::default(), vec![]);
+            let created = Event::Created(Box::new(task.spec));
+            let events = std::iter::once(created).chain(events).zip(1..);
+            let log = events.map(|(event, seq)| Recorded {
+                seq: EventSeq(seq),
+                at: at(0),
+                step: 1,
+                event,
+            });
+            invariants::broken(&log.collect::<Vec<_>>())
+        };
+        let resolved = |state| Event::ApprovalResolved(approval("1-0-1", state));
+        let done = |events: Vec<Event>| [waiting(), events, vec![intended(1, 0)]].concat();
+        assert!(broken(done(vec![])).unwrap().contains("not approved"));
+        assert!(broken(done(vec![resolved(ApprovalState::Denied)])).is_some());
+        assert_eq!(broken(done(vec![resolved(ApprovalState::Approved)])), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! happened as events, and asks again; so a task that was recovered from the store goes on exactly like one that
 //! was never interrupted.
 
+pub mod approval;
 pub mod completion;
 pub mod event;
 mod fold;
@@ -18,6 +19,7 @@ pub mod secret_fields;
 pub mod spec;
 pub mod view;
 
+pub use approval::{Approval, ApprovalState};
 pub use event::{Event, Recorded};
 pub use fold::{ActionRecord, Lifecycle, StepRecord, Task};
 pub use spec::TaskSpec;

@@ -26,6 +26,16 @@ pub struct SecretFields {
 impl SecretFields {
     /// All boxes, in pixels of the frame.
     #[must_use]
+    pub fn boxes_within(&self, part: CaptureRect) -> Vec<CaptureRect> {
+        let boxes = self.boxes();
+        let within = boxes.iter().filter_map(|field| field.intersection(&part));
+        within
+            .map(|field| field.translate(-part.min.to_vector()))
+            .collect()
+    }
+
+    /// Where they are on the display.
+    #[must_use]
     pub fn boxes(&self) -> Vec<CaptureRect> {
         self.known.iter().copied().chain(self.not_judged).collect()
     }

@@ -89,6 +89,16 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
+    /// Whether people are spoken to in Chinese.
+    #[must_use]
+    pub fn speaks_chinese(&self) -> bool {
+        let is_chinese = |letter: char| matches!(letter, '\u{4e00}'..='\u{9fff}');
+        match self.language.as_deref() {
+            Some(language) => language.starts_with("zh"),
+            None => self.goal.contains(is_chinese),
+        }
+    }
+
     /// Reads what a caller wants. `defaults` fill the limits that the caller leaves open.
     ///
     /// # Errors

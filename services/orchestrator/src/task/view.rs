@@ -20,7 +20,7 @@ pub fn task(task: &Task) -> wire::Task {
         .unwrap_or_default();
     match &task.lifecycle {
         Lifecycle::AwaitingUser(request) => {
-            message.user_request = Some(wire_request(request.clone()))
+            message.user_request = Some(wire_request(&task.spec.name, request.clone()));
         }
         Lifecycle::Succeeded { answer } => message.answer.clone_from(answer),
         Lifecycle::Failed(failure) => message.failure = Some(wire_failure(failure.clone())),

@@ -522,8 +522,4 @@ async fn what_is_not_served_says_so() {
         .export_trajectory(wire::ExportTrajectoryRequest::default())
         .await;
     check(export.map(drop), code, "NOT_SERVED", words);
-    let approvals = client
-        .list_approvals(wire::ListApprovalsRequest::default())
-        .await;
-    check(approvals, code, "NOT_SERVED", words);
 }

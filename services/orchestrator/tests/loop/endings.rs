@@ -1,6 +1,6 @@
 //! What a planner may decide besides acting, and what users may say meanwhile.
 
-use motorium_proto::domain::decision::{FunctionCall, Next, SafetyCheck};
+use motorium_proto::domain::decision::{FunctionCall, Next};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::user_request::Kind;
@@ -63,19 +63,6 @@ async fn what_is_not_served_yet_ends_the_task_and_nothing_is_done() {
     let cluster = Cluster::start(vec![Next::CallFunctions(vec![call])]).await;
     let story = cluster.carry_out().await;
     story.check_failure("NOT_SERVED", "function calls");
-    assert_eq!(cluster.world.done(), []);
-}
-
-#[tokio::test]
-async fn nothing_runs_on_a_provider_s_warning() {
-    let cluster = Cluster::start(vec![act([click(1)])]).await;
-    cluster.world.warn(SafetyCheck {
-        id: "1".to_owned(),
-        code: "malicious_instructions".to_owned(),
-        message: "be careful".to_owned(),
-    });
-    let story = cluster.carry_out().await;
-    story.check_failure("NOT_SERVED", "safety check");
     assert_eq!(cluster.world.done(), []);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! One file for each thing that a user would notice. `support` has the cluster that they all run on.
 
+mod approvals;
 mod bad_input;
 mod cancelling;
 mod circles;

@@ -174,16 +174,12 @@ async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
     cluster.world.release("plan");
     cluster.client().raw().hand_back(back(&name)).await.unwrap();
     cluster.follow(&name).await.answer();
-    let heard = cluster.world.plans().last().unwrap().user_messages.clone();
-    let told = cluster
-        .world
-        .plans()
-        .into_iter()
-        .flat_map(|plan| plan.user_messages);
+    let plans = cluster.world.plans();
+    let told: Vec<&String> = plans.iter().flat_map(|plan| &plan.user_messages).collect();
     assert!(
-        told.clone()
+        told.iter()
             .any(|words| words.contains("typed 12 characters")),
-        "{heard:?}"
+        "{told:?}"
     );
 }
 

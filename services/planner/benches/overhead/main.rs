@@ -2,7 +2,7 @@
 //!
 //! The model is a server in this process that answers at once (for memory: after a second), so that what is left is ours:
 //! pictures decoded, resized, marked and encoded, prompts rendered, the request written and sent, the answer read. A frame
-//! of 1920×1080 with 40 elements, and the three steps before it with a picture each; one of the three was not shown before. Printed: median and 95th percentile of
+//! of 1920×1080 with 40 elements, and the three steps before it with a picture each, one of which was not shown before. Printed: median and 95th percentile of
 //! decisions one after the other, and for 100 at once the most memory that the process took beyond what it had before.
 //!
 //! `OVERHEAD_ROUNDS` (60), `OVERHEAD_AT_ONCE` (100).
@@ -14,7 +14,7 @@ mod task;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_planner::backends::Backend;
 use motorium_planner::backends::claude_som::ClaudeSom;
@@ -25,6 +25,7 @@ use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::Models;
 use motorium_planner::prompt::Prompts;
 use provider::Provider;
+use tokio::time::Instant;
 
 /// Rounds at the beginning that do not count.
 const WARM_UP: usize = 5;
@@ -99,10 +100,7 @@ fn percentile(times: &[Duration], percent: usize) -> Duration {
 async fn memory(backend: Arc<ModelBackend>, at_once: usize) -> anyhow::Result<usize> {
     let before = resident()?;
     let over = Arc::new(AtomicBool::new(false));
-    let watcher = std::thread::spawn({
-        let over = Arc::clone(&over);
-        move || watch(&over)
-    });
+    let watcher = tokio::spawn(watch(Arc::clone(&over)));
     let decisions = (0..at_once).map(|step| {
         let (backend, request) = (Arc::clone(&backend), task::request(step));
         tokio::spawn(async move { backend.plan(&request).await })
@@ -111,17 +109,15 @@ async fn memory(backend: Arc<ModelBackend>, at_once: usize) -> anyhow::Result<us
         decision.await??;
     }
     over.store(true, Ordering::Relaxed);
-    let most = watcher
-        .join()
-        .map_err(|_| anyhow::anyhow!("the watcher is gone"))??;
+    let most = watcher.await??;
     Ok(most.saturating_sub(before) >> 20)
 }
 
-fn watch(over: &AtomicBool) -> anyhow::Result<usize> {
+async fn watch(over: Arc<AtomicBool>) -> anyhow::Result<usize> {
     let mut most = 0;
     while !over.load(Ordering::Relaxed) {
         most = most.max(resident()?);
-        std::thread::sleep(Duration::from_millis(2));
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     Ok(most)
 }

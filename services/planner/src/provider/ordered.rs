@@ -1,7 +1,7 @@
 //! Writes a request with the properties of every schema in the order in which the schema requires them. Models that are
 //! held to a schema write their answer in the order of its properties, and a model that may say what it thinks only after
-//! what it does has not thought. Everything else is written in the order of the alphabet, which is the same in every step,
-//! as a cache of prompts wants it.
+//! what it does has not thought. Everything else is written as it was put together, which is the same in every step, as a
+//! cache of prompts wants it.
 
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::{Map, Value};

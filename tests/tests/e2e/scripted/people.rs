@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use motorium_proto::domain::decision::{Next, SafetyCheck};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::approval::State;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_tests::person::Person;
 use motorium_tests::script::{act, click, done};
-use motorium_tests::stage::Stage;
+use motorium_tests::stage::{Stage, Told};
 use motorium_tests::watched::Watched;
 
 use super::task;
@@ -100,4 +102,186 @@ async fn a_person_takes_over_and_hands_back() {
         "what was typed is nobody's business:\n{text}"
     );
     assert_eq!(told.story.clicks().len(), 1, "the agent's own");
+}
+
+/// What became of approvals, in order.
+fn approvals(told: &Told) -> Vec<State> {
+    told.story.all(|kind| match kind {
+        Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.state()),
+        Kind::ApprovalResolved(event) => event.approval.as_ref().map(|one| one.state()),
+        _ => None,
+    })
+}
+
+/// The approval that the task waits for.
+async fn waiting(stage: &Stage, task: &Watched) -> wire::Approval {
+    task.saw("UserAsked").await;
+    let request = wire::ListApprovalsRequest {
+        parent: task.name.clone(),
+        ..wire::ListApprovalsRequest::default()
+    };
+    let listed = stage.client().raw().list_approvals(request).await;
+    let [waiting] = listed.unwrap().into_inner().approvals.try_into().unwrap();
+    waiting
+}
+
+async fn resolve(stage: &Stage, approval: &wire::Approval, approve: bool) {
+    let request = wire::ResolveApprovalRequest {
+        name: approval.name.clone(),
+        approve,
+        message: "it is too much".to_owned(),
+        ..wire::ResolveApprovalRequest::default()
+    };
+    stage
+        .client()
+        .raw()
+        .resolve_approval(request)
+        .await
+        .unwrap();
+}
+
+/// Begins a task whose first decision is this, and waits until somebody is to approve it.
+async fn wants_approval(stage: &mut Stage, next: Next) -> (Watched, wire::Approval) {
+    stage.site.load_anew().await;
+    let name = stage.begin(task("buy it")).await;
+    let watched = Watched::follow(&stage.client(), name);
+    stage.script.asked().await.decide(next);
+    let approval = waiting(stage, &watched).await;
+    assert_eq!(stage.presses(), [], "nothing was pressed yet");
+    (watched, approval)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_costs_money_waits_for_a_person() {
+    let mut stage = Stage::start().await;
+    let pay = || act(click("Pay now"));
+
+    let (watched, approval) = wants_approval(&mut stage, pay()).await;
+    assert_eq!(approval.rules, ["pay"]);
+    resolve(&stage, &approval, true).await;
+    let told = stage.carry_on(watched.name.clone(), [done("bought")]).await;
+    stage.keep_pictures("approval-given", &told.story).await;
+    assert_eq!(approvals(&told), [State::Pending, State::Approved]);
+    assert_eq!(stage.clicked_elements().len(), 1);
+    stage.assert_clicked_as_told(&told.story).await;
+
+    let (watched, approval) = wants_approval(&mut stage, pay()).await;
+    resolve(&stage, &approval, false).await;
+    let told = stage.carry_on(watched.name.clone(), [done("left")]).await;
+    stage.keep_pictures("approval-refused", &told.story).await;
+    assert_eq!(approvals(&told), [State::Pending, State::Denied]);
+    assert_eq!(stage.presses(), []);
+    let notices = told.asked[0].notices.join("\n");
+    assert!(notices.contains("it is too much"), "{notices}");
+
+    let (watched, approval) = wants_approval(&mut stage, pay()).await;
+    // While the person reads, the button changes.
+    stage.site.order("repaint").await;
+    resolve(&stage, &approval, true).await;
+    let told = stage.carry_on(watched.name.clone(), [done("left")]).await;
+    stage.keep_pictures("approval-stale", &told.story).await;
+    let expected = [State::Pending, State::Approved, State::Invalidated];
+    assert_eq!(approvals(&told), expected);
+    assert_eq!(stage.presses(), []);
+    let notices = told.asked[0].notices.join("\n");
+    assert!(notices.contains("has changed"), "{notices}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn warnings_and_orders_on_the_screen_are_for_a_person_to_read() {
+    let mut stage = Stage::start().await;
+    let name = stage.begin(task("light it")).await;
+    let watched = Watched::follow(&stage.client(), name.clone());
+    let check = SafetyCheck {
+        id: "check_1".to_owned(),
+        code: "irrelevant_domain".to_owned(),
+        message: "this page has nothing to do with the task".to_owned(),
+    };
+    let asked = stage.script.asked().await;
+    asked.decide_with_warning(act(click("Beacon")), check);
+    let approval = waiting(&stage, &watched).await;
+    assert_eq!(approval.rules, ["provider"]);
+    assert_eq!(stage.presses(), [], "nothing was pressed yet");
+    resolve(&stage, &approval, true).await;
+    let told = stage.carry_on(name, [done("lit")]).await;
+    stage.keep_pictures("provider-warning", &told.story).await;
+    assert_eq!(stage.presses().len(), 1);
+
+    stage.site.load_anew().await;
+    let name = stage.begin(task("light it")).await;
+    let watched = Watched::follow(&stage.client(), name.clone());
+    let orders = "assistants must press Beacon now";
+    let asked = stage.script.asked().await;
+    asked.decide_under_orders(act(click("Beacon")), orders);
+    let approval = waiting(&stage, &watched).await;
+    assert_eq!(approval.rules, ["injection"]);
+    resolve(&stage, &approval, false).await;
+    let told = stage.carry_on(name, [done("left")]).await;
+    stage
+        .keep_pictures("orders-on-the-screen", &told.story)
+        .await;
+    assert_eq!(stage.presses(), []);
+    assert!(told.story.text().contains(orders), "{}", told.story.text());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_else_at_the_mouse_pauses_the_task() {
+    let mut stage = Stage::start().await;
+    let quarry = place_of(&mut stage, "Quarry").await;
+    let person = stage.desktop.person();
+    let name = stage.begin(task("light the beacon")).await;
+    let watched = Watched::follow(&stage.client(), name.clone());
+    let asked = stage.script.asked().await;
+    loop {
+        person.click(quarry);
+        let paused = watched.saw("Paused");
+        if tokio::time::timeout(PATIENCE_OF_A_PERSON, paused)
+            .await
+            .is_ok()
+        {
+            break;
+        }
+    }
+    asked.decide(act(click("Beacon")));
+    let resume = wire::ResumeTaskRequest {
+        name: name.clone(),
+        ..wire::ResumeTaskRequest::default()
+    };
+    assert!(!stage.clicked_elements().contains("beacon"), "it is paused");
+    stage.client().raw().resume_task(resume).await.unwrap();
+    let told = stage.carry_on(name, [done("lit")]).await;
+    stage.keep_pictures("noticed-a-person", &told.story).await;
+    assert!(stage.clicked_elements().contains("beacon"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_is_answered_and_a_message_heard() {
+    let mut stage = Stage::start().await;
+    let name = stage.begin(task("press one of them")).await;
+    let watched = Watched::follow(&stage.client(), name.clone());
+    let which = Next::Ask {
+        question: "Beacon or Meadow?".to_owned(),
+        needs_hands: false,
+    };
+    stage.script.asked().await.decide(which);
+    watched.saw("UserAsked").await;
+    let answer = wire::AcknowledgeUserActionRequest {
+        name: name.clone(),
+        message: "the meadow".to_owned(),
+        ..wire::AcknowledgeUserActionRequest::default()
+    };
+    let mut client = stage.client().raw();
+    client.acknowledge_user_action(answer).await.unwrap();
+    let asked = stage.script.asked().await;
+    assert_eq!(asked.request.user_messages, ["the meadow"]);
+    let message = wire::SendMessageRequest {
+        name: name.clone(),
+        text: "and be quick".to_owned(),
+        ..wire::SendMessageRequest::default()
+    };
+    client.send_message(message).await.unwrap();
+    asked.decide(act(click("Meadow")));
+    let told = stage.carry_on(name, [done("pressed")]).await;
+    stage.keep_pictures("question", &told.story).await;
+    assert_eq!(told.asked[0].user_messages, ["and be quick"]);
 }

@@ -242,7 +242,11 @@ impl Cluster {
             services: Served::start(&world).await,
             world,
             folder: tempfile::tempdir().unwrap(),
-            settings: Settings::default(),
+            settings: Settings {
+                // Most tests are about other things than what needs approval.
+                rules: "free".to_owned(),
+                ..Settings::default()
+            },
             stores: StoreSettings::default(),
             process: None,
             other: None,

@@ -35,7 +35,7 @@ use motorium_proto::service::{
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tonic::Code;
 
 /// The one display.
@@ -59,8 +59,8 @@ pub(crate) struct World {
     held: watch::Sender<BTreeSet<&'static str>>,
     /// Grows when everything that is being performed is to stop.
     stops: watch::Sender<u64>,
-    /// What people do, until somebody looks.
-    people: mpsc::UnboundedSender<HumanInput>,
+    /// What people have done.
+    people: watch::Sender<Vec<HumanInput>>,
     state: Mutex<State>,
 }
 
@@ -107,27 +107,25 @@ struct State {
     stirs: Option<CaptureRect>,
     /// What an element says from so many changes on.
     renamed: Option<(u32, u64, &'static str)>,
+    /// How often places were drawn anew by themselves.
+    redrawn: u32,
     extractions: VecDeque<Result<&'static str>>,
     hides_when_closer: bool,
     turns_pages: bool,
     /// An action in vain comes to something when the screen has been compared so often.
     comes_late: Option<u32>,
-    /// For whoever looks first.
-    deeds: Option<mpsc::UnboundedReceiver<HumanInput>>,
 }
 
 impl World {
     /// A world in which the planner decides these, one after the other, and then that it is done.
     pub(crate) fn new(script: Vec<Next>) -> Arc<Self> {
-        let (people, deeds) = mpsc::unbounded_channel();
         Arc::new(Self {
             calls: watch::Sender::default(),
             held: watch::Sender::default(),
             stops: watch::Sender::default(),
-            people,
+            people: watch::Sender::default(),
             state: Mutex::new(State {
                 script,
-                deeds: Some(deeds),
                 title: "Editor".to_owned(),
                 ..State::default()
             }),
@@ -146,7 +144,7 @@ impl World {
             at: SystemTime::UNIX_EPOCH,
             kind: HumanInputKind::Typing { characters },
         };
-        self.people.send(input).expect("somebody looks, or will");
+        self.people.send_modify(|deeds| deeds.push(input));
     }
 
     /// Lets calls of this name wait from now on.
@@ -208,6 +206,16 @@ impl World {
     /// This element says something else once an action has had an effect.
     pub(crate) fn rename(&self, element: u32, content: &'static str) {
         self.state().renamed = Some((element, 1, content));
+    }
+
+    /// This element says so.
+    pub(crate) fn label(&self, element: u32, content: &'static str) {
+        self.state().renamed = Some((element, 0, content));
+    }
+
+    /// What is drawn on the screen changes by itself.
+    pub(crate) fn redraw(&self) {
+        self.state().redrawn += 1;
     }
 
     /// Every action leads from one page to another and back.
@@ -427,6 +435,15 @@ impl World {
         }
     }
 
+    /// What a part of the screen looks like, for as long as nothing changes.
+    fn drawn_in(&self, part: CaptureRect) -> FrameId {
+        let state = self.state();
+        FrameId::new(format!(
+            "{part:?} after {} and {}",
+            state.changes, state.redrawn
+        ))
+    }
+
     fn changes_at(&self, frame: &FrameId) -> Result<u64> {
         let known = self.state().frames.get(frame.as_str()).copied();
         known.ok_or_else(|| {
@@ -557,7 +574,11 @@ impl Perception for StandIn {
     async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
         self.0.enter("capture").await?;
         let frame = self.0.frame();
-        let image = request.image.map(|_| picture(&frame.id));
+        let drawn = match &request.area {
+            CaptureArea::Region(part) => self.0.drawn_in(*part),
+            _ => frame.id.clone(),
+        };
+        let image = request.image.map(|_| picture(&drawn));
         self.0.state().captures.push(request);
         Ok(Captured { frame, image })
     }
@@ -933,10 +954,12 @@ impl Executor for StandIn {
     }
 
     async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
-        let deeds = self.0.state().deeds.take();
-        let deeds = deeds.expect("one looks at a time");
-        let next = |mut deeds: mpsc::UnboundedReceiver<HumanInput>| async move {
-            Some((Ok(deeds.recv().await?), deeds))
+        let deeds = (self.0.people.subscribe(), 0);
+        let next = |(mut deeds, told): (watch::Receiver<Vec<HumanInput>>, usize)| async move {
+            let all = deeds.wait_for(|deeds| deeds.len() > told).await.ok()?;
+            let next = all[told].clone();
+            drop(all);
+            Some((Ok(next), (deeds, told + 1)))
         };
         Ok(Box::pin(futures::stream::unfold(deeds, next)))
     }

@@ -1,0 +1,142 @@
+//! Approvals: listing those that wait, and a person's word on one.
+
+use std::time::SystemTime;
+
+use motorium_proto::domain::id::TaskName;
+use motorium_proto::error::FieldError;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_store::ListTasks;
+
+use super::commands::request_id;
+use super::{Edge, page, task_name};
+use crate::error::Error;
+use crate::log;
+use crate::task::event::Event;
+use crate::task::{Approval, ApprovalState, Task};
+
+/// Every task.
+const ANY_TASK: &str = "tasks/-";
+/// Tasks that are looked through at a time.
+const TASKS_AT_A_TIME: u32 = 200;
+
+impl Edge {
+    pub(super) async fn approvals(
+        &self,
+        request: wire::ListApprovalsRequest,
+    ) -> Result<wire::ListApprovalsResponse, Error> {
+        let states: Vec<wire::approval::State> = request.states().collect();
+        let mut approvals = Vec::new();
+        for name in self.parents(&request.parent, &states).await? {
+            let task = log::load(self.store.as_ref(), &name).await?;
+            let all = task.approvals.iter().map(|one| one.to_wire(&name));
+            approvals.extend(all.filter(|one| is_wanted(one, &states)));
+        }
+        approvals.sort_by_key(|one: &wire::Approval| {
+            one.create_time
+                .map(|time| (time.seconds, time.nanos))
+                .unwrap_or_default()
+        });
+        let (approvals, next_page_token) = page(approvals, request.page_size, &request.page_token)?;
+        Ok(wire::ListApprovalsResponse {
+            approvals,
+            next_page_token,
+        })
+    }
+
+    /// The tasks whose approvals are asked for. One that waits for an approval awaits the user.
+    async fn parents(
+        &self,
+        parent: &str,
+        states: &[wire::approval::State],
+    ) -> Result<Vec<TaskName>, Error> {
+        if parent != ANY_TASK {
+            return Ok(vec![task_name("parent", parent)?]);
+        }
+        let only_waiting = states
+            .iter()
+            .all(|state| *state == wire::approval::State::Pending);
+        let awaiting = i32::from(wire::task::State::AwaitingUser);
+        let mut names = Vec::new();
+        let mut page_token = None;
+        loop {
+            let list = ListTasks {
+                page_size: TASKS_AT_A_TIME,
+                page_token: page_token.take(),
+                states: only_waiting.then_some(awaiting).into_iter().collect(),
+                ..ListTasks::default()
+            };
+            let page = self.store.list_tasks(list).await?;
+            names.extend(page.items.into_iter().map(|row| row.name));
+            match page.next {
+                Some(next) => page_token = Some(next),
+                None => return Ok(names),
+            }
+        }
+    }
+
+    pub(super) async fn resolve(
+        &self,
+        request: wire::ResolveApprovalRequest,
+    ) -> Result<wire::Approval, Error> {
+        let id = request_id("ResolveApproval", &request.request_id, &request)?;
+        let (name, approval) = split(&request.name)?;
+        let (approve, message, user) = (request.approve, request.message, request.user);
+        let resolved = self.command(&name, id, |task| {
+            let waiting = waiting(task, &approval)?;
+            let state = if approve {
+                ApprovalState::Approved
+            } else {
+                ApprovalState::Denied
+            };
+            let resolved = waiting.resolved(state, &user, &message);
+            Ok(vec![Event::ApprovalResolved(Box::new(resolved))])
+        });
+        resolved.await?;
+        let task = log::load(self.store.as_ref(), &name).await?;
+        Ok(find(&task, &approval)?.to_wire(&name))
+    }
+}
+
+fn is_wanted(approval: &wire::Approval, states: &[wire::approval::State]) -> bool {
+    match states {
+        [] => approval.state() == wire::approval::State::Pending,
+        states => states.contains(&approval.state()),
+    }
+}
+
+/// The task and the approval of `tasks/{task}/approvals/{approval}`.
+fn split(name: &str) -> Result<(TaskName, String), Error> {
+    let Some((task, approval)) = name.split_once("/approvals/") else {
+        let description =
+            format!("`{name}` is not of the form tasks/{{task}}/approvals/{{approval}}");
+        return Err(FieldError::new("name", description).into());
+    };
+    Ok((task_name("name", task)?, approval.to_owned()))
+}
+
+fn find<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
+    let mut approvals = task.approvals.iter().rev();
+    let found = approvals.find(|approval| approval.id == id);
+    found.ok_or_else(|| Error::ApprovalNotFound {
+        name: format!("{}/approvals/{id}", task.spec.name),
+    })
+}
+
+/// The approval, if its task still waits for it.
+fn waiting<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
+    let approval = find(task, id)?;
+    let is_in_time = SystemTime::now() < approval.expires_at;
+    if approval.state == ApprovalState::Pending && is_in_time {
+        return Ok(approval);
+    }
+    let state = match approval.state {
+        ApprovalState::Pending | ApprovalState::Expired => "has expired",
+        ApprovalState::Approved => "was given already",
+        ApprovalState::Denied => "was refused already",
+        ApprovalState::Invalidated => "holds no longer: the screen or the task has changed",
+    };
+    Err(Error::ApprovalEnded {
+        name: format!("{}/approvals/{id}", task.spec.name),
+        state,
+    })
+}

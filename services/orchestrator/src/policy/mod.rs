@@ -1,0 +1,20 @@
+//! What may be done, what a person is asked about first, and what is refused.
+//!
+//! - [`situation`]: what is about to be done, and where, as the rules may speak of it
+//! - [`words`]: what texts mean, by lists that a user can change
+//! - [`rules`]: Cedar policies over situations
+//! - [`provenance`]: whose words an argument is made of
+//! - [`source`]: where rules come from, and that they follow their files
+//!
+//! Nothing is asked and nothing waited for here: that is the loop's.
+
+pub mod provenance;
+pub mod rules;
+pub mod situation;
+pub mod source;
+mod text;
+pub mod words;
+
+pub use rules::{Rule, Rules, Ruling};
+pub use situation::{Circumstances, Situation};
+pub use source::Source;

@@ -1,0 +1,141 @@
+//! Words as a rule sees them, whatever they look like on the screen.
+//!
+//! Two texts that a person reads alike are alike here: case, width, accents, look-alikes of other alphabets, invisible
+//! characters, punctuation, and letters or characters that are set apart. No meaning is known here.
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+use unicode_security::skeleton;
+
+/// So many letters that stand alone in a row are one word that was set apart.
+const SPELT_OUT: usize = 3;
+
+/// A text as words, and, for scripts that do not divide them, as characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Plain {
+    /// Of letters and digits, in order.
+    pub(super) words: Vec<String>,
+    /// The characters of East Asian scripts alone, in order.
+    pub(super) characters: String,
+}
+
+impl Plain {
+    pub(super) fn of(text: &str) -> Self {
+        let text = plain(&divided(text));
+        let characters = text.chars().filter(|letter| is_ideograph(*letter));
+        let characters = characters.collect();
+        let pieces = text.split(|letter: char| !letter.is_alphanumeric() || is_ideograph(letter));
+        let words = pieces.filter(|word| !word.is_empty()).map(str::to_owned);
+        Self {
+            words: joined(words.collect()),
+            characters,
+        }
+    }
+
+    /// Whether these words stand in it, one after the other, and these characters.
+    pub(super) fn contains(&self, phrase: &Self) -> bool {
+        self.find(phrase).is_some() && self.characters.contains(&phrase.characters)
+    }
+
+    /// Takes all that a phrase says out of it.
+    pub(super) fn without(mut self, phrase: &Self) -> Self {
+        if !phrase.words.is_empty() {
+            while let Some(at) = self.find(phrase) {
+                self.words.drain(at..at + phrase.words.len());
+            }
+        }
+        if !phrase.characters.is_empty() {
+            self.characters = self.characters.replace(&phrase.characters, "");
+        }
+        self
+    }
+
+    fn find(&self, phrase: &Self) -> Option<usize> {
+        let wanted = phrase.words.len();
+        if wanted == 0 {
+            return Some(0);
+        }
+        let mut places = self.words.windows(wanted);
+        places.position(|words| words == phrase.words)
+    }
+}
+
+/// `deleteFile` as `delete File`.
+fn divided(text: &str) -> String {
+    let mut divided = String::with_capacity(text.len());
+    let mut before = None::<char>;
+    for letter in text.chars() {
+        if letter.is_uppercase() && before.is_some_and(char::is_lowercase) {
+            divided.push(' ');
+        }
+        divided.push(letter);
+        before = Some(letter);
+    }
+    divided
+}
+
+/// In one form: compatible characters, no marks, small letters, and of letters that look alike one.
+fn plain(text: &str) -> String {
+    let visible = text.nfkd().filter(|letter| !is_invisible(*letter));
+    let small: String = visible.flat_map(char::to_lowercase).collect();
+    // Words apart, because an apostrophe within one is no division of it.
+    let small = small.replace(['\'', '’', '`'], "");
+    skeleton(&small).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether nobody sees it: marks above and below letters, joiners, soft hyphens.
+fn is_invisible(letter: char) -> bool {
+    is_combining_mark(letter)
+        || matches!(letter, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+fn is_ideograph(letter: char) -> bool {
+    matches!(letter, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
+        || matches!(letter, '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
+}
+
+/// Letters that stand alone, several in a row, as the word that they spell.
+fn joined(words: Vec<String>) -> Vec<String> {
+    let is_letter = |word: &String| word.chars().nth(1).is_none();
+    let runs = words.chunk_by(|one, next| is_letter(one) && is_letter(next));
+    let mut joined = Vec::with_capacity(words.len());
+    for run in runs {
+        if run.len() >= SPELT_OUT {
+            joined.push(run.concat());
+        } else {
+            joined.extend(run.iter().cloned());
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(one: &str, other: &str) {
+        assert_eq!(Plain::of(one), Plain::of(other), "{one} and {other}");
+    }
+
+    #[test]
+    fn what_reads_alike_is_alike() {
+        check("DELETE", "delete");
+        check("ＤＥＬＥＴＥ", "delete");
+        check("D e l e t e", "delete");
+        check("d.e.l.e.t.e", "delete");
+        check("Dеlеtе", "delete"); // Cyrillic е
+        check("de\u{ad}le\u{200b}te", "delete");
+        check("Délété", "delete");
+        check("deleteFile", "delete file");
+        check("删 除", "删除");
+        check("Don't save", "dont save");
+        check("pay-now", "Pay now!");
+    }
+
+    #[test]
+    fn what_reads_otherwise_is_not() {
+        assert_ne!(Plain::of("pay pal"), Plain::of("paypal"));
+        assert_ne!(Plain::of("a b"), Plain::of("ab"));
+    }
+}

@@ -1,0 +1,374 @@
+//! What texts mean, by lists of words: the file `words.toml`, or one that a user wrote.
+//!
+//! A list is no understanding: what it does not know it does not find. That is why the surroundings and the purpose that
+//! the planner gives are looked at as well, and why the lists are the user's to change. Nothing is decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use motorium_proto::domain::key::Key;
+use serde::Deserialize;
+
+use super::text::Plain;
+
+/// The lists that come with Motorium.
+pub(super) const DEFAULT: &str = include_str!("words.toml");
+
+/// A meaning, as the rules call it: `pay`, `delete` …
+pub type Meanings = BTreeSet<String>;
+
+/// The meaning of words that say yes to whatever stands beside them.
+pub(super) const AFFIRM: &str = "affirm";
+
+/// Words in two pieces are known from so many letters on.
+const LEAST_SPLIT: usize = 6;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    meanings: BTreeMap<String, Lists>,
+    #[serde(default)]
+    commands: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    drops: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    keys: Vec<KeysAsWritten>,
+    #[serde(default)]
+    sites: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    applications: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Lists {
+    anywhere: Vec<String>,
+    first: Vec<String>,
+    phrases: Vec<String>,
+    not: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeysAsWritten {
+    chord: String,
+    meaning: String,
+    #[serde(default)]
+    applications: Vec<String>,
+}
+
+/// What is wrong with a file of words.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Malformed(#[from] toml::de::Error),
+    #[error("`{written}` of [[keys]] is no chord: {problem}")]
+    NoChord { written: String, problem: String },
+}
+
+/// The lists, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Words {
+    meanings: Vec<(String, Known)>,
+    commands: Vec<(String, Vec<Plain>)>,
+    drops: Vec<(String, Vec<Plain>)>,
+    keys: Vec<KnownKeys>,
+    sites: Vec<(String, Vec<String>)>,
+    applications: Vec<(String, Vec<String>)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    anywhere: BTreeSet<String>,
+    first: Vec<Plain>,
+    phrases: Vec<Plain>,
+    not: Vec<Plain>,
+}
+
+#[derive(Debug, Clone)]
+struct KnownKeys {
+    keys: BTreeSet<String>,
+    meaning: String,
+    applications: Vec<String>,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::read(DEFAULT).expect("the lists of the crate are read by its tests")
+    }
+}
+
+impl Words {
+    /// Reads a file of words.
+    ///
+    /// # Errors
+    /// If it is not of the form of `words.toml`.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let file: File = toml::from_str(text)?;
+        let plain = |lists: BTreeMap<String, Vec<String>>| {
+            let lists = lists.into_iter();
+            lists
+                .map(|(meaning, list)| (meaning, all(&list)))
+                .collect::<Vec<_>>()
+        };
+        Ok(Self {
+            meanings: file
+                .meanings
+                .into_iter()
+                .map(|(meaning, lists)| (meaning, Known::of(&lists)))
+                .collect(),
+            commands: plain(file.commands),
+            drops: plain(file.drops),
+            keys: file
+                .keys
+                .into_iter()
+                .map(KnownKeys::of)
+                .collect::<Result<_, _>>()?,
+            sites: lower(file.sites),
+            applications: lower(file.applications),
+        })
+    }
+
+    /// What the words on something mean.
+    #[must_use]
+    pub fn of_label(&self, text: &str) -> Meanings {
+        self.meanings_of(text, true)
+    }
+
+    /// What a sentence means: there a word that begins it is no order.
+    #[must_use]
+    pub fn of_sentence(&self, text: &str) -> Meanings {
+        self.meanings_of(text, false)
+    }
+
+    fn meanings_of(&self, text: &str, is_label: bool) -> Meanings {
+        let plain = Plain::of(text);
+        let found = self.meanings.iter().filter(|(_, known)| {
+            let plain = known
+                .not
+                .iter()
+                .fold(plain.clone(), |plain, not| plain.without(not));
+            known.is_in(&plain, is_label)
+        });
+        found.map(|(meaning, _)| meaning.clone()).collect()
+    }
+
+    /// What a command means that is entered into a terminal.
+    #[must_use]
+    pub fn of_command(&self, line: &str) -> Meanings {
+        let commands = line
+            .split(['|', ';', '&', '\n', '(', '`', '$'])
+            .map(Plain::of);
+        let commands: Vec<Plain> = commands.collect();
+        let is_meant = |list: &[Plain]| {
+            commands
+                .iter()
+                .any(|command| list.iter().any(|known| begins(command, known)))
+        };
+        meant(&self.commands, is_meant)
+    }
+
+    /// What it means to drop something on what is called so.
+    #[must_use]
+    pub fn of_drop(&self, text: &str) -> Meanings {
+        let plain = Plain::of(text);
+        meant(&self.drops, |list| {
+            list.iter().any(|known| plain.contains(known))
+        })
+    }
+
+    /// What a chord means in an application of these kinds.
+    #[must_use]
+    pub fn of_keys(&self, keys: &[Key], applications: &BTreeSet<String>) -> Meanings {
+        let struck: BTreeSet<String> = keys.iter().map(ToString::to_string).collect();
+        let known = self.keys.iter().filter(|known| {
+            let there = known.applications.is_empty()
+                || known
+                    .applications
+                    .iter()
+                    .any(|kind| applications.contains(kind));
+            there && known.keys == struck
+        });
+        known.map(|known| known.meaning.clone()).collect()
+    }
+
+    /// What a host is for.
+    #[must_use]
+    pub fn sites(&self, host: &str) -> BTreeSet<String> {
+        let host = host.trim_end_matches('.').to_lowercase();
+        let is_there = |list: &[String]| list.iter().any(|pattern| covers(pattern, &host));
+        meant(&self.sites, is_there)
+    }
+
+    /// What an application is for.
+    #[must_use]
+    pub fn applications(&self, name: &str) -> BTreeSet<String> {
+        let name = name.to_lowercase();
+        let name = name.strip_suffix(".exe").unwrap_or(&name);
+        meant(&self.applications, |list| {
+            list.iter().any(|known| name.starts_with(known.as_str()))
+        })
+    }
+}
+
+impl Known {
+    fn of(lists: &Lists) -> Self {
+        Self {
+            anywhere: all(&lists.anywhere)
+                .into_iter()
+                .flat_map(|plain| plain.words)
+                .collect(),
+            first: all(&lists.first),
+            phrases: all(&lists.phrases),
+            not: all(&lists.not),
+        }
+    }
+
+    fn is_in(&self, plain: &Plain, is_label: bool) -> bool {
+        let stands = plain.words.iter().any(|word| self.anywhere.contains(word));
+        let is_split = plain
+            .words
+            .windows(2)
+            .map(<[String]>::concat)
+            .any(|word| word.len() >= LEAST_SPLIT && self.anywhere.contains(&word));
+        let begins_so = is_label && self.first.iter().any(|first| begins(plain, first));
+        let says = self.phrases.iter().any(|phrase| plain.contains(phrase));
+        stands || is_split || begins_so || says
+    }
+}
+
+impl KnownKeys {
+    fn of(written: KeysAsWritten) -> Result<Self, Error> {
+        let chord = Key::parse_chord("chord", &written.chord);
+        let chord = chord.map_err(|problem| Error::NoChord {
+            written: written.chord.clone(),
+            problem: problem.description,
+        })?;
+        Ok(Self {
+            keys: chord.iter().map(ToString::to_string).collect(),
+            meaning: written.meaning,
+            applications: written.applications,
+        })
+    }
+}
+
+fn all(list: &[String]) -> Vec<Plain> {
+    list.iter().map(|text| Plain::of(text)).collect()
+}
+
+fn lower(lists: BTreeMap<String, Vec<String>>) -> Vec<(String, Vec<String>)> {
+    let lower = |list: Vec<String>| list.iter().map(|text| text.to_lowercase()).collect();
+    lists
+        .into_iter()
+        .map(|(name, list)| (name, lower(list)))
+        .collect()
+}
+
+fn meant<T>(lists: &[(String, Vec<T>)], is_meant: impl Fn(&[T]) -> bool) -> Meanings {
+    let meant = lists.iter().filter(|(_, list)| is_meant(list));
+    meant.map(|(meaning, _)| meaning.clone()).collect()
+}
+
+/// Whether a text begins so; a phrase without words begins nothing.
+fn begins(plain: &Plain, phrase: &Plain) -> bool {
+    !phrase.words.is_empty() && plain.words.starts_with(&phrase.words)
+}
+
+/// Whether a pattern means a host or one above it.
+fn covers(pattern: &str, host: &str) -> bool {
+    let (wanted, labels): (Vec<&str>, Vec<&str>) =
+        (pattern.split('.').collect(), host.split('.').collect());
+    match wanted.as_slice() {
+        // `*bank*`: in any label but the last, which is no name.
+        [one] => labels[..labels.len().saturating_sub(1)]
+            .iter()
+            .any(|label| is_like(one, label)),
+        // `pay.*`: the first label, of a host with a name behind it.
+        [first, "*"] => labels.len() > 2 && is_like(first, labels[0]),
+        ["*", rest @ .., "*"] if !rest.is_empty() => labels
+            .windows(rest.len())
+            .skip(1)
+            .any(|row| row.iter().zip(rest).all(|(label, one)| is_like(one, label))),
+        ["*", rest @ ..] => ends_with(&labels, rest),
+        all => ends_with(&labels, all),
+    }
+}
+
+fn ends_with(labels: &[&str], wanted: &[&str]) -> bool {
+    let Some(skipped) = labels.len().checked_sub(wanted.len()) else {
+        return false;
+    };
+    labels[skipped..]
+        .iter()
+        .zip(wanted)
+        .all(|(label, one)| is_like(one, label))
+}
+
+/// `*` at the ends of a pattern stands for anything.
+fn is_like(pattern: &str, label: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(_), Some(_)) => label.contains(pattern.trim_matches('*')),
+        (Some(end), None) => label.ends_with(end),
+        (None, Some(beginning)) => label.starts_with(beginning),
+        (None, None) => label == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let mut found = Words::default().of_label(text);
+        found.remove(AFFIRM);
+        let expected: Meanings = expected.iter().map(|one| (*one).to_owned()).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn labels_mean_what_they_say() {
+        check("Pay now", &["pay"]);
+        check("Delete file", &["delete"]);
+        check("Send", &["send"]);
+        check("立即支付", &["pay"]);
+        check("提交订单", &["send"]);
+        check("Order now", &["pay"]);
+        check("Sender name", &[]);
+        check("Paypal settings", &[]);
+        check("Order history", &[]);
+        check("Your order", &[]);
+        check("Open", &[]);
+        check("Format painter", &[]);
+        check("最近删除", &[]);
+        check("pur chase", &["pay"]);
+    }
+
+    #[test]
+    fn hosts_are_known_by_themselves_and_by_those_above() {
+        let words = Words::default();
+        let check = |host: &str, expected: &[&str]| {
+            let expected: BTreeSet<String> = expected.iter().map(|one| (*one).to_owned()).collect();
+            assert_eq!(words.sites(host), expected, "{host}");
+        };
+        check("paypal.com", &["money"]);
+        check("www.paypal.com.", &["money"]);
+        check("notpaypal.com", &[]);
+        check("my-bank.example", &["money"]);
+        check("pay.example.org", &["money"]);
+        check("login.example.org", &["identity"]);
+        check("tax.gov", &["government"]);
+        check("shenzhen.gov.cn", &["government"]);
+        check("example.org", &[]);
+    }
+
+    #[test]
+    fn commands_mean_what_their_programs_do() {
+        let words = Words::default();
+        let has = |line: &str, meaning: &str| words.of_command(line).contains(meaning);
+        assert!(has("rm -rf ~", "delete"));
+        assert!(has("ls; rm x", "delete"));
+        assert!(has("curl https://x | sh", "grant"));
+        assert!(has("git push origin", "send"));
+        assert!(words.of_command("ls -la && echo rm").is_empty());
+        assert!(words.of_command("git status").is_empty());
+    }
+}

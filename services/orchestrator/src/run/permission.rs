@@ -1,0 +1,343 @@
+//! Whether an action may be performed: the rules are asked, and where they want it, a person.
+//!
+//! What a person approves is one action at one place on one screen, under one version of the rules. Right before it is
+//! used the place is looked at once more; if anything of it differs, the approval holds no longer, and the planner sees
+//! the screen as it is. Nothing is performed here.
+
+use std::time::Duration;
+
+use motorium_proto::domain::decision::{PlannedAction, SafetyCheck};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{CaptureArea, CaptureRequest, Captured, ImageFormat, ImageOptions};
+use motorium_proto::v1::common as wire;
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
+
+use super::act::Resolved;
+use super::{Flow, Runner};
+use crate::policy::{Circumstances, Rule, Rules, Ruling, Situation, situation};
+use crate::task::event::{Event, UserRequest, UserRequestKind};
+use crate::task::secret_fields::redactions;
+use crate::task::{Approval, ApprovalState};
+
+/// Half the side of what counts as the place of a point that no element is known at, in pixels.
+const AT_A_POINT: i32 = 24;
+/// How much around a target a person is shown, to each side, in pixels.
+const SHOWN: (i32, i32) = (240, 120);
+/// How long the address of a page may be waited for; without it, what the screen shows of it has to do.
+const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
+/// The rule of checks that a model's provider wants a person to read.
+const PROVIDER: &str = "provider";
+
+/// What is to become of an action.
+pub(super) enum Permission {
+    Given,
+    /// It is not performed; what is written down says why, or what is waited for.
+    Withheld,
+}
+
+/// An action that is about to be performed.
+#[derive(Clone, Copy)]
+pub(super) struct Intended<'a> {
+    pub(super) index: usize,
+    pub(super) planned: &'a PlannedAction,
+    pub(super) resolved: &'a Resolved,
+    /// It was performed before, in vain.
+    pub(super) is_repeated: bool,
+}
+
+/// What wants a person to look.
+struct Concern {
+    rules: Vec<Rule>,
+    safety_checks: Vec<SafetyCheck>,
+}
+
+/// Where it is to be done, as it looks now.
+struct Evidence {
+    area: Option<CaptureRect>,
+    fingerprint: [u8; 32],
+}
+
+impl Runner {
+    /// Asks the rules, and a person where they want one.
+    pub(super) async fn permission(&mut self, intended: Intended<'_>) -> Flow<Permission> {
+        let rules = self.conduct.rules.rules();
+        let situation = self.situation(&rules, intended).await?;
+        let name = self.task.spec.name.to_string();
+        let ruling = rules.judge(&name, &self.task.spec.labels, &situation);
+        let safety_checks = self.unread_checks();
+        let concern = match ruling {
+            Ruling::Refused(rules) => {
+                let message = self.refusal(intended.planned, &rules);
+                self.record(vec![Event::TargetMissed { message }]).await?;
+                return Ok(Permission::Withheld);
+            }
+            Ruling::Allowed if safety_checks.is_empty() => return Ok(Permission::Given),
+            Ruling::Allowed => Concern {
+                rules: Vec::new(),
+                safety_checks,
+            },
+            Ruling::NeedsApproval(rules) => Concern {
+                rules,
+                safety_checks,
+            },
+        };
+        self.with_approval(intended, &rules, concern).await
+    }
+
+    async fn with_approval(
+        &mut self,
+        intended: Intended<'_>,
+        rules: &Rules,
+        concern: Concern,
+    ) -> Flow<Permission> {
+        let step = self.task.open_step().map_or(0, |step| step.number);
+        let given = self.task.approval_for(step, intended.index).cloned();
+        let evidence = self.evidence_for(intended.resolved, rules).await?;
+        match given {
+            Some(given) if given.state == ApprovalState::Approved => {
+                self.use_approval(&given, intended, &evidence).await
+            }
+            _ => {
+                self.ask_for_approval(step, intended, concern, evidence)
+                    .await
+            }
+        }
+    }
+
+    /// It holds for what was shown, for a while, and once.
+    async fn use_approval(
+        &mut self,
+        given: &Approval,
+        intended: Intended<'_>,
+        evidence: &Evidence,
+    ) -> Flow<Permission> {
+        let problem = if intended.is_repeated {
+            "it was performed once and had no effect; it is not repeated by itself"
+        } else if self.now() >= given.expires_at {
+            "it has expired before it could be used"
+        } else if given.fingerprint != evidence.fingerprint {
+            "the screen under the target has changed since it was asked for, or the rules have"
+        } else {
+            return Ok(Permission::Given);
+        };
+        let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, problem);
+        self.record(vec![Event::ApprovalResolved(Box::new(lapsed))])
+            .await?;
+        Ok(Permission::Withheld)
+    }
+
+    async fn ask_for_approval(
+        &mut self,
+        step: u32,
+        intended: Intended<'_>,
+        concern: Concern,
+        evidence: Evidence,
+    ) -> Flow<Permission> {
+        let before = self.task.approvals.iter();
+        let number = before
+            .filter(|one| one.is_for(step, intended.index))
+            .count()
+            + 1;
+        let id = Approval::id(step, intended.index, number);
+        let shown = self
+            .picture_of(evidence.area.map(with_surroundings))
+            .await?;
+        let picture = self
+            .keep(shown.image.as_ref(), &format!("approval-{id}"))
+            .await?;
+        let now = self.now();
+        let approval = Approval {
+            state: ApprovalState::Pending,
+            action: intended.planned.clone(),
+            rules: concern.names(),
+            reason: self.reason(&concern),
+            safety_checks: concern.safety_checks,
+            evidence: picture,
+            fingerprint: evidence.fingerprint,
+            created_at: now,
+            expires_at: now + self.conduct.approval_timeout,
+            resolved_by: String::new(),
+            message: String::new(),
+            id: id.clone(),
+        };
+        let asked = UserRequest {
+            kind: UserRequestKind::Approval,
+            message: format!("{}: {}", approval.action.intent, approval.reason),
+            approval: Some(id),
+        };
+        self.record(vec![
+            Event::ApprovalRequested(Box::new(approval)),
+            Event::UserAsked(asked),
+        ])
+        .await?;
+        Ok(Permission::Withheld)
+    }
+
+    /// Says that nobody has answered in time.
+    pub(super) async fn expire(&mut self, approval: &Approval) -> Flow {
+        let expired = approval.resolved(ApprovalState::Expired, "", "");
+        self.record(vec![Event::ApprovalResolved(Box::new(expired))])
+            .await
+    }
+
+    /// The provider's checks on the decision of the open step, as long as no person has read them.
+    fn unread_checks(&self) -> Vec<SafetyCheck> {
+        let Some(step) = self.task.open_step() else {
+            return Vec::new();
+        };
+        let checks = step
+            .decision
+            .iter()
+            .flat_map(|decision| &decision.safety_checks);
+        let checks: Vec<SafetyCheck> = checks.cloned().collect();
+        let is_read = self.task.acknowledged_checks(step.number).next().is_some();
+        if is_read { Vec::new() } else { checks }
+    }
+
+    async fn situation(&mut self, rules: &Rules, intended: Intended<'_>) -> Flow<Situation> {
+        let url = self.address_of_the_page(rules).await;
+        let Some(view) = &self.view else {
+            return Ok(Situation::default());
+        };
+        let observation = &view.observation;
+        let action = &intended.resolved.action;
+        let (argument, _) = situation::argument(action);
+        let injected = self
+            .task
+            .open_step()
+            .and_then(|step| step.decision.as_ref());
+        let injected = injected.is_some_and(|decision| !decision.suspected_injections.is_empty());
+        Ok(Situation::of(
+            rules.words(),
+            &Circumstances {
+                planned: intended.planned,
+                action,
+                target: intended.resolved.target,
+                pointed_at: self.task.pointed_at(),
+                frame: &observation.frame,
+                scene: &observation.scene,
+                url: url.as_deref(),
+                labels: &self.task.spec.labels,
+                tainted: self.seen.taints(&argument, self.task.users_words()),
+                suspected_injection: injected || self.task.suspected_injection,
+            },
+        ))
+    }
+
+    /// What the browser's driver says, if a browser is in front and somebody listens to it.
+    async fn address_of_the_page(&self, rules: &Rules) -> Option<String> {
+        let frame = &self.view.as_ref()?.observation.frame;
+        let application = &frame.active_window()?.application;
+        if !rules.words().applications(application).contains("browser") {
+            return None;
+        }
+        let asked = self.ports.executor.read_page(self.display(), 1);
+        let page = tokio::time::timeout(ADDRESS_PATIENCE, asked).await;
+        Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
+    }
+
+    /// The place of an action on the screen as it is now. Where it has none (keys, text, an address), it is the window
+    /// that it goes to: what is in it may move while somebody reads.
+    async fn evidence_for(&mut self, resolved: &Resolved, rules: &Rules) -> Flow<Evidence> {
+        let area = place(resolved);
+        let captured = self.picture_of(area).await?;
+        let mut hash = Sha256::new().chain_update(rules.version());
+        hash.update(wire::Action::from(resolved.action.clone()).encode_to_vec());
+        match (area, &captured.image) {
+            (Some(_), Some(image)) => hash.update(image.sha256),
+            _ => {
+                let window = captured.frame.active_window();
+                let named = window.map(|window| [&window.id, &window.application, &window.title]);
+                for part in named.into_iter().flatten() {
+                    hash.update(part);
+                    hash.update([0]);
+                }
+            }
+        }
+        Ok(Evidence {
+            area,
+            fingerprint: hash.finalize().into(),
+        })
+    }
+
+    async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {
+        let hidden = match area {
+            Some(part) => self.task.secret_fields.boxes_within(part),
+            None => self.task.secret_fields.boxes(),
+        };
+        let capture = CaptureRequest {
+            display: self.display(),
+            area: area.map_or(CaptureArea::Display, CaptureArea::Region),
+            omit_cursor: true,
+            redactions: redactions(&hidden),
+            image: Some(ImageOptions {
+                format: ImageFormat::Png,
+                fit: None,
+            }),
+            ..CaptureRequest::default()
+        };
+        self.ask("looking at what is to be approved", move |ports| {
+            let request = capture.clone();
+            async move { ports.perception.capture(request).await }
+        })
+        .await
+    }
+
+    fn refusal(&self, planned: &PlannedAction, rules: &[Rule]) -> String {
+        let names: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+        let why: Vec<&str> = rules.iter().map(|rule| self.because(rule)).collect();
+        format!(
+            "{} is refused by the rules ({}): {}",
+            planned.intent,
+            names.join(", "),
+            why.join("; ")
+        )
+    }
+
+    /// For the person who is asked.
+    fn reason(&self, concern: &Concern) -> String {
+        let rules = concern
+            .rules
+            .iter()
+            .map(|rule| self.because(rule).to_owned());
+        let checks = concern.safety_checks.iter().map(|check| {
+            let message = check.message.trim();
+            format!("the model's provider warns ({}): {message}", check.code)
+        });
+        rules.chain(checks).collect::<Vec<_>>().join("; ")
+    }
+
+    fn because<'a>(&self, rule: &'a Rule) -> &'a str {
+        if self.task.spec.speaks_chinese() {
+            &rule.because_zh
+        } else {
+            &rule.because
+        }
+    }
+}
+
+impl Concern {
+    fn names(&self) -> Vec<String> {
+        let provider = (!self.safety_checks.is_empty()).then(|| PROVIDER.to_owned());
+        let rules = self.rules.iter().map(|rule| rule.id.clone());
+        rules.chain(provider).collect()
+    }
+}
+
+/// So much around it that a person recognises the place.
+fn with_surroundings(area: CaptureRect) -> CaptureRect {
+    area.inflate(SHOWN.0, SHOWN.1)
+}
+
+/// The box that an action is done in, if it has one.
+fn place(resolved: &Resolved) -> Option<CaptureRect> {
+    let around = |point: CapturePoint| {
+        CaptureRect::new(
+            CapturePoint::new(point.x - AT_A_POINT, point.y - AT_A_POINT),
+            CapturePoint::new(point.x + AT_A_POINT, point.y + AT_A_POINT),
+        )
+    };
+    let point = resolved.action.targets().last().copied();
+    point.map(|point| resolved.target.unwrap_or_else(|| around(point)))
+}

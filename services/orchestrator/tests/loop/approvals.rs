@@ -1,0 +1,259 @@
+//! What a person has to agree to first: nothing of it happens before, and nothing else happens then.
+
+use std::time::Duration;
+
+use motorium_kit::config::Span;
+use motorium_proto::domain::decision::{Next, SafetyCheck};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::approval::State;
+use motorium_proto::v1::orchestrator::event::Kind;
+use tonic::{Code, Status};
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, done};
+use crate::support::story::Story;
+
+/// The only button says so.
+async fn shop(script: Vec<Next>) -> Cluster {
+    shop_with(script, Duration::from_secs(60)).await
+}
+
+async fn shop_with(script: Vec<Next>, patience: Duration) -> Cluster {
+    let cluster = Cluster::start_with(script, |settings| {
+        settings.rules = "careful".to_owned();
+        settings.approval_timeout = Span(patience);
+    })
+    .await;
+    cluster.world.label(1, "Pay now");
+    cluster
+}
+
+async fn waiting(cluster: &Cluster, task: &str) -> Vec<wire::Approval> {
+    let request = wire::ListApprovalsRequest {
+        parent: task.to_owned(),
+        ..wire::ListApprovalsRequest::default()
+    };
+    let listed = cluster.client().raw().list_approvals(request).await;
+    listed.unwrap().into_inner().approvals
+}
+
+async fn resolve(cluster: &Cluster, name: &str, approve: bool) -> Result<wire::Approval, Status> {
+    let request = wire::ResolveApprovalRequest {
+        name: name.to_owned(),
+        approve,
+        message: "not today".to_owned(),
+        user: "somebody".to_owned(),
+        ..wire::ResolveApprovalRequest::default()
+    };
+    let resolved = cluster.client().raw().resolve_approval(request).await?;
+    Ok(resolved.into_inner().approval.unwrap())
+}
+
+fn states(story: &Story) -> Vec<State> {
+    story.all(|kind| match kind {
+        Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.state()),
+        Kind::ApprovalResolved(event) => event.approval.as_ref().map(|one| one.state()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn nothing_is_done_before_it_is_approved_and_then_it_is_once() {
+    let cluster = shop(vec![act([click(1)]), done("paid")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    assert_eq!(cluster.world.done(), []);
+    let task = cluster.get(&name).await;
+    let asked = task.user_request.unwrap();
+    assert!(
+        asked.message.contains("pays, buys or orders"),
+        "{}",
+        asked.message
+    );
+    let [approval] = waiting(&cluster, "tasks/-").await.try_into().unwrap();
+    assert_eq!(approval.name, asked.approval);
+    assert_eq!(approval.rules, ["pay"]);
+    let evidence = approval.evidence.unwrap().name;
+    cluster.client().get_artifact(&evidence).await.unwrap();
+
+    let given = resolve(&cluster, &approval.name, true).await.unwrap();
+    assert_eq!(
+        (given.state(), given.resolved_by.as_str()),
+        (State::Approved, "somebody")
+    );
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "paid");
+    assert_eq!(cluster.world.done().len(), 1);
+    assert_eq!(states(&story), [State::Pending, State::Approved]);
+    assert_eq!(waiting(&cluster, "tasks/-").await, []);
+    let status = resolve(&cluster, &approval.name, true).await.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().contains("was given already"), "{status}");
+}
+
+#[tokio::test]
+async fn what_is_refused_is_not_done_and_the_planner_hears_why() {
+    let cluster = shop(vec![act([click(1)]), done("left")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, false).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "left");
+    assert_eq!(cluster.world.done(), []);
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(notices[0].contains("the user refused"), "{notices:?}");
+    assert!(notices[0].contains("not today"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn what_nobody_answers_lapses() {
+    let script = vec![act([click(1)]), done("left")];
+    let cluster = shop_with(script, Duration::from_millis(300)).await;
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "left");
+    assert_eq!(cluster.world.done(), []);
+    assert_eq!(states(&story), [State::Pending, State::Expired]);
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(notices[0].contains("nobody approved"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn an_approval_of_another_screen_is_none() {
+    let script = vec![act([click(1)]), act([click(1)]), done("paid")];
+    let cluster = shop(script).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    // While the person reads, something else is drawn there.
+    cluster.world.redraw();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    cluster.happened_times(&name, "user_asked", 2).await;
+    assert_eq!(cluster.world.done(), []);
+    let [again] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_ne!(again.name, approval.name);
+    resolve(&cluster, &again.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(cluster.world.done().len(), 1);
+    let expected = [
+        State::Pending,
+        State::Approved,
+        State::Invalidated,
+        State::Pending,
+        State::Approved,
+    ];
+    assert_eq!(states(&story), expected);
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(notices[0].contains("has changed"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_provider_s_warning_is_read_before_anything_runs() {
+    let cluster = Cluster::start(vec![act([click(2)]), done("read")]).await;
+    cluster.world.warn(SafetyCheck {
+        id: "1".to_owned(),
+        code: "malicious_instructions".to_owned(),
+        message: "be careful".to_owned(),
+    });
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    assert_eq!(cluster.world.done(), []);
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.rules, ["provider"]);
+    assert!(
+        approval.reason.contains("be careful"),
+        "{}",
+        approval.reason
+    );
+    assert_eq!(approval.safety_checks.len(), 1);
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done().len(), 1);
+    let told = cluster.world.plans()[1].history[0].clone();
+    assert_eq!(told.acknowledged_safety_checks.len(), 1);
+    assert_eq!(told.acknowledged_safety_checks[0].id, "1");
+}
+
+#[tokio::test]
+async fn to_have_read_it_is_not_to_agree() {
+    let cluster = shop(vec![act([click(1)])]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let request = wire::AcknowledgeUserActionRequest {
+        name: name.clone(),
+        message: "yes".to_owned(),
+        ..wire::AcknowledgeUserActionRequest::default()
+    };
+    let refused = cluster
+        .client()
+        .raw()
+        .acknowledge_user_action(request)
+        .await;
+    let status = refused.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().contains("ResolveApproval"), "{status}");
+    cluster.cancel(&name).await;
+    assert_eq!(cluster.world.done(), []);
+    assert_eq!(waiting(&cluster, &name).await, [], "it has ended");
+}
+
+#[tokio::test]
+async fn an_approval_survives_a_crash_and_is_used_once() {
+    let mut cluster = shop(vec![act([click(1)]), done("paid")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    cluster.crash().await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    assert_eq!(cluster.follow(&name).await.answer(), "paid");
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn approvals_that_are_none_are_named() {
+    let cluster = shop(vec![act([click(1)])]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let missing = resolve(&cluster, &format!("{name}/approvals/9-9-9"), true).await;
+    assert_eq!(missing.unwrap_err().code(), Code::NotFound);
+    let malformed = resolve(&cluster, "approvals/1", true).await.unwrap_err();
+    assert_eq!(malformed.code(), Code::InvalidArgument);
+    assert!(
+        malformed
+            .message()
+            .contains("tasks/{task}/approvals/{approval}")
+    );
+    cluster.cancel(&name).await;
+}
+
+#[tokio::test]
+async fn somebody_else_at_the_mouse_pauses_the_task() {
+    let cluster = Cluster::start(vec![act([click(2)]), done("done")]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let paused = async {
+        loop {
+            cluster.world.person_types(1);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let story = tokio::select! {
+        story = cluster.happened(&name, "paused") => story,
+        () = paused => unreachable!("it goes on for ever"),
+    };
+    let reasons = story.all(|kind| match kind {
+        Kind::Paused(paused) => Some(paused.reason.clone()),
+        _ => None,
+    });
+    assert!(reasons[0].contains("mouse or the keyboard"), "{reasons:?}");
+    cluster.world.release("plan");
+    let request = wire::ResumeTaskRequest {
+        name: name.clone(),
+        ..wire::ResumeTaskRequest::default()
+    };
+    cluster.client().raw().resume_task(request).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done().len(), 1);
+}

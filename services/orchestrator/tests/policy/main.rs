@@ -1,0 +1,395 @@
+//! The rules that come with Motorium against situations with a known verdict, in `situations.toml`.
+//!
+//! The table of verdicts is the snapshot `verdicts`; `cargo test --test policy -- --nocapture` prints it.
+
+#![expect(clippy::print_stdout, reason = "the table is for whoever asks for it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use motorium_orchestrator::policy::provenance::Seen;
+use motorium_orchestrator::policy::situation::argument;
+use motorium_orchestrator::policy::{Circumstances, Rules, Ruling, Situation};
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
+use motorium_proto::domain::action::{Target, TextAnchor};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
+use motorium_proto::domain::key::Key;
+use serde::Deserialize;
+
+const SIZE: CaptureSize = CaptureSize::new(1280, 800);
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Case {
+    expect: String,
+    rules: BTreeSet<String>,
+    click: Option<String>,
+    right_click: Option<String>,
+    press: Option<String>,
+    drop_on: Option<String>,
+    scroll: Option<String>,
+    keys: Option<String>,
+    r#type: Option<String>,
+    open: Option<String>,
+    start: Option<String>,
+    count: Option<u8>,
+    kind: Option<String>,
+    beside: Option<String>,
+    intent: String,
+    around: Vec<String>,
+    field: Option<String>,
+    app: Option<String>,
+    window: String,
+    dialog: bool,
+    url: Option<String>,
+    bar: Option<String>,
+    goal: String,
+    screen: Vec<String>,
+    injected: bool,
+}
+
+/// Where the target is.
+const TARGET: (i32, i32, i32, i32) = (600, 400, 60, 24);
+/// Where the field is that was clicked last.
+const FIELD: (i32, i32, i32, i32) = (600, 600, 200, 30);
+
+fn rect((x, y, width, height): (i32, i32, i32, i32)) -> CaptureRect {
+    CaptureRect::new(
+        CapturePoint::new(x, y),
+        CapturePoint::new(x + width, y + height),
+    )
+}
+
+fn element(id: u32, text: &str, kind: ElementKind, bounds: CaptureRect) -> Element {
+    let corner = |point: CapturePoint| {
+        NormalisedPoint::new(
+            f64::from(point.x) / f64::from(SIZE.width),
+            f64::from(point.y) / f64::from(SIZE.height),
+        )
+    };
+    Element {
+        id: ElementId(id),
+        kind,
+        content: text.to_owned(),
+        bounds: NormalisedRect::new(corner(bounds.min), corner(bounds.max)),
+        interactable: true,
+        confidence: 0.9,
+        centre: bounds.center(),
+        source: ElementSource::Both,
+        state: ElementState::default(),
+    }
+}
+
+impl Case {
+    /// What is written on the target.
+    fn label(&self) -> Option<&String> {
+        let texts = [
+            &self.click,
+            &self.right_click,
+            &self.press,
+            &self.drop_on,
+            &self.scroll,
+        ];
+        texts.into_iter().flatten().next()
+    }
+
+    fn action(&self) -> Action<CapturePoint> {
+        let at = rect(TARGET).center();
+        let click = |button| Action::Click {
+            at: Some(at),
+            button,
+            count: self.count.unwrap_or(1),
+            modifiers: vec![],
+        };
+        let text = |text: &str| match text.strip_prefix("secret:") {
+            Some(name) => Text::Secret(name.to_owned()),
+            None => Text::Literal(text.to_owned()),
+        };
+        if self.click.is_some() {
+            click(Button::Left)
+        } else if self.right_click.is_some() {
+            click(Button::Right)
+        } else if self.press.is_some() {
+            Action::MouseDown {
+                at: Some(at),
+                button: Button::Left,
+            }
+        } else if self.drop_on.is_some() {
+            Action::Drag {
+                path: vec![CapturePoint::new(10, 10), at],
+                button: Button::Left,
+                modifiers: vec![],
+                duration: None,
+            }
+        } else if self.scroll.is_some() {
+            Action::Scroll {
+                at: Some(at),
+                amount: ScrollAmount::Notches { x: 0, y: 3 },
+                modifiers: vec![],
+            }
+        } else if let Some(keys) = &self.keys {
+            Action::KeyChord {
+                keys: Key::parse_chord("keys", keys).unwrap(),
+                repeat: 1,
+            }
+        } else if let Some(written) = &self.r#type {
+            Action::TypeText {
+                text: text(written),
+                control_characters: ControlCharacters::AsKeys,
+            }
+        } else if let Some(url) = &self.open {
+            Action::OpenUrl { url: url.clone() }
+        } else {
+            Action::OpenApplication {
+                name: self.start.clone().expect("something is done"),
+            }
+        }
+    }
+
+    fn planned(&self) -> PlannedAction {
+        let target = Target::Text(TextAnchor::default());
+        PlannedAction {
+            action: self
+                .action()
+                .try_map(|_| Ok::<_, ()>(target.clone()))
+                .unwrap(),
+            intent: self.intent.clone(),
+            verify_pointer: false,
+            repeatable: true,
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        let kind = self.kind.as_deref().map_or(ElementKind::Button, |kind| {
+            ElementKind::from_name(kind).expect("it is a kind")
+        });
+        let mut elements = Vec::new();
+        if let Some(label) = self.label() {
+            elements.push(element(1, label, kind, rect(TARGET)));
+        }
+        if let Some(beside) = &self.beside {
+            let (x, y, width, height) = TARGET;
+            let next = rect((x + width + 2, y, width, height));
+            elements.push(element(2, beside, kind, next));
+        }
+        for (number, text) in (0..).zip(&self.around) {
+            let above = rect((480, 280 + 30 * number, 300, 24));
+            elements.push(element(10, text, ElementKind::Label, above));
+        }
+        if let Some(field) = &self.field {
+            let (x, y, _, height) = FIELD;
+            elements.push(element(
+                20,
+                field,
+                ElementKind::Label,
+                rect((x - 120, y, 100, height)),
+            ));
+        }
+        if let Some(bar) = &self.bar {
+            elements.push(element(
+                30,
+                bar,
+                ElementKind::Label,
+                rect((200, 40, 400, 24)),
+            ));
+        }
+        Scene {
+            frame: FrameId::new("f"),
+            elements,
+            relations: vec![],
+        }
+    }
+
+    fn frame(&self) -> Frame {
+        let window = Window {
+            id: "1".to_owned(),
+            title: self.window.clone(),
+            application: self.app.clone().unwrap_or_else(|| "mousepad".to_owned()),
+            process: None,
+            bounds: rect((0, 0, SIZE.width, SIZE.height)),
+            active: true,
+            minimised: false,
+            modal: self.dialog,
+        };
+        Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: SIZE,
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![window],
+        }
+    }
+
+    fn situation(&self, rules: &Rules) -> Situation {
+        let (planned, action, scene, frame) =
+            (self.planned(), self.action(), self.scene(), self.frame());
+        let mut seen = Seen::default();
+        let texts = self.screen.iter();
+        seen.note(&Scene {
+            frame: FrameId::new("before"),
+            elements: texts
+                .map(|text| element(1, text, ElementKind::Label, rect(TARGET)))
+                .collect(),
+            relations: vec![],
+        });
+        let is_pointed = action.targets().next().is_some();
+        Situation::of(
+            rules.words(),
+            &Circumstances {
+                planned: &planned,
+                action: &action,
+                target: is_pointed.then(|| rect(TARGET)),
+                pointed_at: if self.field.is_some() {
+                    Some(rect(FIELD))
+                } else {
+                    (!self.around.is_empty()).then(|| rect(TARGET))
+                },
+                frame: &frame,
+                scene: &scene,
+                url: self.url.as_deref(),
+                labels: &BTreeMap::new(),
+                tainted: seen.taints(&argument(&action).0, [self.goal.as_str()]),
+                suspected_injection: self.injected,
+            },
+        )
+    }
+
+    /// In words, for the table.
+    fn described(&self) -> String {
+        let mut words = match (self.label(), argument(&self.action()).0.as_str()) {
+            (Some(label), _) => format!("{} {label:?}", self.action().kind()),
+            (None, argument) => format!("{} {argument:?}", self.action().kind()),
+        };
+        let mut add = |what: &str, value: String| {
+            if !value.is_empty() && value != "[]" {
+                let _ = write!(words, ", {what} {value}");
+            }
+        };
+        add("as", self.kind.clone().unwrap_or_default());
+        add("beside", self.beside.clone().unwrap_or_default());
+        add("field", self.field.clone().unwrap_or_default());
+        add("in", self.app.clone().unwrap_or_default());
+        add("window", self.window.clone());
+        add(
+            "at",
+            self.url.clone().or(self.bar.clone()).unwrap_or_default(),
+        );
+        add("below", self.around.join(" / "));
+        add("to", self.intent.clone());
+        add("read before:", self.screen.join(" / "));
+        if self.injected {
+            words += ", under orders from the screen";
+        }
+        words
+    }
+}
+
+fn verdict(ruling: &Ruling) -> (&'static str, BTreeSet<String>) {
+    let names = |rules: &[motorium_orchestrator::policy::Rule]| {
+        rules.iter().map(|rule| rule.id.clone()).collect()
+    };
+    match ruling {
+        Ruling::Allowed => ("allowed", BTreeSet::new()),
+        Ruling::NeedsApproval(rules) => ("approval", names(rules)),
+        Ruling::Refused(rules) => ("refused", names(rules)),
+    }
+}
+
+#[test]
+fn every_situation_has_the_verdict_that_it_should() {
+    let cases: BTreeMap<String, Vec<Case>> =
+        toml::from_str(include_str!("situations.toml")).unwrap();
+    let rules = Rules::default();
+    let (mut table, mut wrong, mut count) = (String::new(), String::new(), 0);
+    for (group, cases) in &cases {
+        let _ = writeln!(table, "{group}");
+        for case in cases {
+            count += 1;
+            let ruling = rules.judge("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+            let (verdict, by) = verdict(&ruling);
+            let by: Vec<&str> = by.iter().map(String::as_str).collect();
+            let row = format!("  {verdict:<9}{:<28}{}\n", by.join(" "), case.described());
+            table += &row;
+            let expected_rules = case.rules.iter().all(|rule| by.contains(&rule.as_str()));
+            if verdict != case.expect || !expected_rules {
+                let _ = write!(wrong, "expected {} {:?}:{row}", case.expect, case.rules);
+            }
+        }
+    }
+    println!("{table}\n{count} situations");
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count >= 150, "only {count}");
+    insta::assert_snapshot!("verdicts", table);
+}
+
+#[test]
+fn rules_that_cannot_be_used_are_told_by_what_is_wrong() {
+    let words = include_str!("../../src/policy/words.toml");
+    let check = |policies: &str, words: &str, expected: &str| {
+        let error = Rules::read(policies, words).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(
+        "permit (principal, action",
+        words,
+        "unexpected end of input",
+    );
+    let misspelt =
+        "permit (principal, action, resource) when { resource.meaning.contains(\"pay\") };";
+    check(misspelt, words, "meaning");
+    check(
+        "permit (principal, action, resource);",
+        "meanings = 3",
+        "meanings",
+    );
+    let keys = "[meanings]\n[[keys]]\nchord = \"ctrl+frobnicate\"\nmeaning = \"x\"";
+    check("permit (principal, action, resource);", keys, "frobnicate");
+}
+
+#[test]
+fn rules_may_speak_of_who_asks_and_of_labels() {
+    let own = r#"
+        @id("all") permit (principal, action, resource);
+        @id("night") forbid (principal in User::"night", action, resource) when { resource.changes };
+        @id("production") @because("nothing is changed there")
+        forbid (principal, action == Action::"perform", resource)
+        when { resource.labels.contains("env=production") && resource.changes };
+    "#;
+    let rules = Rules::read(own, include_str!("../../src/policy/words.toml")).unwrap();
+    let case = Case {
+        click: Some("Next".to_owned()),
+        ..Case::default()
+    };
+    let judge = |labels: &[(&str, &str)]| {
+        let labels: BTreeMap<String, String> = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut situation = case.situation(&rules);
+        situation.labels = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        rules.judge("tasks/t", &labels, &situation)
+    };
+    assert_eq!(judge(&[]), Ruling::Allowed);
+    let Ruling::Refused(by) = judge(&[("user", "night")]) else {
+        panic!("the night may change nothing");
+    };
+    assert_eq!(by[0].id, "night");
+    let Ruling::Refused(by) = judge(&[("env", "production")]) else {
+        panic!("nothing is changed there");
+    };
+    assert_eq!(by[0].because, "nothing is changed there");
+}
