@@ -83,7 +83,7 @@ mod tests {
             "thought": {"type": "string"}}});
         assert_eq!(
             serde_json::to_string(&Ordered(&json!({"schema": schema, "model": "m"}))).unwrap(),
-            r#"{"model":"m","schema":{"properties":{"thought":{"type":"string"},"actions":{"items":{"properties":{"y":2,"x":1},"required":["y","x"]}},"extra":{"type":"string"}},"required":["thought","actions"],"type":"object"}}"#
+            r#"{"schema":{"type":"object","required":["thought","actions"],"properties":{"thought":{"type":"string"},"actions":{"items":{"required":["y","x"],"properties":{"y":2,"x":1}}},"extra":{"type":"string"}}},"model":"m"}"#
         );
     }
 
