@@ -40,6 +40,11 @@ mod generated {
             tonic::include_proto!("motorium.orchestrator.v1");
         }
     }
+    pub(crate) mod hook {
+        pub mod v1 {
+            tonic::include_proto!("motorium.hook.v1");
+        }
+    }
     pub(crate) mod tool {
         pub mod v1 {
             tonic::include_proto!("motorium.tool.v1");
@@ -52,6 +57,7 @@ mod generated {
 pub mod v1 {
     pub use super::generated::common::v1 as common;
     pub use super::generated::executor::v1 as executor;
+    pub use super::generated::hook::v1 as hook;
     pub use super::generated::orchestrator::v1 as orchestrator;
     pub use super::generated::perception::v1 as perception;
     pub use super::generated::planner::v1 as planner;

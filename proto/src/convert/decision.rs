@@ -1,8 +1,9 @@
 use super::{all, duration, optional, require, try_all, wire_duration};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
-    SuspectedInjection, Usage,
+    SuspectedInjection, Usage, ValueSource,
 };
+use crate::domain::id::ElementId;
 use crate::error::FieldError;
 use crate::v1::common as wire;
 
@@ -184,6 +185,30 @@ impl From<SuspectedInjection> for wire::SuspectedInjection {
         Self {
             quote: suspicion.quote,
             bounds: suspicion.bounds.map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<wire::ValueSource> for ValueSource {
+    type Error = FieldError;
+
+    fn try_from(source: wire::ValueSource) -> Result<Self, FieldError> {
+        Ok(Self {
+            pointer: source.pointer,
+            element: ElementId(source.element_id),
+            bounds: optional("bounds", source.bounds)?,
+            content: source.content,
+        })
+    }
+}
+
+impl From<ValueSource> for wire::ValueSource {
+    fn from(source: ValueSource) -> Self {
+        Self {
+            pointer: source.pointer,
+            element_id: source.element.0,
+            bounds: source.bounds.map(Into::into),
+            content: source.content,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::error::FieldError;
 use crate::limits::MAX_GOAL;
 use crate::service::{
     BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, Planned,
-    PointerCheck, PointerRequest, ResolveRequest, Resolved, SummarizeRequest, Summary,
+    PointerCheck, PointerRequest, ResolveRequest, Resolved, Sought, SummarizeRequest, Summary,
     TargetCandidate,
 };
 use crate::v1::common as common_wire;
@@ -296,6 +296,7 @@ impl TryFrom<wire::ExtractResponse> for Extraction {
         Ok(Self {
             json: response.json,
             usage: usage(response.usage)?,
+            sources: try_all("sources", response.sources)?,
         })
     }
 }
@@ -305,6 +306,7 @@ impl From<Extraction> for wire::ExtractResponse {
         Self {
             json: extraction.json,
             usage: Some(extraction.usage.into()),
+            sources: all(extraction.sources),
         }
     }
 }
@@ -365,8 +367,21 @@ impl TryFrom<wire::ResolveTargetRequest> for ResolveRequest {
     type Error = FieldError;
 
     fn try_from(request: wire::ResolveTargetRequest) -> Result<Self, FieldError> {
+        let image = optional("image", request.image)?;
+        let target = match (request.target, filled(request.description)) {
+            (None, Some(description)) => Sought::Described {
+                description,
+                image,
+                backends: request.backends,
+            },
+            (Some(_), Some(_)) => {
+                let problem = "cannot be given together with a target; give one of them";
+                return Err(FieldError::new("description", problem));
+            }
+            (target, None) => Sought::Target(require("target", target)?),
+        };
         Ok(Self {
-            target: require("target", request.target)?,
+            target,
             frame: require("frame", request.frame)?,
             scene: require("scene", request.scene)?,
         })
@@ -375,11 +390,24 @@ impl TryFrom<wire::ResolveTargetRequest> for ResolveRequest {
 
 impl From<ResolveRequest> for wire::ResolveTargetRequest {
     fn from(request: ResolveRequest) -> Self {
-        Self {
-            target: Some(request.target.into()),
+        let mut message = Self {
             frame: Some(request.frame.into()),
             scene: Some(request.scene.into()),
+            ..Self::default()
+        };
+        match request.target {
+            Sought::Target(target) => message.target = Some(target.into()),
+            Sought::Described {
+                description,
+                image,
+                backends,
+            } => {
+                message.description = description;
+                message.image = image.map(Into::into);
+                message.backends = backends;
+            }
         }
+        message
     }
 }
 
@@ -414,6 +442,7 @@ impl TryFrom<wire::ResolveTargetResponse> for Resolved {
             bounds: require("bounds", response.bounds)?,
             element: response.element_id.map(ElementId),
             candidates: try_all("candidates", response.candidates)?,
+            usage: usage(response.usage)?,
         })
     }
 }
@@ -425,6 +454,7 @@ impl From<Resolved> for wire::ResolveTargetResponse {
             bounds: Some(resolved.bounds.into()),
             element_id: resolved.element.map(|id| id.0),
             candidates: all(resolved.candidates),
+            usage: Some(resolved.usage.into()),
         }
     }
 }

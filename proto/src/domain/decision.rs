@@ -8,6 +8,7 @@ use super::action::{Action, Target};
 use super::effect::{ActionOutcome, Effect};
 use super::frame::Image;
 use super::geometry::{CaptureRect, CaptureSize};
+use super::id::ElementId;
 
 /// An action as decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +72,17 @@ pub struct Decision {
 pub struct SuspectedInjection {
     pub quote: String,
     pub bounds: Option<CaptureRect>,
+}
+
+/// Where a value that was taken from the screen was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSource {
+    /// The value, as a JSON Pointer (RFC 6901) into the data.
+    pub pointer: String,
+    pub element: ElementId,
+    pub bounds: Option<CaptureRect>,
+    /// The element's text.
+    pub content: String,
 }
 
 /// What model calls used. `None` is unknown, which is not zero.

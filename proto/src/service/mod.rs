@@ -22,7 +22,7 @@ pub use perception::{
 pub use planner::{
     BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, Planned,
     Planner, PlannerClient, PlannerServer, PointerCheck, PointerRequest, ResolveRequest, Resolved,
-    SummarizeRequest, Summary, TargetCandidate,
+    Sought, SummarizeRequest, Summary, TargetCandidate,
 };
 
 use std::pin::Pin;

@@ -11,7 +11,9 @@ use tonic::{Request, Response, Status};
 use super::{Result, answer, received};
 use crate::convert;
 use crate::domain::action::Target;
-use crate::domain::decision::{Decision, FunctionDeclaration, PastStep, RemainingLimits, Usage};
+use crate::domain::decision::{
+    Decision, FunctionDeclaration, PastStep, RemainingLimits, Usage, ValueSource,
+};
 use crate::domain::desktop::Platform;
 use crate::domain::element::Scene;
 use crate::domain::frame::{Frame, Image};
@@ -124,6 +126,8 @@ pub struct ExtractRequest {
 pub struct Extraction {
     pub json: String,
     pub usage: Usage,
+    /// The elements that its values were read from, as far as they are known.
+    pub sources: Vec<ValueSource>,
 }
 
 /// Where the pointer should be, and where it is.
@@ -150,9 +154,21 @@ pub struct PointerCheck {
 /// A target and the scene to find it on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolveRequest {
-    pub target: Target,
+    pub target: Sought,
     pub frame: Frame,
     pub scene: Scene,
+}
+
+/// What is to be found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sought {
+    Target(Target),
+    /// In words; a model finds it.
+    Described {
+        description: String,
+        image: Option<Image>,
+        backends: Vec<String>,
+    },
 }
 
 /// What a target means.
@@ -165,6 +181,7 @@ pub struct Resolved {
     pub element: Option<ElementId>,
     /// What else it might have meant, the best first.
     pub candidates: Vec<TargetCandidate>,
+    pub usage: Usage,
 }
 
 /// Something that a target may mean.

@@ -148,6 +148,7 @@ fn kind_name(kind: &wire::event::Kind) -> &'static str {
         Kind::CompletionChecked(_) => "completion_checked",
         Kind::ResultFetched(_) => "result_fetched",
         Kind::Disturbed(_) => "disturbed",
+        Kind::HookIntervened(_) => "hook_intervened",
         Kind::Succeeded(_) => "succeeded",
         Kind::Failed(_) => "failed",
         Kind::Cancelled(_) => "cancelled",

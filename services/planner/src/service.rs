@@ -81,6 +81,7 @@ impl Planner for PlannerService {
         Ok(Extraction {
             json: answered.value.to_string(),
             usage: answered.usage,
+            sources: Vec::new(),
         })
     }
 

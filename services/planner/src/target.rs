@@ -1,10 +1,11 @@
 //! Where a target of a decision is on a scene: the point to click, and the box that it may be moved within.
 
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{ResolveRequest, Resolved, TargetCandidate};
+use motorium_proto::service::{ResolveRequest, Resolved, Sought, TargetCandidate};
 
 use crate::error::Error;
 use crate::matcher::{Description, Found, Hit, Purpose, Screen};
@@ -19,9 +20,12 @@ const REACH: i32 = 3;
 pub fn resolve(request: &ResolveRequest) -> Result<Resolved, Error> {
     let screen = Screen::new(&request.frame, &request.scene);
     match &request.target {
-        Target::Element(id) => element(&screen, *id),
-        Target::Point(point) => plain_point(&screen, *point, request.frame.size),
-        Target::Text(anchor) => anchored(&screen, anchor),
+        Sought::Target(Target::Element(id)) => element(&screen, *id),
+        Sought::Target(Target::Point(point)) => plain_point(&screen, *point, request.frame.size),
+        Sought::Target(Target::Text(anchor)) => anchored(&screen, anchor),
+        Sought::Described { .. } => Err(Error::NeedsModel {
+            call: "ResolveTarget",
+        }),
     }
 }
 
@@ -32,6 +36,7 @@ fn element(screen: &Screen<'_>, id: ElementId) -> Result<Resolved, Error> {
         bounds,
         element: Some(id),
         candidates: Vec::new(),
+        usage: Usage::default(),
     })
 }
 
@@ -57,6 +62,7 @@ fn plain_point(
         bounds,
         element: None,
         candidates: Vec::new(),
+        usage: Usage::default(),
     })
 }
 
@@ -100,6 +106,7 @@ fn resolved(hit: &Hit, others: &[Hit]) -> Resolved {
             .filter(|other| other.point != hit.point)
             .map(candidate)
             .collect(),
+        usage: Usage::default(),
     }
 }
 

@@ -20,7 +20,7 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, AnswerStream, BackendInfo, Capabilities, Executor,
     ExtractRequest, Extraction, FileInfo, HumanInput, PageText, PerformRequest, PlanRequest,
     Planned, Planner, PointerCheck, PointerRequest, PutFile, ResolveRequest, Resolved, Result,
-    SummarizeRequest, Summary,
+    Sought, SummarizeRequest, Summary,
 };
 use tokio::sync::watch;
 use tonic::Code;
@@ -138,7 +138,7 @@ impl Planner for Stage {
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
-        let Target::Point(point) = request.target else {
+        let Sought::Target(Target::Point(point)) = request.target else {
             return not_served();
         };
         let labelled = self.state().target;
@@ -148,6 +148,7 @@ impl Planner for Stage {
                 bounds,
                 element: None,
                 candidates: vec![],
+                usage: Usage::default(),
             }),
             None => self.head.resolve_target(request).await,
         }

@@ -346,6 +346,7 @@ impl Planner for Simulated {
             bounds: place(3),
             element: Some(ElementId(3)),
             candidates: vec![],
+            usage: Usage::default(),
         })
     }
 

@@ -6,7 +6,7 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest};
+use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, Sought};
 use tokio::time::{Duration, Instant};
 
 use super::permission::{Intended, Permission};
@@ -403,7 +403,7 @@ impl Runner {
             return Ok(Err("the screen has not been looked at".to_owned()));
         };
         let request = ResolveRequest {
-            target,
+            target: Sought::Target(target),
             frame: view.observation.frame.clone(),
             scene: view.observation.scene.clone(),
         };

@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::service::{AwaitQuiet, Observation, ResolveRequest};
+use motorium_proto::service::{AwaitQuiet, Observation, ResolveRequest, Sought};
 use tokio::time::Duration;
 use tonic::Code;
 
@@ -137,10 +137,10 @@ impl Runner {
     /// Whether the Planner finds a text, which it reads with more tolerance than we do.
     async fn planner_finds(&mut self, text: &str, on: &Observation) -> Flow<bool> {
         let request = ResolveRequest {
-            target: Target::Text(TextAnchor {
+            target: Sought::Target(Target::Text(TextAnchor {
                 text: text.to_owned(),
                 ..TextAnchor::default()
-            }),
+            })),
             frame: on.frame.clone(),
             scene: on.scene.clone(),
         };

@@ -48,8 +48,11 @@ impl Runner {
         };
         self.journal.defer(&mut self.task, decided);
         if !suspicions.is_empty() {
-            self.journal
-                .defer(&mut self.task, Event::InjectionSuspected(suspicions));
+            let suspected = Event::InjectionSuspected {
+                suspicions,
+                evidence: Vec::new(),
+            };
+            self.journal.defer(&mut self.task, suspected);
         }
         if !progress.is_empty() {
             self.journal
@@ -194,8 +197,8 @@ fn past_step(task: &Task, step: &StepRecord) -> PastStep {
         actions: step.actions.iter().filter_map(past_action).collect(),
         image: None,
         frame_size: step.frame_size,
-        function_calls: Vec::new(),
-        function_results: Vec::new(),
+        function_calls: step.function_calls.clone(),
+        function_results: step.function_results.clone(),
         extracted_json: step.extracted.clone(),
         user_messages: step.user_messages.clone(),
         acknowledged_safety_checks: task.acknowledged_checks(step.number).cloned().collect(),

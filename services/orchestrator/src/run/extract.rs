@@ -54,6 +54,7 @@ impl Runner {
             Ok(extraction) => Event::Extracted {
                 json: extraction.json,
                 usage: extraction.usage,
+                sources: extraction.sources,
             },
             Err(report) if is_transient(&report) => {
                 return Err(halt("taking data from the screen", report));

@@ -359,7 +359,10 @@ impl Runner {
     async fn finish_step(&mut self) -> Flow {
         self.lookout = None;
         let timings = std::mem::take(&mut self.timings);
-        let finished = Event::StepFinished { timings };
+        let finished = Event::StepFinished {
+            timings,
+            recording: None,
+        };
         // Stored with what begins the next step, or ends the task.
         self.journal.defer(&mut self.task, finished);
         Ok(())
@@ -373,7 +376,10 @@ impl Runner {
         let mut events = Vec::new();
         if self.task.open_step().is_some() {
             let timings = std::mem::take(&mut self.timings);
-            events.push(Event::StepFinished { timings });
+            events.push(Event::StepFinished {
+                timings,
+                recording: None,
+            });
         }
         if !matches!(event, Event::Cancelled { .. }) {
             events.extend(self.fetch_results().await?);

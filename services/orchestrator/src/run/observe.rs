@@ -42,6 +42,7 @@ impl Runner {
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
+            scene: None,
         }));
         // What is stored need not be held: a step waits for a model most of its time.
         let observation = Observation {

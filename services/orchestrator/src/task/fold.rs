@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::action::Action;
-use motorium_proto::domain::decision::{Decision, Next, PlannedAction, SafetyCheck, Usage};
+use motorium_proto::domain::decision::{
+    Decision, FunctionCall, FunctionResult, Next, PlannedAction, SafetyCheck, Usage,
+};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
@@ -102,6 +104,9 @@ pub struct StepRecord {
     /// The target of the next action could not be found.
     pub missed: Option<String>,
     pub extracted: Option<String>,
+    pub function_calls: Vec<FunctionCall>,
+    /// In the order of the calls; fewer of them while one is under way.
+    pub function_results: Vec<FunctionResult>,
     /// What the user said after this step.
     pub user_messages: Vec<String>,
     pub timings: Vec<StageTiming>,
@@ -123,6 +128,8 @@ impl StepRecord {
             actions: Vec::new(),
             missed: None,
             extracted: None,
+            function_calls: Vec::new(),
+            function_results: Vec::new(),
             user_messages: Vec::new(),
             timings: Vec::new(),
         }
@@ -315,7 +322,10 @@ impl Task {
         }: &Recorded,
     ) {
         match event {
-            Event::Created(_) | Event::LiveFrame { .. } | Event::ProgressAdded { .. } => {}
+            Event::Created(_)
+            | Event::LiveFrame { .. }
+            | Event::ProgressAdded { .. }
+            | Event::HookIntervened { .. } => {}
             Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
             Event::Started { .. } => {
                 self.started_at.get_or_insert(*at);
@@ -376,14 +386,14 @@ impl Task {
             Event::TargetMissed { message } => {
                 self.miss(message);
             }
-            Event::StepFinished { timings } => {
+            Event::StepFinished { timings, .. } => {
                 if let Some(step) = self.open_step_mut() {
                     step.ended_at = Some(*at);
                     step.frame = None;
                     step.timings.clone_from(timings);
                 }
             }
-            Event::Extracted { json, usage } => {
+            Event::Extracted { json, usage, .. } => {
                 self.usage = self.usage.plus(*usage);
                 if let Some(step) = self.steps.last_mut() {
                     step.extracted = Some(json.clone());
@@ -396,7 +406,20 @@ impl Task {
             Event::UserAsked(_) => {}
             Event::ApprovalRequested(approval) => self.approvals.push((**approval).clone()),
             Event::ApprovalResolved(approval) => self.approval_resolved(approval, *at),
-            Event::InjectionSuspected(_) => self.suspected_injection = true,
+            Event::InjectionSuspected { evidence, .. } => {
+                self.suspected_injection = true;
+                self.artifacts.extend(evidence.iter().flatten().cloned());
+            }
+            Event::FunctionCalled(call) => {
+                if let Some(step) = self.open_step_mut() {
+                    step.function_calls.push(call.clone());
+                }
+            }
+            Event::FunctionReturned { result, .. } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.function_results.push(result.clone());
+                }
+            }
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
                 self.heard_from_step = self.next_step();
@@ -717,7 +740,10 @@ mod tests {
             desktop: DesktopName::from_segment("d").unwrap(),
             epoch: DesktopEpoch(2),
         };
-        let worked = || Event::StepFinished { timings: vec![] };
+        let worked = || Event::StepFinished {
+            timings: vec![],
+            recording: None,
+        };
         let said = || Event::MessageReceived { text: "x".into() };
         let paused = || Event::Paused {
             reason: String::new(),

@@ -454,7 +454,10 @@ mod tests {
     }
 
     fn finished() -> Event {
-        Event::StepFinished { timings: vec![] }
+        Event::StepFinished {
+            timings: vec![],
+            recording: None,
+        }
     }
 
     fn with_limits(limits: Limits, events: Vec<Event>) -> Task {

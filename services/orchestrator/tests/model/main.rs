@@ -221,6 +221,7 @@ fn observed(number: usize) -> Event {
         element_count: 0,
         elapsed: Duration::ZERO,
         fingerprint: Fingerprint([u8::try_from(number).unwrap(); 8]),
+        scene: None,
     }))
 }
 
@@ -292,7 +293,10 @@ fn event(entry: Entry, number: usize) -> Event {
                 Way::Moved
             },
         },
-        Entry::Finished => Event::StepFinished { timings: vec![] },
+        Entry::Finished => Event::StepFinished {
+            timings: vec![],
+            recording: None,
+        },
         Entry::Succeeded => Event::Succeeded {
             answer: "ok".into(),
         },

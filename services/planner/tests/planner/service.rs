@@ -22,7 +22,7 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, PlanRequest, Planner, PlannerClient, PlannerServer,
-    ResolveRequest, SummarizeRequest,
+    ResolveRequest, Sought, SummarizeRequest,
 };
 use tonic::Code;
 
@@ -254,7 +254,7 @@ fn settings_that_cannot_be_meant_are_refused() {
 fn resolve(seen: &str, target: Target) -> ResolveRequest {
     let Seen { frame, scene } = screen(seen);
     ResolveRequest {
-        target,
+        target: Sought::Target(target),
         frame,
         scene,
     }

@@ -31,7 +31,7 @@ use motorium_proto::service::{
     ExtractRequest, Extraction, FileInfo, FrameUpdate, HumanInput, HumanInputKind, ImageOptions,
     Observation, ObserveRequest, PageText, ParseRequest, Parsed, Perception, PerformRequest,
     PlanRequest, Planned, Planner, PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest,
-    Resolved, Result, StreamRequest, SummarizeRequest, Summary,
+    Resolved, Result, Sought, StreamRequest, SummarizeRequest, Summary,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -707,6 +707,7 @@ impl Planner for StandIn {
         match answer {
             None => not_scripted("Extract"),
             Some(answer) => Ok(Extraction {
+                sources: Vec::new(),
                 json: answer?.to_owned(),
                 usage: Usage {
                     input_tokens: Some(500),
@@ -728,8 +729,8 @@ impl Planner for StandIn {
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
         self.0.enter("resolve_target").await?;
         let id = match request.target {
-            Target::Element(id) => id,
-            Target::Point(point) => {
+            Sought::Target(Target::Element(id)) => id,
+            Sought::Target(Target::Point(point)) => {
                 let over = |number: &u32| box_of(*number).contains(point);
                 let around = CaptureRect::new(point, point).inflate(3, 3);
                 return Ok(Resolved {
@@ -737,9 +738,12 @@ impl Planner for StandIn {
                     bounds: (1..=ELEMENTS).find(over).map_or(around, box_of),
                     element: None,
                     candidates: Vec::new(),
+                    usage: Usage::default(),
                 });
             }
-            Target::Text(_) => return not_scripted("ResolveTarget for text"),
+            Sought::Target(Target::Text(_)) | Sought::Described { .. } => {
+                return not_scripted("ResolveTarget for text");
+            }
         };
         let Some(element) = request.scene.element(id) else {
             let message = format!("there is no element {id} on the screen");
@@ -754,6 +758,7 @@ impl Planner for StandIn {
             bounds: box_of(id.0),
             element: Some(id),
             candidates: Vec::new(),
+            usage: Usage::default(),
         })
     }
 
