@@ -12,9 +12,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::backends::Backend;
+use crate::backends::claude_computer::{self, ClaudeComputer};
 use crate::backends::claude_som::{self, ClaudeSom};
 use crate::backends::dialect::Dialect;
 use crate::backends::model::{ModelBackend, Parts};
+use crate::backends::openai_computer::{self, OpenAiComputer};
 use crate::backends::opencua::{self, OpenCua};
 use crate::backends::operator::{self, Operator};
 use crate::backends::phrasebook::{self, Phrasebook};
@@ -72,6 +74,26 @@ const KINDS: &[Kind] = &[
         dialect: |options| {
             let NoOptions {} = read(options)?;
             Ok(Arc::new(QwenVl))
+        },
+    },
+    Kind {
+        name: claude_computer::NAME,
+        provider: Some("anthropic"),
+        model: Some(claude_som::DEFAULT_MODEL),
+        about: "Claude with its own computer tool",
+        dialect: |options| {
+            let NoOptions {} = read(options)?;
+            Ok(Arc::new(ClaudeComputer))
+        },
+    },
+    Kind {
+        name: openai_computer::NAME,
+        provider: Some("openai"),
+        model: Some(openai_computer::DEFAULT_MODEL),
+        about: "OpenAI's models with their own computer tool",
+        dialect: |options| {
+            let dialect: OpenAiComputer = read(options)?;
+            Ok(Arc::new(dialect))
         },
     },
     Kind {

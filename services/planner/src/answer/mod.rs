@@ -2,6 +2,7 @@
 //!
 //! - [`commands`]: actions and points as a model names them
 //! - [`json`]: the object in a text
+//! - [`keys`]: names of keys
 //! - [`pyautogui`]: Python, parsed and never run
 //! - [`said`]: the text in a provider's answer
 //! - [`som`]: the answer to a numbered picture and its list of elements
@@ -10,6 +11,7 @@
 
 pub mod commands;
 pub mod json;
+pub mod keys;
 pub mod pyautogui;
 pub mod said;
 pub mod som;

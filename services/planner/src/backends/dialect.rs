@@ -70,6 +70,8 @@ pub struct Asked {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The picture whose coordinates the answer counts in; `None` where none was sent.
     pub view: Option<SentPicture>,
+    /// What the dialect wants to know again when the answer comes. Not sent.
+    pub memory: Value,
 }
 
 /// What an answer means.

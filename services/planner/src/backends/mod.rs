@@ -2,13 +2,16 @@
 //! business of the router.
 
 mod chat;
+pub mod claude_computer;
 pub mod claude_som;
 pub mod concessions;
 pub mod dialect;
 pub mod error;
 pub mod estimate;
 pub mod model;
+mod native;
 pub mod numbered;
+pub mod openai_computer;
 pub mod opencua;
 pub mod operator;
 pub mod phrasebook;

@@ -246,6 +246,27 @@ impl Pictures {
         Ok(Rendered::new(view, checksum(image), &encoded))
     }
 
+    /// The same, of a screen that was shown before.
+    ///
+    /// # Errors
+    /// If there is no such picture, or the region is not inside it.
+    pub fn closer_of(
+        &self,
+        taste: Taste,
+        wanted: Checksum,
+        region: CaptureRect,
+    ) -> Result<Rendered, Error> {
+        if self.current_checksum() == Some(wanted) {
+            return self.closer(taste, region);
+        }
+        let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
+        let sent = enlarged(region.size(), taste.rule);
+        let view = SentPicture::sent_at(sent, region, taste.rule, taste.convention)?;
+        let pixels = resize::render(&picture::decode(bytes(image)?)?, &view.space()?)?;
+        let encoded = encoded(&pixels, taste)?;
+        Ok(Rendered::new(view, wanted, &encoded))
+    }
+
     /// The picture of that checksum, from the frame or from the history.
     ///
     /// # Errors

@@ -29,6 +29,9 @@ macro_rules! templates {
 }
 
 templates! {
+    "computer_first",
+    "computer_news",
+    "computer_system",
     "extract",
     "extract_system",
     "pointer",
@@ -258,7 +261,7 @@ mod tests {
         let folder = folder_with("zh/sum_system.jinja", "");
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
-            error.contains("sum_system.jinja is no prompt template; there are: extract, "),
+            error.contains("sum_system.jinja is no prompt template; there are: computer_first,"),
             "{error}"
         );
     }

@@ -1,0 +1,143 @@
+//! Pictures within a conversation. A conversation is kept without pixels: where a picture stood, there is a place holder
+//! with its checksum and the region that was cut out of it; whoever sends the conversation fills it again.
+//!
+//! Only what this program wrote is filled. What a model said is passed on as it is, whatever it looks like.
+
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::picture::{Checksum, Error, Pictures, Rendered, Taste};
+
+const PLACEHOLDER: &str = "motorium_picture";
+
+/// A picture that a model is or was shown: a whole screen, or a region of it from close by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    pub(crate) sha256: String,
+    /// Left, top, right, bottom, in pixels of the frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<[i32; 4]>,
+}
+
+impl Shown {
+    /// The whole screen as it is.
+    pub(crate) fn current(pictures: &Pictures) -> Result<Self, Error> {
+        let sha256 = pictures
+            .current_checksum()
+            .ok_or(Error::NoImage)?
+            .to_string();
+        Ok(Self {
+            sha256,
+            region: None,
+        })
+    }
+
+    /// What stands for it.
+    pub(crate) fn placeholder(&self) -> Value {
+        json!({ PLACEHOLDER: self })
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        let object = value.as_object().filter(|object| object.len() == 1)?;
+        Shown::deserialize(object.get(PLACEHOLDER)?).ok()
+    }
+
+    fn is_given(&self, pictures: &Pictures) -> bool {
+        Checksum::parse(&self.sha256).is_some_and(|checksum| pictures.has(checksum))
+    }
+
+    pub(crate) fn rendered(&self, pictures: &Pictures, taste: Taste) -> Result<Rendered, Error> {
+        let checksum = Checksum::parse(&self.sha256).ok_or(Error::NoImage)?;
+        let is_current = pictures.current_checksum() == Some(checksum);
+        match self.region {
+            Some([left, top, right, bottom]) => {
+                let (min, max) = (
+                    CapturePoint::new(left, top),
+                    CapturePoint::new(right, bottom),
+                );
+                pictures.closer_of(taste, checksum, CaptureRect::new(min, max))
+            }
+            None if is_current => pictures.current(taste),
+            None => pictures.past(taste, checksum),
+        }
+    }
+}
+
+/// The pictures that stand for themselves in a value, in order.
+pub(crate) fn all(value: &Value) -> Vec<Shown> {
+    let mut found = Vec::new();
+    collect(value, &mut found);
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<Shown>) {
+    if let Some(shown) = Shown::of(value) {
+        found.push(shown);
+        return;
+    }
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        Value::Object(values) => values.values().for_each(|value| collect(value, found)),
+        _ => {}
+    }
+}
+
+/// Whether all of these can still be shown.
+pub(crate) fn are_given(shown: &[Shown], pictures: &Pictures) -> bool {
+    shown.iter().all(|shown| shown.is_given(pictures))
+}
+
+/// The value with every picture in its place, in the form that `as_sent` gives it.
+pub(crate) fn filled(
+    value: &Value,
+    as_sent: &mut impl FnMut(&Shown) -> Result<Value, Error>,
+) -> Result<Value, Error> {
+    if let Some(shown) = Shown::of(value) {
+        return as_sent(&shown);
+    }
+    Ok(match value {
+        Value::Array(values) => {
+            let values = values.iter().map(|value| filled(value, as_sent));
+            Value::Array(values.collect::<Result<_, _>>()?)
+        }
+        Value::Object(values) => {
+            let values = values
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), filled(value, as_sent)?)));
+            Value::Object(values.collect::<Result<_, Error>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown() -> Shown {
+        Shown {
+            sha256: "ab".repeat(32),
+            region: Some([1, 2, 3, 4]),
+        }
+    }
+
+    #[test]
+    fn a_picture_is_found_again_where_it_stood() {
+        let value = json!({"content": [{"type": "text", "text": "t"}, shown().placeholder()]});
+        assert_eq!(all(&value), [shown()]);
+        let sent = filled(&value, &mut |_| Ok(json!("pixels"))).unwrap();
+        assert_eq!(
+            sent,
+            json!({"content": [{"type": "text", "text": "t"}, "pixels"]})
+        );
+    }
+
+    #[test]
+    fn what_only_looks_alike_is_left_alone() {
+        let alike =
+            json!([{"motorium_picture": {"sha256": 3}}, {"motorium_picture": shown(), "more": 1}]);
+        assert_eq!(all(&alike), []);
+        assert_eq!(filled(&alike, &mut |_| Err(Error::NoImage)).unwrap(), alike);
+    }
+}

@@ -1,0 +1,224 @@
+//! Claude fails in the middle of a task, and OpenCUA goes on: over real sockets, with both providers on this machine.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use image::{Rgba, RgbaImage};
+use motorium_imaging::picture;
+use motorium_kit::config::Environment;
+use motorium_planner::{PlannerService, Settings};
+use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, RemainingLimits};
+use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::frame::Image;
+use motorium_proto::service::{BackendState, ImageFormat, PlanRequest, Planned, Planner as _};
+use serde_json::{Value, json};
+
+use crate::fixtures::fixture;
+use crate::loopback::Provider;
+use crate::screens::screen;
+
+/// Steps whose pictures are shown again.
+const PAST_PICTURES: usize = 2;
+
+struct Task {
+    service: PlannerService,
+    claude: Provider,
+    opencua: Provider,
+    request: PlanRequest,
+}
+
+impl Task {
+    async fn start() -> Self {
+        let (claude, opencua) = (Provider::start().await, Provider::start().await);
+        let settings = format!(
+            r#"
+            backends = ["claude_computer", "opencua"]
+            retry = {{ times = 1, first_pause = "1ms" }}
+            rest = {{ failures = 2, time = "1h" }}
+
+            [backend.claude_computer]
+            provider = "anthropic"
+            model = "claude-opus-4-6"
+
+            [backend.opencua]
+            provider = "own"
+            model = "opencua-7b"
+
+            [providers.anthropic]
+            base_url = "{}"
+
+            [providers.own]
+            base_url = "{}/v1"
+            "#,
+            claude.url, opencua.url
+        );
+        let settings: Settings = toml::from_str(&settings).unwrap();
+        let seen = screen("button 20,40 80x30 \"Save\"");
+        let request = PlanRequest {
+            goal: "save the file as notes.txt".to_owned(),
+            instructions: String::new(),
+            frame: seen.frame,
+            image: Some(screen_of(1)),
+            scene: seen.scene,
+            history: Vec::new(),
+            user_messages: Vec::new(),
+            remaining: RemainingLimits::default(),
+            functions: Vec::new(),
+            conversation: Bytes::new(),
+            conversation_backend: String::new(),
+            backends: Vec::new(),
+            platform: Platform::Linux,
+            language: None,
+            notices: Vec::new(),
+            applications: Vec::new(),
+        };
+        Self {
+            service: settings.resolve_in(&Environment::default()).unwrap(),
+            claude,
+            opencua,
+            request,
+        }
+    }
+
+    /// Decides a step and performs it.
+    async fn step(&mut self) -> Planned {
+        let planned = self.service.plan(self.request.clone()).await.unwrap();
+        self.perform(&planned.decision);
+        planned
+    }
+
+    fn perform(&mut self, decision: &Decision) {
+        let Next::Act(actions) = &decision.next else {
+            panic!("{decision:?}")
+        };
+        let past = actions.iter().map(|planned| PastAction {
+            planned: planned.clone(),
+            outcome: ActionOutcome::new(ActionResult::Performed, ""),
+            effect: None,
+            retries: 0,
+        });
+        let number = self.request.history.len() as u32 + 1;
+        self.request.history.push(PastStep {
+            step: number,
+            thought: decision.thought.clone(),
+            actions: past.collect(),
+            image: self.request.image.clone(),
+            frame_size: Some(self.request.frame.size),
+            ..PastStep::default()
+        });
+        let old = self.request.history.len().saturating_sub(PAST_PICTURES);
+        for step in &mut self.request.history[..old] {
+            step.image = None;
+        }
+        self.request.conversation = decision.conversation.clone();
+        self.request
+            .conversation_backend
+            .clone_from(&decision.backend);
+        self.request.image = Some(screen_of(number as u8 + 1));
+    }
+}
+
+fn screen_of(shade: u8) -> Image {
+    let pixels = RgbaImage::from_pixel(1000, 800, Rgba([shade * 20, 100, 200, 255]));
+    picture::encode(&pixels, ImageFormat::Png).unwrap()
+}
+
+/// A click of Claude's, with a number of its own.
+fn click(number: u32) -> Value {
+    let mut answer = fixture("anthropic/click.json");
+    answer["content"][2]["id"] = json!(format!("toolu_{number}"));
+    answer
+}
+
+#[tokio::test]
+async fn another_model_goes_on_where_the_first_one_fails() {
+    let mut task = Task::start().await;
+    (1..=3).for_each(|number| task.claude.will_answer(200, click(number)));
+    for _ in 0..3 {
+        let planned = task.step().await;
+        assert_eq!(planned.decision.backend, "claude_computer");
+        assert!(planned.attempts.is_empty());
+    }
+    let overloaded = fixture("anthropic/overloaded.529.json");
+    // Two steps, each tried twice; then it is left alone.
+    (0..4).for_each(|_| task.claude.will_answer(529, overloaded.clone()));
+    (0..3).for_each(|_| {
+        task.opencua
+            .will_answer(200, fixture("openai-chat/opencua_click.json"))
+    });
+    let mut reasons = Vec::new();
+    for _ in 0..3 {
+        let planned = task.step().await;
+        assert_eq!(planned.decision.backend, "opencua");
+        reasons.extend(planned.attempts.into_iter().map(|attempt| attempt.reason));
+    }
+    assert_eq!(reasons, ["TRANSIENT", "TRANSIENT", "RESTING"]);
+    assert_eq!(task.claude.received().len(), 3 + 4);
+    assert_eq!(task.opencua.received().len(), 3);
+    let backends = task.service.list_backends().await.unwrap();
+    let states: Vec<BackendState> = backends.iter().map(|backend| backend.state).collect();
+    assert_eq!(states, [BackendState::Resting, BackendState::Ready]);
+
+    check_claude(&task.claude);
+    check_opencua(&task.opencua);
+    documented("claude_computer", &task.claude.received()[3].body);
+    documented("opencua", &task.opencua.received()[0].body);
+}
+
+fn check_claude(claude: &Provider) {
+    let received = claude.received();
+    for (number, request) in received.iter().enumerate() {
+        assert_eq!(request.path, "/v1/messages");
+        assert_eq!(request.headers["anthropic-beta"], "computer-use-2025-11-24");
+        crate::contract::leave(
+            "anthropic-beta",
+            &format!("fallback-{number}"),
+            &request.body,
+        );
+    }
+    // What is tried again is the same to the last byte.
+    assert_eq!(received[3].body, received[4].body);
+}
+
+fn check_opencua(opencua: &Provider) {
+    for (number, request) in opencua.received().iter().enumerate() {
+        assert_eq!(request.path, "/v1/chat/completions");
+        crate::contract::leave("openai-chat", &format!("fallback-{number}"), &request.body);
+        let body = request.body.to_string();
+        // Three pictures at most, the present one last, and nothing that only Claude understands.
+        assert_eq!(body.matches("data:image/").count(), 3);
+        assert!(!body.contains("tool_use") && !body.contains("signature"));
+        assert!(body.contains("save the file as notes.txt"));
+    }
+}
+
+/// `docs/planner.md` shows these requests, without their pixels and with long texts cut.
+fn documented(name: &str, body: &Value) {
+    let shown = format!("{:#}", cut(body));
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/planner.md");
+    let docs = std::fs::read_to_string(file).unwrap();
+    assert!(
+        docs.contains(&shown),
+        "docs/planner.md has to show this as the request of {name}:\n{shown}"
+    );
+}
+
+fn cut(value: &Value) -> Value {
+    const LONGEST: usize = 90;
+    match value {
+        Value::String(text) => match text.char_indices().nth(LONGEST) {
+            Some((end, _)) if !text.starts_with("Task") => json!(format!("{}…", &text[..end])),
+            _ => value.clone(),
+        },
+        Value::Array(values) => values.iter().map(cut).collect(),
+        Value::Object(values) => {
+            let values = values.iter().filter(|(key, _)| *key != "tools");
+            values
+                .map(|(key, value)| (key.clone(), cut(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        }
+        other => other.clone(),
+    }
+}

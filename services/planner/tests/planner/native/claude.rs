@@ -1,0 +1,343 @@
+//! What Claude and this program say to each other.
+
+use motorium_planner::backends::claude_computer::ClaudeComputer;
+use motorium_planner::backends::dialect::Misread;
+use motorium_proto::domain::action::{Action, Target};
+use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::effect::ActionResult::{Failed, Performed, Refused};
+use serde_json::{Value, json};
+
+use super::sound::of_type;
+use super::world::{Outcome, World};
+use crate::fixtures::fixture;
+
+pub(super) fn answer(name: &str) -> Value {
+    fixture(&format!("anthropic/{name}.json"))
+}
+
+fn opus(name: &'static str) -> World {
+    World::new(ClaudeComputer, "claude-opus-4-6", Some(name))
+}
+
+fn opus_with_toolset(name: &'static str) -> World {
+    World::new(ClaudeComputer, "claude-opus-5-5", Some(name))
+}
+
+pub(super) fn actions(next: &Next) -> &[motorium_proto::domain::decision::PlannedAction] {
+    match next {
+        Next::Act(actions) => actions,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The results in the last message.
+fn results(body: &Value) -> Vec<&Value> {
+    let messages = body["messages"].as_array().unwrap();
+    of_type(messages.last().unwrap(), "tool_result")
+}
+
+fn texts(value: &Value) -> String {
+    match &value["content"] {
+        Value::String(text) => text.clone(),
+        other => {
+            let texts = of_type(other, "text");
+            let texts: Vec<&str> = texts
+                .iter()
+                .filter_map(|text| text["text"].as_str())
+                .collect();
+            texts.join("\n")
+        }
+    }
+}
+
+#[test]
+fn a_click_is_one_of_the_frame_and_says_what_it_is_for() {
+    let reading = opus("click").decide(&[answer("click")]);
+    let [planned] = actions(&reading.next) else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(planned.intent, "shift+click \"Save\"");
+    assert_eq!(
+        (reading.progress.as_str(), reading.thought.as_str()),
+        ("I save the file.", "I save the file.")
+    );
+    let Action::Click {
+        at: Some(Target::Point(point)),
+        ..
+    } = &planned.action
+    else {
+        panic!("{planned:?}")
+    };
+    assert_eq!((point.x, point.y), (60, 55));
+}
+
+#[test]
+fn a_closer_look_is_cut_out_of_the_frame_at_once() {
+    let mut world = opus("zoom");
+    let reading = world.decide(&[answer("screenshot"), answer("zoom"), answer("click")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    let pictures = of_type(&asked.body["messages"], "image");
+    // The first screen, the same again, the closer look, and the screen after the click.
+    assert_eq!(pictures.len(), 4);
+    assert_eq!(pictures[0], pictures[1]);
+    assert_ne!(pictures[1], pictures[2]);
+}
+
+#[test]
+fn several_looks_of_a_turn_are_answered_together() {
+    let mut world = opus_with_toolset("looks");
+    let reading = world.decide(&[answer("toolset_looks"), answer("toolset_batch")]);
+    world.carry_out(&reading, &[Performed, Performed, Performed]);
+    let asked = world.ask();
+    let looked = of_type(&asked.body["messages"][2], "tool_result");
+    assert_eq!(of_type(looked[0], "image").len(), 1);
+    assert_eq!(texts(looked[1]), "X=40,Y=50");
+}
+
+#[test]
+fn after_the_first_failure_the_rest_is_said_in_the_prescribed_words() {
+    let mut world = opus_with_toolset("batch");
+    let reading = world.decide(&[answer("toolset_batch")]);
+    assert_eq!(actions(&reading.next).len(), 3);
+    world.carry_out(&reading, &[Performed, Refused]);
+    let asked = world.ask();
+    let results = results(&asked.body);
+    let said: Vec<String> = results.iter().map(|result| texts(result)).collect();
+    assert_eq!(
+        said,
+        [
+            "Done; the screen changed.",
+            "Not allowed: said by the test",
+            "Not executed: an earlier computer action in this turn failed.",
+            "Not executed: an earlier computer action in this turn failed.",
+        ]
+    );
+    let errors: Vec<bool> = results
+        .iter()
+        .map(|result| result["is_error"] == true)
+        .collect();
+    assert_eq!(errors, [false, true, true, true]);
+}
+
+#[test]
+fn a_screenshot_after_actions_is_the_next_one() {
+    let mut world = opus_with_toolset("batch-done");
+    let reading = world.decide(&[answer("toolset_batch")]);
+    world.carry_out(&reading, &[Performed, Performed, Performed]);
+    let asked = world.ask();
+    let shown = of_type(results(&asked.body)[3], "image");
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0]["source"]["data"], world.screen());
+}
+
+#[test]
+fn what_can_be_done_before_a_wrong_call_is_done() {
+    let mut world = opus_with_toolset("half-wrong");
+    let reading = world.decide(&[answer("toolset_half_wrong")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    let said: Vec<String> = results(&asked.body)
+        .iter()
+        .map(|result| texts(result))
+        .collect();
+    assert!(
+        said[1].starts_with("Coordinate outside the screen"),
+        "{said:?}"
+    );
+    assert_eq!(
+        said[2],
+        "Not executed: an earlier computer action in this turn failed."
+    );
+}
+
+#[test]
+fn an_end_that_was_claimed_before_looking_is_not_taken() {
+    let mut world = opus_with_toolset("then-finish");
+    let reading = world.decide(&[answer("toolset_then_finish")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    assert!(texts(results(&asked.body)[1]).starts_with("Not executed: something else"));
+}
+
+#[test]
+fn a_point_outside_the_screen_is_told_and_the_second_answer_counts() {
+    let mut world = opus("outside");
+    let reading = world.decide(&[answer("outside"), answer("click")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    let mut world = opus("outside-twice");
+    let Outcome::Gave(misread) = world.plan(&[answer("outside"), answer("outside")]) else {
+        panic!("a decision")
+    };
+    assert!(
+        misread
+            .to_string()
+            .starts_with("Coordinate outside the screen")
+    );
+}
+
+#[test]
+fn a_turn_without_a_call_is_asked_for_one() {
+    let mut world = opus("text-only");
+    let reading = world.decide(&[answer("text_only"), answer("finish")]);
+    let Next::Done { answer, evidence } = reading.next else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(
+        (answer.as_str(), evidence.as_slice()),
+        ("The file is saved.", &["Saved".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_cut_off_answer_is_never_used_and_gets_more_room() {
+    let mut world = opus("cut-off");
+    let reading = world.decide(&[answer("cut_off"), answer("click")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    // The cut-off turn is no part of the conversation.
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    assert_eq!(asked.body["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_refusal_is_reported_in_the_providers_words() {
+    let Outcome::Gave(misread) = opus("refusal").plan(&[answer("refusal")]) else {
+        panic!("a decision")
+    };
+    let message = "This would harm somebody.".to_owned();
+    assert_eq!(misread, Misread::Refused { message });
+}
+
+#[test]
+fn a_conversation_that_has_become_too_long_begins_anew() {
+    let mut world = opus("too-long");
+    let reading = world.decide(&[answer("click")]);
+    world.carry_out(&reading, &[Performed]);
+    let reading = world.decide(&[answer("too_long"), answer("click")]);
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    let messages = asked.body["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 3);
+    let past = texts(&messages[0]);
+    assert!(
+        past.contains("Step 1: clicked") && past.contains("the screen changed"),
+        "{past}"
+    );
+}
+
+#[test]
+fn every_decision_beside_the_computer_gets_its_result() {
+    let check = |name: &'static str, results_of: &[_], expected: &str| {
+        let mut world = opus(name);
+        let reading = world.decide(&[answer(name)]);
+        world.carry_out(&reading, results_of);
+        world.request.user_messages.push("notes.txt".to_owned());
+        world
+            .request
+            .notices
+            .push("the goal is not reached yet".to_owned());
+        let asked = world.ask();
+        let results = results(&asked.body);
+        assert_eq!(results.len(), 1);
+        assert!(
+            texts(results[0]).starts_with(expected),
+            "{}",
+            texts(results[0])
+        );
+        assert!(texts(results[0]).contains("the goal is not reached yet"));
+        assert_eq!(texts(results[0]).matches("notes.txt").count(), 1);
+    };
+    check("ask_user", &[], "notes.txt");
+    check("finish", &[], "The task is not over.");
+    check("function", &[Performed], "{\"paid\":true}");
+    check("function", &[Failed], "it is not reachable");
+    check(
+        "function",
+        &[],
+        "Not executed: it was stopped before it began.",
+    );
+    check("extract", &[Performed], "{\"total\":7}");
+    check("extract", &[], "No data could be taken from the screen.");
+}
+
+#[test]
+fn suspicious_text_is_reported_with_the_decision() {
+    let mut world = opus("suspicious");
+    let report = json!({"type": "tool_use", "id": "toolu_r", "name": "report_suspicious_text",
+        "input": {"quote": "Save"}});
+    let report = json!({"content": [report], "stop_reason": "tool_use"});
+    let reading = world.decide(&[report, answer("click")]);
+    assert_eq!(reading.suspected_injections.len(), 1);
+    assert_eq!(reading.suspected_injections[0].quote, "Save");
+    assert!(reading.suspected_injections[0].bounds.is_some());
+    // It is reported once.
+    world.carry_out(&reading, &[Performed]);
+    let reading = world.decide(&[answer("screenshot"), answer("finish")]);
+    assert!(reading.suspected_injections.is_empty());
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_told() {
+    let call = json!({"type": "tool_use", "id": "toolu_f", "name": "billing_lookup", "input": {"id": "seven"}});
+    let call = json!({"content": [call], "stop_reason": "tool_use"});
+    let Outcome::Gave(misread) = opus("bad-arguments").plan(&[call]) else {
+        panic!("a decision")
+    };
+    assert!(misread.to_string().contains("billing.lookup"), "{misread}");
+}
+
+#[test]
+fn a_function_keeps_its_own_name() {
+    let reading = opus("function-name").decide(&[answer("function")]);
+    let Next::CallFunctions(calls) = reading.next else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(
+        (calls[0].name.as_str(), calls[0].call_id.as_str()),
+        ("billing.lookup", "toolu_7")
+    );
+}
+
+/// Without the marks for the cache, which move on.
+fn unmarked(messages: &Value) -> Vec<Value> {
+    let mut messages = messages.as_array().unwrap().clone();
+    for message in &mut messages {
+        for block in message["content"].as_array_mut().unwrap() {
+            block.as_object_mut().unwrap().remove("cache_control");
+        }
+    }
+    messages
+}
+
+#[test]
+fn a_conversation_only_grows_until_it_begins_anew() {
+    let mut world = opus("long");
+    let mut before: Vec<Value> = Vec::new();
+    let mut lengths = Vec::new();
+    for _ in 0..8 {
+        let asked = world.ask();
+        let messages = unmarked(&asked.body["messages"]);
+        if messages.len() > 1 {
+            assert_eq!(&messages[..before.len()], before.as_slice());
+        }
+        lengths.push(messages.len());
+        before = messages;
+        let reading = world.decide(&[answer("click")]);
+        world.carry_out(&reading, &[Performed]);
+    }
+    // The pictures of two steps before the present one are there; with the third it begins anew.
+    assert_eq!(lengths, [1, 3, 5, 1, 3, 5, 1, 3]);
+}
+
+#[test]
+fn a_changed_screen_size_or_a_foreign_conversation_begins_anew() {
+    let mut world = opus("foreign");
+    let reading = world.decide(&[answer("click")]);
+    world.carry_out(&reading, &[Performed]);
+    world.request.conversation = bytes::Bytes::from_static(b"{\"form\":99}");
+    assert_eq!(world.ask().body["messages"].as_array().unwrap().len(), 1);
+}

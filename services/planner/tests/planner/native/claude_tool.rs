@@ -1,0 +1,193 @@
+//! Claude's computer tool in its versions, and everything that it can be told to do.
+
+use motorium_planner::backends::claude_computer::ClaudeComputer;
+use motorium_planner::backends::concessions::Concessions;
+use motorium_planner::backends::dialect::{Dialect as _, Step};
+use motorium_planner::models::{Api, Models};
+use motorium_planner::picture::Pictures;
+use motorium_planner::prompt::Prompts;
+use serde_json::{Value, json};
+
+use super::claude::{actions, answer};
+use super::world::{Outcome, World};
+
+/// One call of the tool, in an answer.
+fn call(input: Value) -> Value {
+    let block = json!({"type": "tool_use", "id": "toolu_x", "name": "computer", "input": input});
+    json!({"content": [block], "stop_reason": "tool_use"})
+}
+
+#[test]
+fn the_version_of_the_tool_is_the_models() {
+    let check = |model: &str, tool: Value, beta: Option<&str>, thinking: Value| {
+        let mut world = World::new(ClaudeComputer, model, None);
+        let asked = world.ask();
+        assert_eq!(asked.body["tools"][0], tool, "{model}");
+        assert_eq!(asked.body["thinking"], thinking, "{model}");
+        let sent = asked
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
+        let expected = beta.map(|beta| ("anthropic-beta", beta));
+        assert_eq!(
+            sent.collect::<Vec<_>>(),
+            expected.into_iter().collect::<Vec<_>>(),
+            "{model}"
+        );
+    };
+    check(
+        "claude-sonnet-4-5",
+        json!({"type": "computer_20250124", "name": "computer", "display_width_px": 1000, "display_height_px": 800}),
+        Some("computer-use-2025-01-24"),
+        json!({"type": "enabled", "budget_tokens": 2048}),
+    );
+    check(
+        "claude-opus-4-6",
+        json!({"type": "computer_20251124", "name": "computer", "display_width_px": 1000, "display_height_px": 800,
+            "enable_zoom": true}),
+        Some("computer-use-2025-11-24"),
+        json!({"type": "adaptive"}),
+    );
+    check(
+        "claude-opus-5-5",
+        json!({"type": "computer_toolset_20260801"}),
+        None,
+        Value::Null,
+    );
+}
+
+#[test]
+fn every_action_of_the_tool_is_understood() {
+    let check = |input: Value, expected: &str| {
+        let mut world = World::new(ClaudeComputer, "claude-opus-4-6", None);
+        let got = match world.plan(&[call(input.clone())]) {
+            Outcome::Decided(reading) => {
+                let intents = actions(&reading.next)
+                    .iter()
+                    .map(|planned| planned.intent.as_str());
+                intents.collect::<Vec<_>>().join("; ")
+            }
+            Outcome::Gave(misread) => misread.to_string(),
+        };
+        assert_eq!(got, expected, "{input}");
+    };
+    check(
+        json!({"action": "left_click"}),
+        "click where the pointer is",
+    );
+    check(
+        json!({"action": "right_click", "coordinate": [60, 55]}),
+        "right-click \"Save\"",
+    );
+    check(
+        json!({"action": "middle_click", "coordinate": [0, 0]}),
+        "middle-click (0, 0)",
+    );
+    check(
+        json!({"action": "double_click", "coordinate": [999, 799]}),
+        "double-click (999, 799)",
+    );
+    check(
+        json!({"action": "triple_click", "coordinate": [5, 5]}),
+        "triple-click (5, 5)",
+    );
+    check(
+        json!({"action": "mouse_move", "coordinate": [60, 55]}),
+        "move the pointer to \"Save\"",
+    );
+    check(
+        json!({"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [60, 55]}),
+        "drag from (1, 2) to \"Save\"",
+    );
+    // Without a start it begins where the pointer is.
+    check(
+        json!({"action": "left_click_drag", "coordinate": [1, 2]}),
+        "drag from \"Save\" to (1, 2)",
+    );
+    check(
+        json!({"action": "left_mouse_down"}),
+        "press the mouse button where the pointer is",
+    );
+    check(
+        json!({"action": "left_mouse_up"}),
+        "release the mouse button where the pointer is",
+    );
+    check(
+        json!({"action": "scroll", "coordinate": [5, 5], "scroll_direction": "Down", "scroll_amount": 3}),
+        "scroll down",
+    );
+    check(json!({"action": "type", "text": "a\nb"}), "type \"a b\"");
+    check(json!({"action": "key", "text": "ctrl+S"}), "press ctrl+s");
+    check(
+        json!({"action": "key", "text": "ctrl+a Delete"}),
+        "press ctrl+a; press delete",
+    );
+    check(
+        json!({"action": "hold_key", "text": "shift", "duration": 2}),
+        "hold shift",
+    );
+    check(json!({"action": "wait", "duration": 1}), "wait");
+    // What cannot be done is said, never put right.
+    check(
+        json!({"action": "fly"}),
+        "The computer has no action \"fly\".",
+    );
+    check(json!({}), "The input has no action.");
+    check(
+        json!({"action": "mouse_move"}),
+        "mouse_move needs coordinate.",
+    );
+    check(json!({"action": "type"}), "type needs text.");
+    check(
+        json!({"action": "wait", "duration": 4000}),
+        "A duration of 4000 seconds is not possible: 0 to 300 are.",
+    );
+    check(
+        json!({"action": "key", "text": "flurb"}),
+        "No key is called \"flurb\".",
+    );
+    check(
+        json!({"action": "left_click", "coordinate": [5, 5], "text": "ctrl+a"}),
+        "a cannot be held during a mouse action: only ctrl, shift, alt and super can.",
+    );
+    check(
+        json!({"action": "scroll", "scroll_direction": "sideways", "scroll_amount": 3}),
+        "scroll_direction has to be up, down, left or right.",
+    );
+    check(
+        json!({"action": "left_click", "coordinate": [-1, 5]}),
+        "Coordinate outside the screen: the point (-1, 5) is outside the screenshot: x goes from 0 to 999 and y from 0 to 799.",
+    );
+    check(
+        json!({"action": "zoom", "region": [0, 0, 1200, 10]}),
+        "Region outside the screen: the point (1200, 10) is outside the screenshot: x goes from 0 to 999 and y from 0 to 799.",
+    );
+}
+
+#[test]
+fn the_oldest_tool_has_no_closer_look() {
+    let mut world = World::new(ClaudeComputer, "claude-sonnet-4-5", Some("no-zoom"));
+    let gave = world.plan(&[answer("zoom")]);
+    let Outcome::Gave(misread) = gave else {
+        panic!("{gave:?}")
+    };
+    assert_eq!(misread.to_string(), "The computer has no action \"zoom\".");
+}
+
+#[test]
+fn a_model_without_the_tool_is_not_asked() {
+    let world = World::new(ClaudeComputer, "claude-opus-4-6", None);
+    let model = Models::default().get("claude-nobody-9", Api::AnthropicMessages);
+    let step = Step {
+        request: &world.request,
+        model: &model,
+        pictures: &Pictures::of(&world.request),
+        prompts: &Prompts::built_in().unwrap(),
+        concessions: Concessions::default(),
+    };
+    let error = ClaudeComputer.ask(&step).unwrap_err().to_string();
+    assert!(
+        error.starts_with("claude-nobody-9 is not known to have"),
+        "{error}"
+    );
+}

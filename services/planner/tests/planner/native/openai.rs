@@ -1,0 +1,380 @@
+//! What OpenAI's models and this program say to each other.
+
+use motorium_planner::backends::dialect::Misread;
+use motorium_planner::backends::openai_computer::{Keeping, OpenAiComputer};
+use motorium_proto::domain::action::{Action, Button, ScrollAmount};
+use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::effect::ActionResult::{Failed, Performed};
+use serde_json::{Value, json};
+
+use super::world::{Outcome, World};
+use crate::fixtures::fixture;
+
+const STORED: OpenAiComputer = OpenAiComputer {
+    keeping: Keeping::Stored,
+};
+const SENT: OpenAiComputer = OpenAiComputer {
+    keeping: Keeping::Sent,
+};
+
+fn answer(name: &str) -> Value {
+    fixture(&format!("openai-responses/{name}.json"))
+}
+
+fn world(dialect: OpenAiComputer, name: &'static str) -> World {
+    World::new(dialect, "gpt-5.6-sol", Some(name))
+}
+
+fn actions(next: &Next) -> &[PlannedAction] {
+    match next {
+        Next::Act(actions) => actions,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn kinds(body: &Value) -> Vec<String> {
+    let items = body["input"].as_array().unwrap();
+    let kind = |item: &Value| item["type"].as_str().unwrap_or("message").to_owned();
+    items.iter().map(kind).collect()
+}
+
+/// The words of the last message of ours.
+fn told(body: &Value) -> String {
+    let items = body["input"].as_array().unwrap();
+    let ours = items.iter().rfind(|item| item["role"] == "user").unwrap();
+    let parts = ours["content"].as_array().unwrap().iter();
+    let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n")
+}
+
+/// One action of the computer, in an answer.
+fn call(action: Value) -> Value {
+    json!({"id": "resp_x", "status": "completed", "output": [
+        {"type": "computer_call", "id": "cu_x", "call_id": "call_x", "actions": [action]}]})
+}
+
+#[test]
+fn the_newer_tool_is_only_named_and_the_older_one_described() {
+    let asked = world(STORED, "first").ask();
+    assert_eq!(asked.body["tools"][0], json!({"type": "computer"}));
+    assert_eq!(
+        asked.body["reasoning"],
+        json!({"effort": "low", "summary": "concise"})
+    );
+    assert_eq!(asked.body.get("truncation"), None);
+    let mut older = World::new(STORED, "computer-use-preview", Some("preview-first"));
+    let asked = older.ask();
+    assert_eq!(
+        asked.body["tools"][0],
+        json!({"type": "computer_use_preview", "display_width": 1000, "display_height": 800,
+            "environment": "linux"})
+    );
+    assert_eq!(asked.body["truncation"], "auto");
+    let reading = older.decide(&[answer("preview")]);
+    assert_eq!(actions(&reading.next)[0].intent, "click \"Save\"");
+    older.carry_out(&reading, &[Performed]);
+    older.ask();
+}
+
+#[test]
+fn a_stored_conversation_only_sends_what_is_new() {
+    let mut world = world(STORED, "stored");
+    let reading = world.decide(&[answer("screenshot"), answer("batch")]);
+    let intents: Vec<&str> = actions(&reading.next)
+        .iter()
+        .map(|planned| planned.intent.as_str())
+        .collect();
+    assert_eq!(
+        intents,
+        [
+            "click \"Save\"",
+            "type \"notes.txt\"",
+            "press ctrl+s",
+            "wait"
+        ]
+    );
+    assert_eq!(reading.progress, "I save the file under its name.");
+    world.carry_out(&reading, &[Performed; 4]);
+    let asked = world.ask();
+    assert_eq!(asked.body["previous_response_id"], "resp_2");
+    assert_eq!(kinds(&asked.body), ["computer_call_output", "message"]);
+    // Nothing is inherited.
+    assert!(asked.body["instructions"].is_string() && asked.body["tools"].is_array());
+}
+
+#[test]
+fn a_conversation_that_is_sent_has_everything_as_it_was_said() {
+    let mut world = world(SENT, "sent");
+    let reading = world.decide(&[answer("screenshot"), answer("batch")]);
+    world.carry_out(&reading, &[Performed; 4]);
+    let asked = world.ask();
+    assert_eq!(asked.body["store"], false);
+    assert_eq!(
+        asked.body["include"],
+        json!(["reasoning.encrypted_content"])
+    );
+    assert_eq!(asked.body.get("previous_response_id"), None);
+    assert_eq!(
+        kinds(&asked.body),
+        [
+            "message",
+            "reasoning",
+            "computer_call",
+            "computer_call_output",
+            "reasoning",
+            "computer_call",
+            "computer_call_output",
+            "message",
+        ]
+    );
+    assert_eq!(asked.body["input"][4], answer("batch")["output"][0]);
+}
+
+#[test]
+fn what_failed_is_told_beside_the_screenshot() {
+    for dialect in [STORED, SENT] {
+        let mut world = world(dialect, "failed-action");
+        let reading = world.decide(&[answer("batch")]);
+        world.carry_out(&reading, &[Performed, Failed]);
+        let asked = world.ask();
+        assert_eq!(told(&asked.body), "Action 2 of 4: Failed: said by the test");
+    }
+}
+
+#[test]
+fn what_can_be_done_before_a_wrong_action_is_done() {
+    let mut world = world(SENT, "half-wrong");
+    let reading = world.decide(&[answer("half_wrong")]);
+    assert_eq!(actions(&reading.next).len(), 1);
+    world.carry_out(&reading, &[Performed]);
+    let said = told(&world.ask().body);
+    assert!(
+        said.starts_with("Action 2 of 2: Coordinate outside the screen"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_point_outside_the_screen_is_told_and_the_second_answer_counts() {
+    for dialect in [STORED, SENT] {
+        let mut world = world(dialect, "outside");
+        let reading = world.decide(&[answer("outside"), answer("batch")]);
+        assert_eq!(actions(&reading.next).len(), 4);
+        let mut second = answer("outside");
+        second["id"] = json!("resp_4b");
+        second["output"][1]["call_id"] = json!("call_4b");
+        let mut world = self::world(dialect, "outside-twice");
+        let Outcome::Gave(misread) = world.plan(&[answer("outside"), second]) else {
+            panic!("a decision")
+        };
+        assert!(
+            misread
+                .to_string()
+                .starts_with("Action 1 of 1: Coordinate outside"),
+            "{misread}"
+        );
+    }
+}
+
+#[test]
+fn a_warning_comes_back_before_anything_is_done_and_is_accepted_by_a_person() {
+    for dialect in [STORED, SENT] {
+        for name in ["warned", "warned_look"] {
+            let mut world = world(dialect, name);
+            let reading = world.decide(&[answer(name)]);
+            assert_eq!(reading.safety_checks.len(), 1);
+            assert_eq!(reading.safety_checks[0].code, "sensitive_domain");
+            assert_eq!(actions(&reading.next).len(), 1);
+            world.carry_out(&reading, &[Performed]);
+            world.accept(&reading.safety_checks);
+            let asked = world.ask();
+            let items = asked.body["input"].as_array().unwrap();
+            let output = items
+                .iter()
+                .find(|item| item["type"] == "computer_call_output")
+                .unwrap();
+            let call = &answer(name)["output"][1];
+            assert_eq!(
+                output["acknowledged_safety_checks"],
+                call["pending_safety_checks"]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_warning_that_nobody_accepted_is_never_answered() {
+    for dialect in [STORED, SENT] {
+        let mut world = world(dialect, "denied");
+        let reading = world.decide(&[answer("warned")]);
+        world.carry_out(&reading, &[]);
+        world
+            .request
+            .notices
+            .push("the user did not allow it".to_owned());
+        let asked = world.ask();
+        assert_eq!(kinds(&asked.body), ["message"]);
+        assert_eq!(asked.body.get("previous_response_id"), None);
+        assert!(told(&asked.body).contains("the user did not allow it"));
+    }
+}
+
+#[test]
+fn a_function_gets_its_output_and_the_screen_is_shown_beside_it() {
+    let mut world = world(SENT, "function");
+    let reading = world.decide(&[answer("function")]);
+    let Next::CallFunctions(calls) = &reading.next else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(calls[0].name, "billing.lookup");
+    world.carry_out(&reading, &[Performed]);
+    let asked = world.ask();
+    let items = asked.body["input"].as_array().unwrap();
+    assert_eq!(items[3]["output"], "{\"paid\":true}");
+    assert_eq!(items[4]["content"][0]["type"], "input_image");
+}
+
+#[test]
+fn an_answer_without_a_call_is_the_end() {
+    let mut world = world(SENT, "done");
+    let reading = world.decide(&[answer("done")]);
+    let Next::Done { answer: said, .. } = &reading.next else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(said, "The file is saved.");
+    // The claim was not believed.
+    world.carry_out(&reading, &[]);
+    world
+        .request
+        .notices
+        .push("the goal is not reached yet".to_owned());
+    let asked = world.ask();
+    assert_eq!(
+        kinds(&asked.body),
+        ["message", "reasoning", "message", "message"]
+    );
+    assert!(told(&asked.body).contains("the goal is not reached yet"));
+}
+
+#[test]
+fn refusals_and_failures_are_told_apart() {
+    let gave = |name: &'static str| match world(SENT, name).plan(&[answer(name)]) {
+        Outcome::Gave(misread) => misread,
+        other => panic!("{other:?}"),
+    };
+    let message = |message: &str| message.to_owned();
+    assert_eq!(
+        gave("refusal"),
+        Misread::Refused {
+            message: message("I will not do that.")
+        }
+    );
+    let message = message("the provider's filter stopped the answer");
+    assert_eq!(gave("filtered"), Misread::Refused { message });
+    assert_eq!(gave("cut_off"), Misread::Truncated { limit: 4096 });
+    assert_eq!(
+        gave("failed"),
+        Misread::invalid("The response is failed. The model failed.")
+    );
+}
+
+#[test]
+fn every_action_of_the_tool_is_understood() {
+    let check = |action: Value, expected: &str| {
+        let got = match World::new(SENT, "gpt-5.6-sol", None).plan(&[call(action.clone())]) {
+            Outcome::Decided(reading) => actions(&reading.next)[0].intent.clone(),
+            Outcome::Gave(misread) => misread.to_string().replace("Action 1 of 1: ", ""),
+        };
+        assert_eq!(got, expected, "{action}");
+    };
+    check(
+        json!({"type": "click", "button": "right", "x": 60, "y": 55}),
+        "right-click \"Save\"",
+    );
+    check(
+        json!({"type": "click", "button": "wheel", "x": 0, "y": 0}),
+        "middle-click (0, 0)",
+    );
+    check(
+        json!({"type": "click", "button": "back", "x": 0, "y": 0}),
+        "go back",
+    );
+    check(
+        json!({"type": "double_click", "x": 60, "y": 55, "keys": null}),
+        "double-click \"Save\"",
+    );
+    check(
+        json!({"type": "click", "button": "left", "x": 60, "y": 55, "keys": ["CTRL"]}),
+        "ctrl+click \"Save\"",
+    );
+    check(
+        json!({"type": "drag", "path": [{"x": 1, "y": 2}, {"x": 60, "y": 55}]}),
+        "drag from (1, 2) to \"Save\"",
+    );
+    check(
+        json!({"type": "move", "x": 1, "y": 2}),
+        "move the pointer to (1, 2)",
+    );
+    check(
+        json!({"type": "keypress", "keys": ["CTRL", "SHIFT", "T"]}),
+        "press ctrl+shift+t",
+    );
+    check(
+        json!({"type": "type", "text": "penguin"}),
+        "type \"penguin\"",
+    );
+    check(json!({"type": "wait"}), "wait");
+    check(
+        json!({"type": "fly"}),
+        "The computer has no action \"fly\".",
+    );
+    check(json!({"type": "click", "x": 1}), "click needs x and y.");
+    check(
+        json!({"type": "drag", "path": [{"x": 1, "y": 2}]}),
+        "drag needs a path of at least two points.",
+    );
+    check(
+        json!({"type": "keypress", "keys": ["FLURB"]}),
+        "No key is called \"FLURB\".",
+    );
+    check(
+        json!({"type": "click", "button": "nose", "x": 1, "y": 1}),
+        "The mouse has no button \"nose\".",
+    );
+    check(
+        json!({"type": "scroll", "x": 1, "y": 1, "scroll_x": 0, "scroll_y": 0}),
+        "scroll needs scroll_x or scroll_y.",
+    );
+}
+
+#[test]
+fn pixels_become_clicks_of_the_wheel() {
+    let check = |scroll_x: i32, scroll_y: i32, expected: (i32, i32)| {
+        let said = call(
+            json!({"type": "scroll", "x": 1, "y": 1, "scroll_x": scroll_x, "scroll_y": scroll_y}),
+        );
+        let reading = World::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let Action::Scroll {
+            amount: ScrollAmount::Notches { x, y },
+            ..
+        } = actions(&reading.next)[0].action
+        else {
+            panic!("{reading:?}")
+        };
+        assert_eq!((x, y), expected);
+    };
+    check(0, 300, (0, 3));
+    check(0, -250, (0, -3));
+    check(20, 0, (1, 0));
+    check(-149, 0, (-1, 0));
+}
+
+#[test]
+fn the_wheel_is_the_middle_button() {
+    let said = call(json!({"type": "click", "button": "wheel", "x": 1, "y": 1}));
+    let reading = World::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+    let Action::Click { button, .. } = &actions(&reading.next)[0].action else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(*button, Button::Middle);
+}
