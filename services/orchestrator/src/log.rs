@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator as wire;
-use motorium_store::{EventRow, NewEvent, TaskStore};
+use motorium_store::{Append, EventRow, NewEvent, RequestId, TaskStore};
 use prost::Message as _;
 
 use crate::error::Error;
@@ -98,6 +98,51 @@ pub(crate) async fn load(store: &dyn TaskStore, name: &TaskName) -> Result<Task,
     Task::from_events(events).ok_or_else(|| Error::CorruptLog {
         detail: format!("the log of {name} does not begin with its creation"),
     })
+}
+
+/// Appends what `decide` makes of the task as it is now, if anything, and says whether it did. Where the log has grown
+/// meanwhile, the task is looked at again. The events belong to no step.
+///
+/// # Errors
+/// `decide`'s own, or if the task is not there or cannot be written.
+pub(crate) async fn extend(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    epoch: Option<TaskEpoch>,
+    request: Option<&RequestId>,
+    decide: impl Fn(&Task) -> Result<Vec<Event>, Error>,
+) -> Result<bool, Error> {
+    loop {
+        let mut task = load(store, name).await?;
+        let (now, expected_seq) = (SystemTime::now(), task.last_seq);
+        let mut rows = Vec::new();
+        for event in decide(&task)? {
+            rows.push(encode(name, now, 0, event.clone()));
+            task.apply(&Recorded {
+                seq: EventSeq(task.last_seq.0 + 1),
+                at: now,
+                step: 0,
+                event,
+            });
+        }
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        let append = Append {
+            name: name.clone(),
+            epoch,
+            expected_seq: Some(expected_seq),
+            events: rows,
+            view: Some(row_view(&task)),
+            request: request.cloned(),
+            now,
+        };
+        match store.append(append).await {
+            Ok(_) => return Ok(true),
+            Err(motorium_store::Error::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The row's state and snapshot.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Edge, chosen_id, task_name};
 use crate::error::Error;
 use crate::log;
-use crate::task::event::{Event, Recorded};
+use crate::task::event::Event;
 use crate::task::spec::TaskSpec;
 use crate::task::{Lifecycle, Task, view};
 
@@ -130,50 +130,14 @@ impl Edge {
         request: Option<RequestId>,
         event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send,
     ) -> Result<wire::Task, Error> {
-        loop {
-            let mut task = log::load(self.store.as_ref(), name).await?;
-            let events = match event(&task) {
-                Ok(events) if !events.is_empty() => events,
-                refused_or_nothing_to_do => {
-                    let repeated = self.was_carried_out(name, request.as_ref()).await?;
-                    if !repeated {
-                        refused_or_nothing_to_do?;
-                    }
-                    return Ok(view::task(&task));
-                }
-            };
-            let now = SystemTime::now();
-            let expected_seq = task.last_seq;
-            let mut rows = Vec::new();
-            for event in events {
-                rows.push(log::encode(name, now, 0, event.clone()));
-                let seq = EventSeq(task.last_seq.0 + 1);
-                task.apply(&Recorded {
-                    seq,
-                    at: now,
-                    step: 0,
-                    event,
-                });
-            }
-            let append = Append {
-                name: name.clone(),
-                epoch: None,
-                expected_seq: Some(expected_seq),
-                events: rows,
-                view: Some(log::row_view(&task)),
-                request: request.clone(),
-                now,
-            };
-            match self.store.append(append).await {
-                Ok(_) => {
-                    self.doorbell.ring(name);
-                    self.news.notify_one();
-                    return self.task(name).await;
-                }
-                Err(motorium_store::Error::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let extended = log::extend(self.store.as_ref(), name, None, request.as_ref(), event).await;
+        if let Ok(true) = extended {
+            self.doorbell.ring(name);
+            self.news.notify_one();
+        } else if !self.was_carried_out(name, request.as_ref()).await? {
+            extended?;
         }
+        self.task(name).await
     }
 
     /// Whether a call with this id was carried out before.

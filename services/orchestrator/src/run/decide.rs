@@ -1,17 +1,20 @@
 //! Asking the planner what to do on this screen.
 
-use motorium_proto::domain::decision::{Next, PastAction, PastStep};
+use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 
+use super::permission::with_surroundings;
 use super::{Flow, Runner};
 use crate::task::event::{Artifact, Event};
 use crate::task::machine;
 use crate::task::{ActionRecord, StepRecord, Task};
 
+/// Of more suspicions than these only the words are kept.
+const SHOWN_SUSPICIONS: usize = 4;
 /// Steps whose pictures are shown to the planner again.
 const HISTORY_IMAGES: usize = 3;
 
@@ -48,9 +51,10 @@ impl Runner {
         };
         self.journal.defer(&mut self.task, decided);
         if !suspicions.is_empty() {
+            let evidence = self.pictures_of(&suspicions).await?;
             let suspected = Event::InjectionSuspected {
                 suspicions,
-                evidence: Vec::new(),
+                evidence,
             };
             self.journal.defer(&mut self.task, suspected);
         }
@@ -64,6 +68,24 @@ impl Runner {
         } else {
             self.journal.flush(&mut self.task).await
         }
+    }
+
+    /// How the suspected words look, each with what is around it.
+    async fn pictures_of(
+        &mut self,
+        suspicions: &[SuspectedInjection],
+    ) -> Flow<Vec<Option<Artifact>>> {
+        let mut pictures = Vec::new();
+        for (number, suspicion) in suspicions.iter().take(SHOWN_SUSPICIONS).enumerate() {
+            let Some(bounds) = suspicion.bounds else {
+                pictures.push(None);
+                continue;
+            };
+            let shown = self.picture_of(Some(with_surroundings(bounds))).await?;
+            let name = format!("suspicion-{}", number + 1);
+            pictures.push(self.keep(shown.image.as_ref(), &name).await?);
+        }
+        Ok(pictures)
     }
 
     fn plan_request(&self) -> Option<PlanRequest> {

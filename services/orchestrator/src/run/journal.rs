@@ -274,37 +274,14 @@ async fn pause_for_people(
 
 /// Pauses a task that runs; whether it did.
 async fn pause(store: &dyn TaskStore, name: &TaskName, epoch: TaskEpoch) -> Result<bool, Error> {
-    loop {
-        let mut task = log::load(store, name).await?;
-        let (now, expected) = (SystemTime::now(), task.last_seq);
-        if !task.runs_since(HANDS_OFF, now) || task.cancel_requested.is_some() {
-            return Ok(false);
-        }
-        let event = Event::Paused {
+    let paused = log::extend(store, name, Some(epoch), None, |task| {
+        let runs = task.runs_since(HANDS_OFF, SystemTime::now()) && task.cancel_requested.is_none();
+        let event = runs.then(|| Event::Paused {
             reason: "somebody uses the mouse or the keyboard".to_owned(),
-        };
-        let encoded = log::encode(name, now, 0, event.clone());
-        task.apply(&Recorded {
-            seq: EventSeq(expected.0 + 1),
-            at: now,
-            step: 0,
-            event,
         });
-        let append = Append {
-            name: name.clone(),
-            epoch: Some(epoch),
-            expected_seq: Some(expected),
-            events: vec![encoded],
-            view: Some(log::row_view(&task)),
-            request: None,
-            now,
-        };
-        match store.append(append).await {
-            Ok(_) => return Ok(true),
-            Err(motorium_store::Error::Conflict { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+        Ok(event.into_iter().collect())
+    });
+    paused.await
 }
 
 async fn keep(

@@ -68,7 +68,7 @@ impl Runner {
         self.observe_with(request).await
     }
 
-    fn whole_screen(&self, pictures: bool) -> ObserveRequest {
+    pub(super) fn whole_screen(&self, pictures: bool) -> ObserveRequest {
         let picture = pictures.then_some(PICTURE);
         ObserveRequest {
             capture: CaptureRequest {

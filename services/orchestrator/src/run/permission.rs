@@ -261,7 +261,7 @@ impl Runner {
         })
     }
 
-    async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {
+    pub(super) async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {
         let hidden = match area {
             Some(part) => self.task.secret_fields.boxes_within(part),
             None => self.task.secret_fields.boxes(),
@@ -326,7 +326,7 @@ impl Concern {
 }
 
 /// So much around it that a person recognises the place.
-fn with_surroundings(area: CaptureRect) -> CaptureRect {
+pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
     area.inflate(SHOWN.0, SHOWN.1)
 }
 

@@ -1,20 +1,30 @@
 //! While a person has the desktop: what they do is written down, without what they type.
 //!
-//! Nothing is done meanwhile. A desktop that cannot tell what people do is asked again and again, and handed back without
-//! a report; then the screen says it all.
+//! Between two deeds the screen is looked at, so that a click can be told by what was clicked; a click that comes sooner is
+//! told by its place. Nothing is done meanwhile. A desktop that cannot tell what people do is asked again and again, and
+//! handed back without a report; then the screen says it all.
 
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use motorium_proto::domain::action::Button;
+use motorium_proto::domain::element::{Element, ElementKind};
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::{AnswerStream, HumanInput, HumanInputKind};
+use motorium_proto::service::{AnswerStream, AwaitQuiet, HumanInput, HumanInputKind, Observation};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Flow, Runner};
 use crate::task::event::Event;
+use crate::task::screen::bounds_on_display;
 
 /// Pause before somebody who does not tell any more is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// So much of what is written on something names it, in characters.
+const NAME: usize = 60;
+
+/// A look at the screen as it is between two deeds.
+type Glance = AbortOnDropHandle<Option<Observation>>;
 
 /// What a person does, as it is told.
 pub(super) type Deeds = AnswerStream<HumanInput>;
@@ -25,13 +35,14 @@ impl Runner {
         // Whatever was still under way when they took over is over now.
         self.let_go().await;
         let mut deeds = self.deeds();
+        let mut glance = self.glance();
         while self.task.is_taken_over() {
             tokio::select! {
                 biased;
                 stop = self.stop.requested() => return Err(stop.into()),
                 deed = deeds.next() => {
                     match deed {
-                        Some(Ok(input)) => self.note_deed(&input).await?,
+                        Some(Ok(input)) => glance = self.note_deed(&input, glance).await?,
                         Some(Err(report)) => {
                             tracing::info!(task = %self.task.spec.name, %report, "what the person does is not told");
                         }
@@ -65,17 +76,77 @@ impl Runner {
         Box::pin(watched.flatten())
     }
 
-    async fn note_deed(&mut self, input: &HumanInput) -> Flow {
-        let Some((description, at)) = described(&input.kind) else {
-            return Ok(());
+    /// Writes a deed down, and looks at what has come of it. A pointer that only moves changes nothing.
+    async fn note_deed(&mut self, input: &HumanInput, glance: Glance) -> Flow<Glance> {
+        // A look that is not over yet may show what came of the deed.
+        let seen = if glance.is_finished() {
+            glance.await.ok().flatten()
+        } else if matches!(input.kind, HumanInputKind::Move { .. }) {
+            return Ok(glance);
+        } else {
+            None
+        };
+        let Some((description, at)) = described(&input.kind, seen.as_ref()) else {
+            let known = tokio::spawn(std::future::ready(seen));
+            return Ok(AbortOnDropHandle::new(known));
         };
         self.record(vec![Event::HumanActed { description, at }])
-            .await
+            .await?;
+        Ok(self.glance())
+    }
+
+    /// Looks at the screen as soon as it is quiet.
+    fn glance(&self) -> Glance {
+        let (perception, request) = (self.ports.perception.clone(), self.whole_screen(false));
+        let quiet = AwaitQuiet {
+            display: self.display(),
+            first_change_timeout: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            ..AwaitQuiet::default()
+        };
+        let looking = tokio::spawn(async move {
+            perception.await_quiet(quiet).await.ok()?;
+            perception.observe(request).await.ok()
+        });
+        AbortOnDropHandle::new(looking)
     }
 }
 
+/// What is at a place, in words: what is written on it, but not what somebody has written into it.
+fn named(at: CapturePoint, on: &Observation) -> Option<String> {
+    let element = smallest_at(at, on)?;
+    let content = element.content.trim();
+    if element.kind == ElementKind::TextField {
+        return Some("a text field".to_owned());
+    }
+    if content.is_empty() {
+        return None;
+    }
+    let name: String = content.chars().take(NAME).collect();
+    let rest = if name.len() < content.len() {
+        "…"
+    } else {
+        ""
+    };
+    Some(format!("\"{name}{rest}\""))
+}
+
+fn smallest_at(at: CapturePoint, on: &Observation) -> Option<&Element> {
+    let there = on.scene.elements.iter().filter_map(|element| {
+        let bounds = bounds_on_display(element, &on.frame);
+        let area = i64::from(bounds.width()) * i64::from(bounds.height());
+        bounds.contains(at).then_some((area, element))
+    });
+    there
+        .min_by_key(|(area, _)| *area)
+        .map(|(_, element)| element)
+}
+
 /// A deed in words, and where it was done; nothing for a pointer that only moves.
-fn described(kind: &HumanInputKind) -> Option<(String, Option<CapturePoint>)> {
+fn described(
+    kind: &HumanInputKind,
+    seen: Option<&Observation>,
+) -> Option<(String, Option<CapturePoint>)> {
     Some(match kind {
         HumanInputKind::Click { at, button } => {
             let with = match button {
@@ -83,7 +154,12 @@ fn described(kind: &HumanInputKind) -> Option<(String, Option<CapturePoint>)> {
                 Button::Right => " with the right button",
                 Button::Middle => " with the middle button",
             };
-            (format!("clicked at ({}, {}){with}", at.x, at.y), Some(*at))
+            let place = format!("at ({}, {})", at.x, at.y);
+            let what = match seen.and_then(|seen| named(*at, seen)) {
+                Some(name) => format!("{name} {place}"),
+                None => place,
+            };
+            (format!("clicked {what}{with}"), Some(*at))
         }
         HumanInputKind::Typing { characters: 1 } => ("typed 1 character".to_owned(), None),
         HumanInputKind::Typing { characters } => (format!("typed {characters} characters"), None),
@@ -104,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_counted_and_not_told() {
-        let words = |kind| described(&kind).map(|(words, _)| words);
+        let words = |kind| described(&kind, None).map(|(words, _)| words);
         assert_eq!(
             words(HumanInputKind::Typing { characters: 12 }).unwrap(),
             "typed 12 characters"

@@ -1,82 +1,45 @@
 //! The seat of risk: which actions a careful person would think about twice.
 //!
-//! A small fixed table, in English and Chinese. What it flags is never repeated by itself and counts against
-//! `limits.max_risky_actions`, and before a risky click the pointer is brought to its place and read back. It asks nobody.
+//! What is written on the target, or what the action is meant to do, is held against the lists of words that come with
+//! Motorium (`policy/words.toml`). What they flag is never repeated by itself and counts against
+//! `limits.max_risky_actions`, and before a risky click the pointer is brought to its place and read back. It asks
+//! nobody: whether a person is asked is for the rules to say. A user's own file of words is for the rules as well: the same
+//! log must give the same task, whatever is configured today.
+
+use std::sync::LazyLock;
 
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::PlannedAction;
 
-/// A rule and the words that it is about.
-struct Rule {
-    name: &'static str,
-    english: &'static [&'static str],
-    chinese: &'static [&'static str],
-}
+use crate::policy::words::{Meanings, Words};
 
-const RULES: &[Rule] = &[
-    Rule {
-        name: "pay",
-        english: &[
-            "pay", "buy", "purchase", "checkout", "order", "donate", "transfer",
-        ],
-        chinese: &["支付", "付款", "购买", "下单", "转账"],
-    },
-    Rule {
-        name: "delete",
-        english: &[
-            "delete",
-            "remove",
-            "erase",
-            "format",
-            "discard",
-            "uninstall",
-            "wipe",
-        ],
-        chinese: &["删除", "清空", "移除", "卸载", "格式化"],
-    },
-    Rule {
-        name: "send",
-        english: &[
-            "send", "submit", "publish", "post", "share", "reply", "confirm",
-        ],
-        chinese: &["发送", "提交", "发布", "分享", "回复", "确认"],
-    },
-    Rule {
-        name: "grant",
-        english: &[
-            "install",
-            "allow",
-            "grant",
-            "authorize",
-            "authorise",
-            "accept",
-        ],
-        chinese: &["安装", "允许", "授权", "同意"],
-    },
-];
+/// What cannot be taken back, as the lists call it.
+const RISKY: &[&str] = &["pay", "delete", "send", "grant"];
 
-/// The rule that an action falls under, if any. Only clicks are looked at: typing and reading change nothing yet.
+static WORDS: LazyLock<Words> = LazyLock::new(Words::default);
+
+/// What an action risks, if anything. Only clicks are looked at: typing and reading change nothing yet.
 #[must_use]
 pub fn assess(planned: &PlannedAction) -> Option<&'static str> {
     let Action::Click { at, .. } = &planned.action else {
         return None;
     };
-    let text = match at {
-        Some(Target::Text(anchor)) => anchor.text.to_lowercase(),
-        _ => planned.intent.to_lowercase(),
+    let meanings = match at {
+        Some(Target::Text(anchor)) => WORDS.of_label(&anchor.text),
+        _ => of_intent(&planned.intent),
     };
-    RULES
-        .iter()
-        .find(|rule| rule.covers(&text))
-        .map(|rule| rule.name)
+    RISKY.iter().find(|risk| meanings.contains(**risk)).copied()
 }
 
-impl Rule {
-    fn covers(&self, text: &str) -> bool {
-        let mut words = text.split(|character: char| !character.is_alphanumeric());
-        words.any(|word| self.english.contains(&word))
-            || self.chinese.iter().any(|word| text.contains(word))
-    }
+/// What a purpose means: `click "Order"`, where what is in quotation marks is what is written on the target.
+fn of_intent(intent: &str) -> Meanings {
+    let quoted = intent.split(['"', '“', '”']).skip(1).step_by(2);
+    let labels = quoted.flat_map(|label| WORDS.of_label(label));
+    WORDS
+        .of_sentence(intent)
+        .into_iter()
+        .chain(labels)
+        .collect()
 }
 
 #[cfg(test)]
@@ -106,12 +69,24 @@ mod tests {
     }
 
     #[test]
+    fn a_purpose_quotes_what_is_written() {
+        let means = |intent: &str, meaning: &str| of_intent(intent).contains(meaning);
+        assert!(means("click \"Order now\"", "pay"));
+        assert!(means("点击“确认付款”", "pay"));
+        assert!(means("send the letter", "send"));
+        assert!(!means("click \"Your order\"", "pay"));
+        assert!(!means("open the order list", "pay"));
+    }
+
+    #[test]
     fn risky_words_are_found_in_both_languages() {
         check("Pay now", Some("pay"));
         check("Delete file", Some("delete"));
         check("Send", Some("send"));
         check("提交订单", Some("send"));
         check("立即支付", Some("pay"));
+        check("Confirm order", Some("pay"));
+        check("Install", Some("grant"));
         check("Sender name", None);
         check("Paypal settings", None);
         check("Open", None);

@@ -1,7 +1,10 @@
 //! A pause stops the hands at once, and nothing is lost by it.
 
+use std::time::Duration;
+
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
@@ -133,6 +136,33 @@ async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
     let heard = &cluster.world.plans()[1].user_messages;
     assert!(heard[0].contains("typed 12 characters"), "{heard:?}");
     assert!(heard[0].contains("the dialog is gone"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn what_a_person_clicks_is_told_by_what_is_written_on_it() {
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.label(3, "Log in");
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    take_over(&cluster, &name).await;
+    // The first click may come before anybody has looked where it went.
+    let mut told = Vec::new();
+    while !told.contains(&true) {
+        assert!(told.len() < 200, "clicks are told by their places alone");
+        cluster.world.person_clicks(3);
+        let clicks = told.len() + 1;
+        let story = cluster.happened_times(&name, "human_acted", clicks).await;
+        told = story.all(|kind| match kind {
+            Kind::HumanActed(acted) => {
+                Some(acted.description.starts_with("clicked \"Log in\" at ("))
+            }
+            _ => None,
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    cluster.world.release("plan");
+    cluster.cancel(&name).await;
 }
 
 #[tokio::test]

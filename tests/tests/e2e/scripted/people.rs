@@ -50,11 +50,13 @@ async fn hand_back(stage: &Stage, name: &str, message: &str) {
     stage.client().raw().hand_back(request).await.unwrap();
 }
 
-/// Clicks until it is told: watching begins a moment after the desktop was taken.
-async fn click_until_told(person: &Person, at: (i32, i32), task: &Watched) {
+/// Clicks until it is told so: watching begins a moment after the desktop was taken, and so does looking at it.
+async fn click_until_told(person: &Person, at: (i32, i32), words: &str, task: &Watched) {
     loop {
         person.click(at);
-        let told = task.saw("HumanActed");
+        let told = task.saw_that(words, |event| {
+            event.kind.as_ref().and_then(deed).as_deref() == Some(words)
+        });
         if tokio::time::timeout(PATIENCE_OF_A_PERSON, told)
             .await
             .is_ok()
@@ -76,7 +78,9 @@ async fn a_person_takes_over_and_hands_back() {
     take_over(&stage, &name).await;
     // Whatever would have been decided, it was of another screen.
     thinks.given_up().await;
-    click_until_told(&person, beacon, &watched).await;
+    let (x, y) = beacon;
+    let clicked = format!("clicked \"Beacon\" at ({x}, {y})");
+    click_until_told(&person, beacon, &clicked, &watched).await;
     stage.site.order("focus").await;
     person.type_letters("open sesame");
     let counted = "typed 11 characters";
@@ -92,8 +96,7 @@ async fn a_person_takes_over_and_hands_back() {
     let told = stage.carry_on(name, decisions).await;
     stage.keep_pictures("take-over", &told.story).await;
     let said = told.asked[0].user_messages.join("\n");
-    let (x, y) = beacon;
-    assert!(said.contains(&format!("clicked at ({x}, {y})")), "{said}");
+    assert!(said.contains(&clicked), "{said}");
     assert!(said.contains(counted), "{said}");
     assert!(said.contains("the beacon is lit by hand"), "{said}");
     let text = told.story.text();

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::convert::wire_time;
-use motorium_proto::domain::action::{Action, ActionKind, Target};
-use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, Usage};
+use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
+use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{
     ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
@@ -75,6 +75,7 @@ struct State {
     usage: Usage,
     attempts: Vec<BackendAttempt>,
     safety_checks: Vec<SafetyCheck>,
+    suspicions: Vec<SuspectedInjection>,
 
     frames: BTreeMap<String, u64>,
     last_frame: u64,
@@ -137,6 +138,26 @@ impl World {
     }
 
     // === What tests do ===
+
+    /// What is written on an element seems to give orders to the planner.
+    pub(crate) fn give_orders(&self, element: u32, quote: &str) {
+        self.state().suspicions.push(SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: Some(box_of(element)),
+        });
+    }
+
+    /// A person at the desktop clicks on an element.
+    pub(crate) fn person_clicks(&self, element: u32) {
+        let input = HumanInput {
+            at: SystemTime::UNIX_EPOCH,
+            kind: HumanInputKind::Click {
+                at: box_of(element).center(),
+                button: Button::Left,
+            },
+        };
+        self.people.send_modify(|deeds| deeds.push(input));
+    }
 
     /// A person at the desktop types something.
     pub(crate) fn person_types(&self, characters: u32) {
@@ -646,8 +667,9 @@ impl Perception for StandIn {
 
     async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
         self.0.enter("await_quiet").await?;
-        let since = request.since_frame.expect("the loop names the frame");
-        let changed = self.0.changes_at(&since)? != self.0.state().changes;
+        let since = request.since_frame.as_ref();
+        let before = since.map(|since| self.0.changes_at(since)).transpose()?;
+        let changed = before.is_some_and(|before| before != self.0.state().changes);
         Ok(Quiet {
             settled: true,
             changed,
@@ -689,7 +711,7 @@ impl Planner for StandIn {
             backend: "scripted".to_owned(),
             model: String::new(),
             usage: state.usage,
-            suspected_injections: Vec::new(),
+            suspected_injections: state.suspicions.clone(),
         };
         Ok(Planned {
             decision,
