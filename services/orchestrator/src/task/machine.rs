@@ -49,6 +49,10 @@ pub enum Directive {
         json_schema: String,
         instruction: String,
     },
+    /// Have this function call of the open step made, or say why it is not.
+    CallFunction {
+        index: usize,
+    },
     FinishStep,
     /// Say that the task goes round in circles.
     Notice(Notice),
@@ -57,10 +61,6 @@ pub enum Directive {
         answer: String,
     },
     Ask(UserRequest),
-    /// The planner wants something this build does not do.
-    Unserved {
-        what: &'static str,
-    },
 }
 
 /// What is to be done next with a task.
@@ -115,6 +115,12 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
             json_schema: json_schema.clone(),
             instruction: instruction.clone(),
         },
+        // Each call gets one result, also where it is not made any more.
+        Next::CallFunctions(calls) if step.function_results.len() < calls.len() => {
+            Directive::CallFunction {
+                index: step.function_results.len(),
+            }
+        }
         _ => Directive::FinishStep,
     }
 }
@@ -168,9 +174,6 @@ fn between_steps(task: &Task) -> Directive {
             };
             Directive::Ask(UserRequest::new(kind, question.clone()))
         }
-        Some(Next::CallFunctions(_)) => Directive::Unserved {
-            what: "function calls",
-        },
         _ => loops::notice(task).map_or(Directive::Observe, Directive::Notice),
     }
 }
@@ -284,6 +287,13 @@ pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> Acti
     ActionId::new(format!("{}/{step}/{index}/{attempt}", task.segment()))
 }
 
+/// Names a function call for the one who carries it out: the same for the same call, whoever makes it. A model's own ids
+/// need not be unique.
+#[must_use]
+pub fn call_id(task: &TaskName, step: u32, index: usize) -> String {
+    format!("{}/{step}/{index}", task.segment())
+}
+
 /// Whether the effect of an action is worth looking for on the screen.
 #[must_use]
 pub fn has_effect(action: &Action<CapturePoint>) -> bool {
@@ -321,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::effect;
-    use crate::task::approval::{Approval, ApprovalState};
+    use crate::task::approval::{Approval, ApprovalState, Subject};
     use crate::task::event::{ActionIntended, Event, Observed, Recorded};
     use crate::task::invariants;
     use crate::task::retry::Way;
@@ -399,6 +409,7 @@ mod tests {
             element_count: 0,
             elapsed: Duration::ZERO,
             fingerprint: Fingerprint::default(),
+            scene: None,
         }))
     }
 
@@ -746,7 +757,7 @@ mod tests {
         Box::new(Approval {
             id: id.to_owned(),
             state,
-            action: planned(),
+            subject: Subject::Action(planned()),
             rules: vec!["pay".to_owned()],
             reason: "it pays".to_owned(),
             safety_checks: vec![],

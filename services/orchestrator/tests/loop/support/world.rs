@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Target};
-use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, Usage};
+use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{
     ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
@@ -75,6 +75,7 @@ struct State {
     usage: Usage,
     attempts: Vec<BackendAttempt>,
     safety_checks: Vec<SafetyCheck>,
+    suspicions: Vec<SuspectedInjection>,
 
     frames: BTreeMap<String, u64>,
     last_frame: u64,
@@ -259,6 +260,14 @@ impl World {
     /// Every decision comes with this warning.
     pub(crate) fn warn(&self, check: SafetyCheck) {
         self.state().safety_checks.push(check);
+    }
+
+    /// The planner finds these orders on every screen.
+    pub(crate) fn suspect(&self, quote: &str) {
+        self.state().suspicions.push(SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: None,
+        });
     }
 
     /// Perception forgets its frames, as after a restart.
@@ -689,7 +698,7 @@ impl Planner for StandIn {
             backend: "scripted".to_owned(),
             model: String::new(),
             usage: state.usage,
-            suspected_injections: Vec::new(),
+            suspected_injections: state.suspicions.clone(),
         };
         Ok(Planned {
             decision,
