@@ -25,6 +25,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// What our channel adds to the report of a call that was lost on the way.
+const ENDPOINT: &str = "endpoint";
+
 /// A ToolService.
 #[derive(Debug)]
 pub(super) struct Service {
@@ -116,9 +119,9 @@ fn value(result: Option<wire::FunctionResult>) -> Outcome {
     }
 }
 
-/// Whether the connection broke, as opposed to an answer of the service.
+/// Whether the connection broke, as opposed to an answer of the service: then our own channel says to where it led.
 fn is_broken_off(report: &ErrorReport) -> bool {
-    report.reason == reason::TRANSPORT
+    report.reason == reason::TRANSPORT && report.metadata.contains_key(ENDPOINT)
 }
 
 /// A status, as the planner is told.

@@ -692,6 +692,7 @@ async fn the_official_sdk_over_http() {
     drop(free);
     let mut server = tokio::process::Command::new(python());
     server.args(["-c", SDK_SERVER, "http", &port]);
+    server.stderr(std::process::Stdio::null());
     let _server = server.kill_on_drop(true).spawn().unwrap();
     // It takes a moment to listen; the orchestrator has patience.
     check_sdk(ToolSettings {

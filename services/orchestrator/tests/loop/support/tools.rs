@@ -24,8 +24,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
@@ -214,12 +214,13 @@ impl ServerHandler for Notes {
     }
 }
 
-/// A server that can go away and come back at its address.
+/// A server that can go away and come back at its address. It has a runtime of its own, so that its connections go with
+/// it.
 pub(crate) struct Tools {
     pub(crate) notes: Notes,
     address: SocketAddr,
     is_mcp: bool,
-    serving: JoinHandle<()>,
+    runtime: Option<Runtime>,
 }
 
 impl Tools {
@@ -234,14 +235,16 @@ impl Tools {
     }
 
     async fn start(is_mcp: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let notes = Notes::default();
-        Self {
-            address: listener.local_addr().unwrap(),
-            serving: serve(notes.clone(), is_mcp, listener),
-            notes,
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut tools = Self {
+            address: free.local_addr().unwrap(),
+            notes: Notes::default(),
             is_mcp,
-        }
+            runtime: None,
+        };
+        drop(free);
+        tools.come_back().await;
+        tools
     }
 
     /// As a task or the configuration names it.
@@ -255,34 +258,44 @@ impl Tools {
 
     /// Ends it in the middle of whatever it does.
     pub(crate) async fn go_away(&mut self) {
-        self.serving.abort();
-        let _ = (&mut self.serving).await;
+        let runtime = self.runtime.take().expect("it is there");
+        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::PATIENCE));
+        gone.await.unwrap();
     }
 
     /// Serves again, knowing nothing of what was before.
     pub(crate) async fn come_back(&mut self) {
-        let listener = TcpListener::bind(self.address).await.unwrap();
-        self.serving = serve(self.notes.clone(), self.is_mcp, listener);
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let (address, notes, is_mcp) = (self.address, self.notes.clone(), self.is_mcp);
+        let listening = runtime.spawn(TcpListener::bind(address));
+        let listener = listening.await.unwrap().unwrap();
+        runtime.spawn(async move {
+            if is_mcp {
+                serve_mcp(notes, listener).await;
+            } else {
+                serve_grpc(notes, listener).await;
+            }
+        });
+        self.runtime = Some(runtime);
     }
 }
 
 impl Drop for Tools {
     fn drop(&mut self) {
-        self.serving.abort();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
-fn serve(notes: Notes, is_mcp: bool, listener: TcpListener) -> JoinHandle<()> {
-    if is_mcp {
-        return tokio::spawn(serve_mcp(notes, listener));
-    }
+async fn serve_grpc(notes: Notes, listener: TcpListener) {
     let server = tonic::transport::Server::builder().add_service(ToolServiceServer::new(notes));
-    tokio::spawn(async move {
-        server
-            .serve_with_incoming(TcpIncoming::from(listener))
-            .await
-            .unwrap();
-    })
+    let incoming = TcpIncoming::from(listener);
+    server.serve_with_incoming(incoming).await.unwrap();
 }
 
 async fn serve_mcp(notes: Notes, listener: TcpListener) {
