@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine as _;
 use reqwest::ClientBuilder;
 use reqwest::redirect::Policy;
 use rustls::pki_types::CertificateDer;
@@ -53,26 +54,49 @@ pub fn trusting(file: Option<&Path>) -> Result<ClientBuilder, Error> {
     builder(roots)
 }
 
+/// What the machine trusts, and the certificates of a file beside that, as PEM: for clients that take no store.
+///
+/// # Errors
+/// If the file cannot be read or has no certificate in it.
+pub fn trusted(file: Option<&Path>) -> Result<String, Error> {
+    let native = rustls_native_certs::load_native_certs();
+    let mut certificates = native.certs;
+    if let Some(path) = file {
+        certificates.extend(certificates_in(path)?);
+    }
+    Ok(certificates.iter().map(pem).collect())
+}
+
+fn pem(certificate: &CertificateDer<'_>) -> String {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
+}
+
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
-    let unreadable = |source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let mut count = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
-        let added = roots.add(certificate.map_err(unreadable)?);
+    for certificate in certificates_in(path)? {
+        let added = roots.add(certificate);
         added.map_err(|source| Error::Unusable {
             path: path.to_owned(),
             source,
         })?;
-        count += 1;
     }
-    if count == 0 {
+    Ok(())
+}
+
+/// All certificates of a file; at least one.
+fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let unreadable = |source| Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let read = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
+    let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(unreadable)?;
+    if certificates.is_empty() {
         return Err(Error::NoCertificate {
             path: path.to_owned(),
         });
     }
-    Ok(())
+    Ok(certificates)
 }
 
 fn builder(roots: RootCertStore) -> Result<ClientBuilder, Error> {

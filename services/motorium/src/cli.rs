@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Tasks(Tasks),
     /// List the desktops that tasks can run on.
     Desktops(Server),
+    /// List the configured tools and their functions: each is asked.
+    Tools,
     /// Show what Perception sees: save the marked screenshot and print the list.
     See(See),
     /// Perform one action on the current display, under the rules of the configuration. Exit code 0 only if it was
@@ -97,6 +99,10 @@ pub(crate) struct Run {
     /// Text that must be on the last screen before it counts as done. May be repeated.
     #[arg(long = "expect-text", value_name = "TEXT")]
     pub(crate) expected_texts: Vec<String>,
+    /// A tool whose functions may be called: its name in the configuration, or an address that the configuration
+    /// allows. May be repeated.
+    #[arg(long = "tool", value_name = "NAME|ADDRESS")]
+    pub(crate) tools: Vec<String>,
     /// Save the screenshot of every step, plain and marked, and the fetched files in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,

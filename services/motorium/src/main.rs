@@ -45,6 +45,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Run(args) => commands::run::run(&loaded, args).await,
         Command::Tasks(args) => commands::tasks::tasks(args).await,
         Command::Desktops(server) => commands::desktops::desktops(server).await,
+        Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,

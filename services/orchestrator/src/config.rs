@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
 use crate::effect::Rule;
+use crate::functions::{ToolSettings, Tools};
 use crate::policy::Source;
 use crate::run::{Conduct, DEFAULT_APPROVAL_TIMEOUT, Ports};
 use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
@@ -65,6 +66,10 @@ pub struct Settings {
     pub approval_timeout: Span,
     /// Whether a task pauses when somebody else uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
+    /// Tools by name: services and programs with functions that tasks may have called.
+    pub tools: BTreeMap<String, ToolSettings>,
+    /// Addresses of tools that tasks may name beside them; with `*` at the end, all that begin so.
+    pub tool_addresses: Vec<String>,
 }
 
 impl Default for Settings {
@@ -85,6 +90,8 @@ impl Default for Settings {
             words: None,
             approval_timeout: Span(DEFAULT_APPROVAL_TIMEOUT),
             pause_on_human_input: true,
+            tools: BTreeMap::new(),
+            tool_addresses: Vec::new(),
         }
     }
 }
@@ -168,6 +175,7 @@ impl Settings {
                 rules: rules(&self.rules, self.words.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 pause_on_human_input: self.pause_on_human_input,
+                tools: Tools::resolve(self.tools, self.tool_addresses)?,
             },
         })
     }

@@ -57,6 +57,9 @@ pub mod reason {
     pub const PLANNER_GAVE_UP: &str = "PLANNER_GAVE_UP";
     pub const EXPECTATION_NOT_MET: &str = "EXPECTATION_NOT_MET";
     pub const BACKEND_NOT_FOUND: &str = "BACKEND_NOT_FOUND";
+    pub const TOOL_NOT_FOUND: &str = "TOOL_NOT_FOUND";
+    pub const TOOL_UNREACHABLE: &str = "TOOL_UNREACHABLE";
+    pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
 
     /// All of them.
     pub const ALL: &[&str] = &[
@@ -76,6 +79,9 @@ pub mod reason {
         PLANNER_GAVE_UP,
         EXPECTATION_NOT_MET,
         BACKEND_NOT_FOUND,
+        TOOL_NOT_FOUND,
+        TOOL_UNREACHABLE,
+        TOOL_UNUSABLE,
     ];
 }
 

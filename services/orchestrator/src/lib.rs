@@ -2,6 +2,7 @@
 //!
 //! - [`task`]: a task as data and the pure machine that says what comes next
 //! - [`effect`]: judging what an action did
+//! - [`functions`]: functions that users bring, and how they are called
 //! - [`policy`]: what may be done, and what a person is asked about first
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
@@ -15,6 +16,7 @@ pub mod desktops;
 pub mod edge;
 pub mod effect;
 mod error;
+pub mod functions;
 mod log;
 pub mod policy;
 pub mod run;
@@ -62,6 +64,7 @@ impl Orchestrator {
             desktops: desktops.clone(),
             news: news.clone(),
             limits: config.limits,
+            tools: config.conduct.tools.clone(),
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
         };

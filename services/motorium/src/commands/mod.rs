@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod run;
 pub(crate) mod see;
 pub(crate) mod tasks;
+pub(crate) mod tools;
 pub(crate) mod up;
 
 use std::fs;

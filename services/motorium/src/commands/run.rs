@@ -66,6 +66,7 @@ fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
         }),
         attachments,
         results: args.results.clone(),
+        tool_endpoints: args.tools.clone(),
         expectations: args.expected_texts.iter().map(expectation).collect(),
         ..wire::Task::default()
     };

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::action_retried::Way;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -54,6 +54,8 @@ struct Step {
     trouble: bool,
     retries: u32,
     acted: bool,
+    /// The function calls that were decided.
+    calls: Vec<common::FunctionCall>,
 }
 
 /// Turns events into what to show.
@@ -96,6 +98,9 @@ impl Progress {
                 self.step.retries += 1;
                 Shown::Now(format!("{} (again)", self.step.text))
             }
+            Kind::Decided(decided) => self.decided(decided),
+            Kind::FunctionCalled(called) => self.called(called),
+            Kind::FunctionReturned(returned) => self.returned(returned),
             Kind::LoopNoticed(noticed) => self.trouble(&noticed.message),
             Kind::TargetMissed(missed) => self.trouble(&missed.message),
             Kind::StepFinished(_) => self.finish(event),
@@ -156,6 +161,47 @@ impl Progress {
             self.step.text = text.to_owned();
         }
         Shown::Now(self.step.text.clone())
+    }
+
+    fn decided(&mut self, decided: &wire::Decided) -> Shown {
+        use common::decision::Next;
+
+        let next = decided
+            .decision
+            .as_ref()
+            .and_then(|decision| decision.next.as_ref());
+        if let Some(Next::CallFunctions(functions)) = next {
+            self.step.acted = true;
+            self.step.calls.clone_from(&functions.calls);
+        }
+        Shown::Nothing
+    }
+
+    fn called(&mut self, called: &wire::FunctionCalled) -> Shown {
+        let call = called.call.clone().unwrap_or_default();
+        let words = format!("calling {} {}", call.name, call.arguments_json);
+        Shown::Now(shortened(&words))
+    }
+
+    /// Results come in the order of the calls.
+    fn returned(&mut self, returned: &wire::FunctionReturned) -> Shown {
+        use common::function_result::Outcome;
+
+        let call = if self.step.calls.is_empty() {
+            common::FunctionCall::default()
+        } else {
+            self.step.calls.remove(0)
+        };
+        let result = returned.result.clone().unwrap_or_default();
+        let line = match result.outcome {
+            Some(Outcome::ResultJson(json)) => format!("{} gave {}", call.name, shortened(&json)),
+            Some(Outcome::Error(error)) => {
+                self.step.trouble = true;
+                format!("{} gave no result: {error}", call.name)
+            }
+            None => format!("{} gave nothing", call.name),
+        };
+        Shown::Line(format!("    {line}"))
     }
 
     fn performed(&mut self, performed: &wire::ActionPerformed) -> Shown {
@@ -264,8 +310,6 @@ fn time(event: &wire::Event) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::v1::common;
-
     use super::*;
 
     fn event(step: u32, milliseconds: i64, kind: Kind) -> wire::Event {
@@ -326,6 +370,50 @@ mod tests {
             "  ✓  2  click \"Save\" → 12 pixels changed at the target (tried twice)  [700 ms]";
         assert_eq!(lines.last(), Some(&Shown::Line(expected.to_owned())));
         assert_eq!(lines[1], Shown::Now("click \"Save\"".into()));
+    }
+
+    #[test]
+    fn a_function_is_told_with_what_it_gave() {
+        use common::function_result::Outcome;
+
+        let mut progress = Progress::default();
+        progress.take(&event(1, 0, Kind::Observed(wire::Observed::default())));
+        let call = |id: &str, name: &str| common::FunctionCall {
+            call_id: id.to_owned(),
+            name: name.to_owned(),
+            arguments_json: "{}".to_owned(),
+        };
+        let calls = common::CallFunctionsDecision {
+            calls: vec![call("1", "notes_note"), call("2", "notes_fail")],
+        };
+        let decision = common::Decision {
+            next: Some(common::decision::Next::CallFunctions(calls)),
+            ..Default::default()
+        };
+        let decided = wire::Decided {
+            decision: Some(decision),
+            ..Default::default()
+        };
+        progress.take(&event(1, 0, Kind::Decided(decided)));
+        let returned = |outcome| {
+            let result = common::FunctionResult {
+                outcome: Some(outcome),
+                ..Default::default()
+            };
+            Kind::FunctionReturned(wire::FunctionReturned {
+                result: Some(result),
+                ..Default::default()
+            })
+        };
+        let mut told = |outcome| progress.take(&event(1, 5, returned(outcome)));
+        assert_eq!(
+            told(Outcome::ResultJson("{\"notes\":1}".to_owned())),
+            Shown::Line("    notes_note gave {\"notes\":1}".to_owned())
+        );
+        assert_eq!(
+            told(Outcome::Error("it is full".to_owned())),
+            Shown::Line("    notes_fail gave no result: it is full".to_owned())
+        );
     }
 
     #[test]

@@ -98,6 +98,7 @@ impl Edge {
         let name = TaskName::from_segment(&chosen_id("task_id", &request.task_id, uid)?)?;
         let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), message, self.limits)?;
         self.check_selector(&spec.selector)?;
+        self.tools.check(&spec.tool_endpoints)?;
         if let Some(session) = &spec.session {
             self.session(session).await?;
         }

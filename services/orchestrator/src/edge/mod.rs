@@ -33,6 +33,7 @@ use uuid::Uuid;
 
 use crate::desktops::Desktops;
 use crate::error::Error;
+use crate::functions::Tools;
 use crate::log;
 use crate::task::spec::Limits;
 use crate::task::view;
@@ -51,6 +52,8 @@ pub struct Edge {
     pub news: Arc<Notify>,
     /// For tasks that leave theirs open.
     pub limits: Limits,
+    /// That tasks may name.
+    pub tools: Tools,
     /// Ends watches cleanly before the process ends.
     pub shutdown: Shutdown,
     /// Pause between signs of life of a watch on which nothing happens.

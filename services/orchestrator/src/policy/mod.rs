@@ -16,5 +16,5 @@ mod text;
 pub mod words;
 
 pub use rules::{Rule, Rules, Ruling};
-pub use situation::{Circumstances, Situation};
+pub use situation::{CallCircumstances, Circumstances, Situation};
 pub use source::Source;

@@ -12,6 +12,7 @@ use motorium_proto::domain::element::{Element, RelationKind, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
+use serde_json::Value;
 use url::Url;
 
 use super::words::{AFFIRM, Meanings, Words};
@@ -73,6 +74,24 @@ pub struct Circumstances<'a> {
     pub tainted: bool,
     pub suspected_injection: bool,
 }
+
+/// What the situation of a function call is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct CallCircumstances<'a> {
+    /// As it is offered to the planner.
+    pub name: &'a str,
+    /// What its tool calls it.
+    pub own_name: &'a str,
+    /// As JSON.
+    pub arguments: &'a str,
+    pub labels: &'a BTreeMap<String, String>,
+    /// An argument was read from the screen.
+    pub tainted: bool,
+    pub suspected_injection: bool,
+}
+
+/// The kind of deed that a function call is.
+pub const CALL_FUNCTION: &str = "call_function";
 
 /// What of an action matters for what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +159,7 @@ impl Situation {
             sites: words.sites(host),
             host: host.to_owned(),
             url: url.map(String::from).unwrap_or_default(),
-            labels: circumstances
-                .labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect(),
+            labels: as_set(circumstances.labels),
             changes: !matches!(sort, Sort::Reads | Sort::Goes),
             enters: sort == Sort::Enters,
             navigates: matches!(sort, Sort::Goes),
@@ -161,6 +176,50 @@ impl Situation {
             secret,
         }
     }
+}
+
+impl Situation {
+    /// What the rules are asked about before a function is called. It is done on no screen: what is in front then says
+    /// nothing of it.
+    #[must_use]
+    pub fn of_call(words: &Words, call: &CallCircumstances<'_>) -> Self {
+        Self {
+            kind: CALL_FUNCTION.to_owned(),
+            text: call.name.to_owned(),
+            argument: call.arguments.to_owned(),
+            meanings: words.of_label(call.own_name),
+            labels: as_set(call.labels),
+            // What it does is not known, so it may.
+            changes: true,
+            tainted: call.tainted,
+            suspected_injection: call.suspected_injection,
+            ..Self::default()
+        }
+    }
+}
+
+fn as_set(labels: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let labels = labels.iter();
+    labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect()
+}
+
+/// Everything in arguments that may have been read somewhere: texts and numbers, each by itself.
+#[must_use]
+pub fn values(arguments_json: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Vec<Value> = serde_json::from_str(arguments_json).into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => found.push(text),
+            Value::Number(number) => found.push(number.to_string()),
+            Value::Array(values) => open.extend(values),
+            Value::Object(members) => open.extend(members.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    found
 }
 
 /// What is entered, struck or gone to, and whether it is a secret.

@@ -198,7 +198,7 @@ impl Runner {
     }
 
     /// Whether nobody has said stop while the intent was being written, nor had the desktop meanwhile.
-    fn may_act(&self) -> bool {
+    pub(super) fn may_act(&self) -> bool {
         let is_still_due = self
             .task
             .open_step()

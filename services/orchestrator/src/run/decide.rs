@@ -101,7 +101,7 @@ impl Runner {
             history: history(task),
             user_messages: task.heard.clone(),
             remaining: machine::remaining(task, self.now()),
-            functions: Vec::new(),
+            functions: self.functions.declarations(),
             conversation: task.conversation.clone(),
             conversation_backend: task.conversation_backend.clone(),
             backends: task.spec.backends.clone(),

@@ -13,6 +13,7 @@ mod conclude;
 mod decide;
 mod dispatcher;
 mod extract;
+mod functions;
 mod journal;
 mod keeper;
 mod lookout;
@@ -37,9 +38,11 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
+use self::functions::Functions;
 use self::keeper::Keeper;
 use self::lookout::Lookout;
 use crate::effect::{Rule, Stirring};
+use crate::functions::Tools;
 use crate::policy::Source;
 use crate::policy::provenance::Seen;
 use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
@@ -75,6 +78,8 @@ pub struct Conduct {
     pub approval_timeout: Duration,
     /// A task pauses when somebody else uses mouse or keyboard.
     pub pause_on_human_input: bool,
+    /// Whose functions tasks may have called.
+    pub tools: Tools,
 }
 
 impl Default for Conduct {
@@ -86,6 +91,7 @@ impl Default for Conduct {
             rules: Source::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             pause_on_human_input: true,
+            tools: Tools::default(),
         }
     }
 }
@@ -186,6 +192,8 @@ pub struct Runner {
     /// Whether any backend wants to see the screen.
     needs_image: bool,
     applications: Vec<String>,
+    /// That the planner may have called.
+    functions: Functions,
     listener: Option<AbortOnDropHandle<()>>,
     /// Pauses the task when somebody else uses mouse or keyboard.
     onlooker: Option<AbortOnDropHandle<()>>,
@@ -231,6 +239,7 @@ impl Runner {
             timings: Vec::new(),
             needs_image: false,
             applications: Vec::new(),
+            functions: Functions::default(),
             listener: None,
             onlooker: None,
             keeper: None,
@@ -324,15 +333,11 @@ impl Runner {
                 json_schema,
                 instruction,
             } => self.extract(json_schema, instruction).await,
+            Directive::CallFunction { index } => self.call_function(index).await,
             Directive::FinishStep => self.finish_step().await,
             Directive::Notice(notice) => self.say(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
             Directive::Ask(request) => self.record(vec![Event::UserAsked(request)]).await,
-            Directive::Unserved { what } => {
-                let message =
-                    format!("the planner asked for {what}, which this build does not serve");
-                Err(Halt::Fail(Failure::new(reason::NOT_SERVED, message)))
-            }
         }
     }
 
@@ -374,6 +379,7 @@ impl Runner {
             self.let_go().await;
         }
         let mut events = Vec::new();
+        events.extend(self.broken_off_call());
         if self.task.open_step().is_some() {
             let timings = std::mem::take(&mut self.timings);
             events.push(Event::StepFinished {

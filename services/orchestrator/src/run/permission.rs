@@ -1,4 +1,4 @@
-//! Whether an action may be performed: the rules are asked, and where they want it, a person.
+//! Whether an action may be performed, or a function called: the rules are asked, and where they want it, a person.
 //!
 //! What a person approves is one action at one place on one screen, under one version of the rules. Right before it is
 //! used the place is looked at once more; if anything of it differs, the approval holds no longer, and the planner sees
@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use motorium_proto::domain::decision::{PlannedAction, SafetyCheck};
+use motorium_proto::domain::decision::{FunctionCall, PlannedAction, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{CaptureArea, CaptureRequest, Captured, ImageFormat, ImageOptions};
 use motorium_proto::v1::common as wire;
@@ -15,10 +15,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::act::Resolved;
 use super::{Flow, Runner};
-use crate::policy::{Circumstances, Rule, Rules, Ruling, Situation, situation};
+use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation, situation};
 use crate::task::event::{Event, UserRequest, UserRequestKind};
 use crate::task::secret_fields::redactions;
-use crate::task::{Approval, ApprovalState};
+use crate::task::{Approval, ApprovalState, Subject};
 
 /// Half the side of what counts as the place of a point that no element is known at, in pixels.
 const AT_A_POINT: i32 = 24;
@@ -26,6 +26,8 @@ const AT_A_POINT: i32 = 24;
 const SHOWN: (i32, i32) = (240, 120);
 /// How long the address of a page may be waited for; without it, what the screen shows of it has to do.
 const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
+/// How much of a function's arguments a person is shown, in characters.
+const SHOWN_OF_ARGUMENTS: usize = 2_000;
 /// The rule of checks that a model's provider wants a person to read.
 const PROVIDER: &str = "provider";
 
@@ -36,6 +38,15 @@ pub(super) enum Permission {
     Withheld,
 }
 
+/// What is to become of a function call.
+pub(super) enum CallPermission {
+    Given,
+    /// A person has been asked.
+    Awaited,
+    /// It is not made, and this is why.
+    Refused(String),
+}
+
 /// An action that is about to be performed.
 #[derive(Clone, Copy)]
 pub(super) struct Intended<'a> {
@@ -44,6 +55,29 @@ pub(super) struct Intended<'a> {
     pub(super) resolved: &'a Resolved,
     /// It was performed before, in vain.
     pub(super) is_repeated: bool,
+}
+
+/// A function call that is about to be made.
+#[derive(Clone, Copy)]
+pub(super) struct IntendedCall<'a> {
+    pub(super) index: usize,
+    pub(super) call: &'a FunctionCall,
+    /// What its tool calls the function.
+    pub(super) own_name: &'a str,
+    /// For people.
+    pub(super) tool: &'a str,
+}
+
+/// What an approval is asked for, or used for.
+struct Matter {
+    index: usize,
+    subject: Subject,
+    /// Where it is done, if it is done at a place.
+    place: Option<CaptureRect>,
+    /// All of it, for the fingerprint.
+    content: Vec<u8>,
+    /// It was performed before, in vain.
+    is_repeated: bool,
 }
 
 /// What wants a person to look.
@@ -68,7 +102,7 @@ impl Runner {
         let safety_checks = self.unread_checks();
         let concern = match ruling {
             Ruling::Refused(rules) => {
-                let message = self.refusal(intended.planned, &rules);
+                let message = self.refusal(&intended.planned.intent, &rules);
                 self.record(vec![Event::TargetMissed { message }]).await?;
                 return Ok(Permission::Withheld);
             }
@@ -82,26 +116,72 @@ impl Runner {
                 safety_checks,
             },
         };
-        self.with_approval(intended, &rules, concern).await
+        let matter = Matter {
+            index: intended.index,
+            subject: Subject::Action(intended.planned.clone()),
+            place: place(intended.resolved),
+            content: wire::Action::from(intended.resolved.action.clone()).encode_to_vec(),
+            is_repeated: intended.is_repeated,
+        };
+        self.with_approval(&matter, &rules, concern).await
+    }
+
+    /// The same for a function call.
+    pub(super) async fn permission_to_call(
+        &mut self,
+        intended: IntendedCall<'_>,
+    ) -> Flow<CallPermission> {
+        let step = self.task.open_step().map_or(0, |step| step.number);
+        let asked = self.task.approval_for(step, intended.index);
+        if let Some(asked) = asked.filter(|asked| asked.state != ApprovalState::Approved) {
+            return Ok(CallPermission::Refused(asked.words_for_planner()));
+        }
+        let rules = self.conduct.rules.rules();
+        let name = self.task.spec.name.to_string();
+        let situation = self.situation_of_call(&rules, intended);
+        let safety_checks = self.unread_checks();
+        let wanted = match rules.judge(&name, &self.task.spec.labels, &situation) {
+            Ruling::Refused(rules) => {
+                let message = self.refusal(&format!("calling {}", intended.call.name), &rules);
+                return Ok(CallPermission::Refused(message));
+            }
+            Ruling::Allowed if safety_checks.is_empty() => return Ok(CallPermission::Given),
+            Ruling::Allowed => Vec::new(),
+            Ruling::NeedsApproval(rules) => rules,
+        };
+        let concern = Concern {
+            rules: wanted,
+            safety_checks,
+        };
+        let matter = Matter {
+            index: intended.index,
+            subject: Subject::Call {
+                intent: intended.words(),
+            },
+            place: None,
+            content: wire::FunctionCall::from(intended.call.clone()).encode_to_vec(),
+            is_repeated: false,
+        };
+        match self.with_approval(&matter, &rules, concern).await? {
+            Permission::Given => Ok(CallPermission::Given),
+            Permission::Withheld => Ok(CallPermission::Awaited),
+        }
     }
 
     async fn with_approval(
         &mut self,
-        intended: Intended<'_>,
+        matter: &Matter,
         rules: &Rules,
         concern: Concern,
     ) -> Flow<Permission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
-        let given = self.task.approval_for(step, intended.index).cloned();
-        let evidence = self.evidence_for(intended.resolved, rules).await?;
+        let given = self.task.approval_for(step, matter.index).cloned();
+        let evidence = self.evidence_for(matter, rules).await?;
         match given {
             Some(given) if given.state == ApprovalState::Approved => {
-                self.use_approval(&given, intended, &evidence).await
+                self.use_approval(&given, matter, &evidence).await
             }
-            _ => {
-                self.ask_for_approval(step, intended, concern, evidence)
-                    .await
-            }
+            _ => self.ask_for_approval(step, matter, concern, evidence).await,
         }
     }
 
@@ -109,10 +189,10 @@ impl Runner {
     async fn use_approval(
         &mut self,
         given: &Approval,
-        intended: Intended<'_>,
+        matter: &Matter,
         evidence: &Evidence,
     ) -> Flow<Permission> {
-        let problem = if intended.is_repeated {
+        let problem = if matter.is_repeated {
             "it was performed once and had no effect; it is not repeated by itself"
         } else if self.now() >= given.expires_at {
             "it has expired before it could be used"
@@ -130,16 +210,13 @@ impl Runner {
     async fn ask_for_approval(
         &mut self,
         step: u32,
-        intended: Intended<'_>,
+        matter: &Matter,
         concern: Concern,
         evidence: Evidence,
     ) -> Flow<Permission> {
         let before = self.task.approvals.iter();
-        let number = before
-            .filter(|one| one.is_for(step, intended.index))
-            .count()
-            + 1;
-        let id = Approval::id(step, intended.index, number);
+        let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
+        let id = Approval::id(step, matter.index, number);
         let shown = self
             .picture_of(evidence.area.map(with_surroundings))
             .await?;
@@ -149,7 +226,7 @@ impl Runner {
         let now = self.now();
         let approval = Approval {
             state: ApprovalState::Pending,
-            action: intended.planned.clone(),
+            subject: matter.subject.clone(),
             rules: concern.names(),
             reason: self.reason(&concern),
             safety_checks: concern.safety_checks,
@@ -163,7 +240,7 @@ impl Runner {
         };
         let asked = UserRequest {
             kind: UserRequestKind::Approval,
-            message: format!("{}: {}", approval.action.intent, approval.reason),
+            message: format!("{}: {}", approval.subject.intent(), approval.reason),
             approval: Some(id),
         };
         self.record(vec![
@@ -203,11 +280,6 @@ impl Runner {
         let observation = &view.observation;
         let action = &intended.resolved.action;
         let (argument, _) = situation::argument(action);
-        let injected = self
-            .task
-            .open_step()
-            .and_then(|step| step.decision.as_ref());
-        let injected = injected.is_some_and(|decision| !decision.suspected_injections.is_empty());
         Ok(Situation::of(
             rules.words(),
             &Circumstances {
@@ -220,9 +292,35 @@ impl Runner {
                 url: url.as_deref(),
                 labels: &self.task.spec.labels,
                 tainted: self.seen.taints(&argument, self.task.users_words()),
-                suspected_injection: injected || self.task.suspected_injection,
+                suspected_injection: self.suspects_injection(),
             },
         ))
+    }
+
+    fn situation_of_call(&self, rules: &Rules, intended: IntendedCall<'_>) -> Situation {
+        let IntendedCall { call, own_name, .. } = intended;
+        let users_words: Vec<&str> = self.task.users_words().collect();
+        let values = situation::values(&call.arguments_json);
+        let mut values = values.iter();
+        Situation::of_call(
+            rules.words(),
+            &CallCircumstances {
+                name: &call.name,
+                own_name,
+                arguments: &call.arguments_json,
+                labels: &self.task.spec.labels,
+                tainted: values.any(|value| self.seen.taints(value, users_words.iter().copied())),
+                suspected_injection: self.suspects_injection(),
+            },
+        )
+    }
+
+    /// Whether text on one of the screens gives orders to the planner.
+    fn suspects_injection(&self) -> bool {
+        let step = self.task.open_step();
+        let decision = step.and_then(|step| step.decision.as_ref());
+        self.task.suspected_injection
+            || decision.is_some_and(|decision| !decision.suspected_injections.is_empty())
     }
 
     /// What the browser's driver says, if a browser is in front and somebody listens to it.
@@ -239,11 +337,11 @@ impl Runner {
 
     /// The place of an action on the screen as it is now. Where it has none (keys, text, an address), it is the window
     /// that it goes to: what is in it may move while somebody reads.
-    async fn evidence_for(&mut self, resolved: &Resolved, rules: &Rules) -> Flow<Evidence> {
-        let area = place(resolved);
+    async fn evidence_for(&mut self, matter: &Matter, rules: &Rules) -> Flow<Evidence> {
+        let area = matter.place;
         let captured = self.picture_of(area).await?;
         let mut hash = Sha256::new().chain_update(rules.version());
-        hash.update(wire::Action::from(resolved.action.clone()).encode_to_vec());
+        hash.update(&matter.content);
         match (area, &captured.image) {
             (Some(_), Some(image)) => hash.update(image.sha256),
             _ => {
@@ -284,12 +382,11 @@ impl Runner {
         .await
     }
 
-    fn refusal(&self, planned: &PlannedAction, rules: &[Rule]) -> String {
+    fn refusal(&self, what: &str, rules: &[Rule]) -> String {
         let names: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
         let why: Vec<&str> = rules.iter().map(|rule| self.because(rule)).collect();
         format!(
-            "{} is refused by the rules ({}): {}",
-            planned.intent,
+            "{what} is refused by the rules ({}): {}",
             names.join(", "),
             why.join("; ")
         )
@@ -314,6 +411,22 @@ impl Runner {
         } else {
             &rule.because
         }
+    }
+}
+
+impl IntendedCall<'_> {
+    /// For the person who is asked: all of it that can be read at a glance.
+    fn words(&self) -> String {
+        let FunctionCall {
+            name,
+            arguments_json,
+            ..
+        } = self.call;
+        let mut shown: String = arguments_json.chars().take(SHOWN_OF_ARGUMENTS).collect();
+        if shown.len() < arguments_json.len() {
+            shown += " …";
+        }
+        format!("call {name} ({}) with {shown}", self.tool)
     }
 }
 

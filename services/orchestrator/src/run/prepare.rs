@@ -44,6 +44,7 @@ impl Runner {
             return Ok(());
         }
         self.learn_about_backends().await?;
+        self.learn_about_functions().await?;
         self.put_attachments().await
     }
 

@@ -10,7 +10,7 @@ use motorium_proto::convert;
 use motorium_proto::domain::decision::{PlannedAction, SafetyCheck};
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
-use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::{common, orchestrator as wire};
 
 use super::event::{Artifact, optional_artifact, wire_artifact};
 
@@ -26,13 +26,57 @@ pub enum ApprovalState {
     Invalidated,
 }
 
-/// An action that waits for a person, or waited.
+/// What waits for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    Action(PlannedAction),
+    /// A function call, in words with its arguments.
+    Call {
+        intent: String,
+    },
+}
+
+impl Subject {
+    /// What is meant to be done, for people.
+    #[must_use]
+    pub fn intent(&self) -> &str {
+        match self {
+            Subject::Action(planned) => &planned.intent,
+            Subject::Call { intent } => intent,
+        }
+    }
+
+    fn to_wire(&self) -> common::PlannedAction {
+        match self {
+            Subject::Action(planned) => planned.clone().into(),
+            Subject::Call { intent } => common::PlannedAction {
+                intent: intent.clone(),
+                ..common::PlannedAction::default()
+            },
+        }
+    }
+}
+
+impl TryFrom<common::PlannedAction> for Subject {
+    type Error = FieldError;
+
+    fn try_from(planned: common::PlannedAction) -> Result<Self, FieldError> {
+        Ok(match planned.action {
+            Some(_) => Subject::Action(planned.try_into()?),
+            None => Subject::Call {
+                intent: planned.intent,
+            },
+        })
+    }
+}
+
+/// An action or a function call that waits for a person, or waited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
     /// Within the task.
     pub id: String,
     pub state: ApprovalState,
-    pub action: PlannedAction,
+    pub subject: Subject,
     /// Names of the rules that want it.
     pub rules: Vec<String>,
     /// For people.
@@ -79,7 +123,7 @@ impl Approval {
     /// What the planner is told of one that was not given.
     #[must_use]
     pub fn words_for_planner(&self) -> String {
-        let what = &self.action.intent;
+        let what = self.subject.intent();
         let said = match self.message.trim() {
             "" => String::new(),
             said => format!(": {said}"),
@@ -99,7 +143,7 @@ impl Approval {
         wire::Approval {
             name: approval_name(task, &self.id),
             state: wire_state(self.state).into(),
-            action: Some(self.action.clone().into()),
+            action: Some(self.subject.to_wire()),
             rules: self.rules.clone(),
             reason: self.reason.clone(),
             safety_checks: convert::all(self.safety_checks.clone()),
@@ -157,7 +201,7 @@ impl TryFrom<wire::Approval> for Approval {
         Ok(Self {
             id: id.to_owned(),
             state: state(approval.state())?,
-            action: convert::require("action", approval.action)?,
+            subject: convert::require("action", approval.action)?,
             rules: approval.rules,
             reason: approval.reason,
             safety_checks: convert::try_all("safety_checks", approval.safety_checks)?,

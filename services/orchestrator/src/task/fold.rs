@@ -18,7 +18,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::service::StageTiming;
 
-use super::approval::{Approval, ApprovalState};
+use super::approval::{Approval, ApprovalState, Subject};
 use super::event::{
     ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
 };
@@ -104,6 +104,7 @@ pub struct StepRecord {
     /// The target of the next action could not be found.
     pub missed: Option<String>,
     pub extracted: Option<String>,
+    /// That were made or that a result says something of.
     pub function_calls: Vec<FunctionCall>,
     /// In the order of the calls; fewer of them while one is under way.
     pub function_results: Vec<FunctionResult>,
@@ -141,6 +142,30 @@ impl StepRecord {
         match self.decision.as_ref().map(|decision| &decision.next) {
             Some(Next::Act(actions)) => actions,
             _ => &[],
+        }
+    }
+
+    /// The function call of which only is known that it was about to be made.
+    #[must_use]
+    pub fn open_call(&self) -> Option<&FunctionCall> {
+        self.function_calls.get(self.function_results.len())
+    }
+
+    fn returned(&mut self, result: &FunctionResult) {
+        if self.open_call().is_none() {
+            // It was not called, and the result says why.
+            let decided = self.decided_call(self.function_results.len()).cloned();
+            self.function_calls.extend(decided);
+        }
+        self.function_results.push(result.clone());
+    }
+
+    /// The function call that was decided at this place.
+    #[must_use]
+    pub fn decided_call(&self, index: usize) -> Option<&FunctionCall> {
+        match self.decision.as_ref().map(|decision| &decision.next) {
+            Some(Next::CallFunctions(calls)) => calls.get(index),
+            _ => None,
         }
     }
 }
@@ -417,7 +442,7 @@ impl Task {
             }
             Event::FunctionReturned { result, .. } => {
                 if let Some(step) = self.open_step_mut() {
-                    step.function_results.push(result.clone());
+                    step.returned(result);
                 }
             }
             Event::UserAcknowledged { message } => {
@@ -529,7 +554,9 @@ impl Task {
             return;
         };
         *approval = resolved.clone();
-        if resolved.state != ApprovalState::Approved {
+        // Of a function that is not called its result says so, and the other calls of the step are made.
+        let is_action = matches!(resolved.subject, Subject::Action(_));
+        if resolved.state != ApprovalState::Approved && is_action {
             self.miss(&resolved.words_for_planner());
         }
         if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))

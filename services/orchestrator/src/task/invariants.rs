@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::{ActionResult, Verdict};
 use motorium_proto::domain::id::ActionId;
 
@@ -18,6 +19,46 @@ struct Known {
     due_again: bool,
 }
 
+/// The function calls of the last decision.
+#[derive(Debug, Default)]
+struct Calls {
+    decided: usize,
+    returned: usize,
+    /// One was called, and nothing has come of it yet.
+    is_open: bool,
+}
+
+impl Calls {
+    fn of(next: &Next) -> Self {
+        let decided = match next {
+            Next::CallFunctions(calls) => calls.len(),
+            _ => 0,
+        };
+        Self {
+            decided,
+            ..Self::default()
+        }
+    }
+
+    fn called(&mut self, approval: Option<&ApprovalState>) -> Option<&'static str> {
+        if std::mem::replace(&mut self.is_open, true) {
+            return Some("a function is called while another one is");
+        }
+        if self.returned >= self.decided {
+            return Some("a function is called that was not decided");
+        }
+        let is_approved = approval.is_none_or(|state| *state == ApprovalState::Approved);
+        (!is_approved).then_some("it was not approved")
+    }
+
+    /// Also of a call that was not made.
+    fn returned(&mut self) -> Option<&'static str> {
+        self.is_open = false;
+        self.returned += 1;
+        (self.returned > self.decided).then_some("a result that no function call waits for")
+    }
+}
+
 /// What a log breaks; `None` if it keeps everything.
 #[must_use]
 pub fn broken(log: &[Recorded]) -> Option<String> {
@@ -25,6 +66,7 @@ pub fn broken(log: &[Recorded]) -> Option<String> {
     let mut retried: BTreeSet<&ActionId> = BTreeSet::new();
     // By step and place in it: the state of the approval that was asked for last.
     let mut approvals: BTreeMap<String, ApprovalState> = BTreeMap::new();
+    let mut calls = Calls::default();
     let mut ended = false;
     for (recorded, number) in log.iter().zip(1..) {
         let at = |what: &str| Some(format!("event {number}: {what}"));
@@ -66,6 +108,18 @@ pub fn broken(log: &[Recorded]) -> Option<String> {
             Event::ActionRetried { action_id, way, .. } => {
                 if let Some(known) = actions.get_mut(action_id) {
                     known.due_again = way.acts();
+                }
+            }
+            Event::Decided { decision, .. } => calls = Calls::of(&decision.next),
+            Event::FunctionCalled(_) => {
+                let place = format!("{}-{}", recorded.step, calls.returned);
+                if let Some(what) = calls.called(approvals.get(&place)) {
+                    return at(what);
+                }
+            }
+            Event::FunctionReturned { .. } => {
+                if let Some(what) = calls.returned() {
+                    return at(what);
                 }
             }
             Event::ApprovalRequested(approval) | Event::ApprovalResolved(approval) => {

@@ -49,6 +49,10 @@ pub enum Directive {
         json_schema: String,
         instruction: String,
     },
+    /// Have this function call of the open step made, or say why it is not.
+    CallFunction {
+        index: usize,
+    },
     FinishStep,
     /// Say that the task goes round in circles.
     Notice(Notice),
@@ -57,10 +61,6 @@ pub enum Directive {
         answer: String,
     },
     Ask(UserRequest),
-    /// The planner wants something this build does not do.
-    Unserved {
-        what: &'static str,
-    },
 }
 
 /// What is to be done next with a task.
@@ -115,6 +115,12 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
             json_schema: json_schema.clone(),
             instruction: instruction.clone(),
         },
+        // Each call gets one result, also where it is not made any more.
+        Next::CallFunctions(calls) if step.function_results.len() < calls.len() => {
+            Directive::CallFunction {
+                index: step.function_results.len(),
+            }
+        }
         _ => Directive::FinishStep,
     }
 }
@@ -168,9 +174,6 @@ fn between_steps(task: &Task) -> Directive {
             };
             Directive::Ask(UserRequest::new(kind, question.clone()))
         }
-        Some(Next::CallFunctions(_)) => Directive::Unserved {
-            what: "function calls",
-        },
         _ => loops::notice(task).map_or(Directive::Observe, Directive::Notice),
     }
 }
@@ -284,6 +287,13 @@ pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> Acti
     ActionId::new(format!("{}/{step}/{index}/{attempt}", task.segment()))
 }
 
+/// Names a function call for the one who carries it out: the same for the same call, whoever makes it. A model's own ids
+/// need not be unique.
+#[must_use]
+pub fn call_id(task: &TaskName, step: u32, index: usize) -> String {
+    format!("{}/{step}/{index}", task.segment())
+}
+
 /// Whether the effect of an action is worth looking for on the screen.
 #[must_use]
 pub fn has_effect(action: &Action<CapturePoint>) -> bool {
@@ -311,7 +321,9 @@ mod tests {
 
     use bytes::Bytes;
     use motorium_proto::domain::action::{Button, Target};
-    use motorium_proto::domain::decision::{Decision, PlannedAction, Usage};
+    use motorium_proto::domain::decision::{
+        Decision, FunctionCall, FunctionResult, PlannedAction, Usage,
+    };
     use motorium_proto::domain::effect::ActionOutcome;
     use motorium_proto::domain::frame::Frame;
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
@@ -321,7 +333,7 @@ mod tests {
 
     use super::*;
     use crate::effect;
-    use crate::task::approval::{Approval, ApprovalState};
+    use crate::task::approval::{Approval, ApprovalState, Subject};
     use crate::task::event::{ActionIntended, Event, Observed, Recorded};
     use crate::task::invariants;
     use crate::task::retry::Way;
@@ -747,7 +759,7 @@ mod tests {
         Box::new(Approval {
             id: id.to_owned(),
             state,
-            action: planned(),
+            subject: Subject::Action(planned()),
             rules: vec!["pay".to_owned()],
             reason: "it pays".to_owned(),
             safety_checks: vec![],
@@ -822,6 +834,109 @@ mod tests {
         assert_eq!(broken(done(vec![resolved(ApprovalState::Approved)])), None);
     }
 
+    fn function(name: &str) -> FunctionCall {
+        FunctionCall {
+            call_id: "1".into(),
+            name: name.into(),
+            arguments_json: "{}".into(),
+        }
+    }
+
+    fn returned(outcome: Result<&str, &str>) -> Event {
+        let result = FunctionResult {
+            call_id: "1".into(),
+            outcome: outcome.map(str::to_owned).map_err(str::to_owned),
+        };
+        Event::FunctionReturned {
+            result,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// A step that calls two functions, and what became of them so far.
+    fn calling(events: Vec<Event>) -> Vec<Event> {
+        let calls = Next::CallFunctions(vec![function("a"), function("b")]);
+        [vec![started(), observed(), decided(calls)], events].concat()
+    }
+
+    #[test]
+    fn every_function_call_gets_one_result_and_then_the_screen_is_looked_at() {
+        let called = || Event::FunctionCalled(function("a"));
+        let next = |index| Directive::CallFunction { index };
+        check(calling(vec![]), next(0));
+        check(calling(vec![called()]), next(0));
+        check(calling(vec![called(), returned(Ok("1"))]), next(1));
+        // A failure does not drop the rest, and neither does a call that is not made.
+        check(calling(vec![called(), returned(Err("no"))]), next(1));
+        check(calling(vec![returned(Err("not called"))]), next(1));
+        let both = vec![called(), returned(Ok("1")), returned(Err("no"))];
+        check(calling(both.clone()), Directive::FinishStep);
+        let over = [both, vec![finished()]].concat();
+        check(calling(over), Directive::Observe);
+        // Also after a person took over: the results say that nothing was called.
+        let taken = Event::TakenOver { user: "u".into() };
+        let back = Event::HandedBack { message: "".into() };
+        check(calling(vec![called(), taken, back]), next(0));
+    }
+
+    #[test]
+    fn a_call_of_which_nothing_came_is_open() {
+        let open = |events| {
+            let task = with_limits(Limits::default(), calling(events));
+            let step = task.open_step().unwrap();
+            (step.open_call().is_some(), step.function_calls.len())
+        };
+        let called = || Event::FunctionCalled(function("a"));
+        assert_eq!(open(vec![]), (false, 0));
+        assert_eq!(open(vec![called()]), (true, 1));
+        assert_eq!(open(vec![called(), returned(Ok("1"))]), (false, 1));
+        assert_eq!(open(vec![returned(Err("not called"))]), (false, 1));
+    }
+
+    #[test]
+    fn an_approval_that_is_refused_drops_no_other_call() {
+        let approval = Approval {
+            subject: Subject::Call {
+                intent: "call b".into(),
+            },
+            ..*approval("1-0-1", ApprovalState::Denied)
+        };
+        let refused = Event::ApprovalResolved(Box::new(approval.clone()));
+        let asked = Event::ApprovalRequested(Box::new(approval));
+        check(
+            calling(vec![asked, refused]),
+            Directive::CallFunction { index: 0 },
+        );
+    }
+
+    #[test]
+    fn a_log_with_calls_that_do_not_fit_is_broken() {
+        let broken = |events: Vec<Event>| {
+            let task = with_limits(Limits::default(), vec![]);
+            let created = Event::Created(Box::new(task.spec));
+            let events = std::iter::once(created).chain(calling(events)).zip(1..);
+            let log = events.map(|(event, seq)| Recorded {
+                seq: EventSeq(seq),
+                at: at(0),
+                step: 1,
+                event,
+            });
+            invariants::broken(&log.collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let called = || Event::FunctionCalled(function("a"));
+        assert_eq!(
+            broken(vec![called(), returned(Ok("1")), returned(Err("no"))]),
+            ""
+        );
+        assert!(broken(vec![called(), called()]).contains("while another one is"));
+        let three = vec![returned(Ok("1")), returned(Ok("1")), returned(Ok("1"))];
+        assert!(broken(three).contains("no function call waits for"));
+        let twice = vec![returned(Ok("1")), returned(Ok("1")), called()];
+        assert!(broken(twice).contains("not decided"));
+        let denied = Event::ApprovalResolved(approval("1-0-1", ApprovalState::Denied));
+        assert!(broken(vec![denied, called()]).contains("not approved"));
+    }
+
     #[test]
     fn attempts_have_names_of_their_own() {
         let task = with_limits(
@@ -864,6 +979,9 @@ mod tests {
             )),
             (1..4u32, 0..3u32).prop_map(|(step, attempt)| retried(step, attempt)),
             Just(finished()),
+            Just(decided(Next::CallFunctions(vec![function("a")]))),
+            Just(Event::FunctionCalled(function("a"))),
+            Just(returned(Ok("1"))),
             Just(Event::Paused {
                 reason: String::new()
             }),

@@ -19,7 +19,7 @@ pub mod secret_fields;
 pub mod spec;
 pub mod view;
 
-pub use approval::{Approval, ApprovalState};
+pub use approval::{Approval, ApprovalState, Subject};
 pub use event::{Event, Recorded};
 pub use fold::{ActionRecord, Lifecycle, StepRecord, Task};
 pub use spec::TaskSpec;

@@ -81,6 +81,8 @@ pub struct TaskSpec {
     /// Names of files to fetch when it has ended.
     pub results: Vec<String>,
     pub expectations: Vec<Expectation>,
+    /// Where the functions are that it may call: names of tools, or their addresses.
+    pub tool_endpoints: Vec<String>,
     pub labels: BTreeMap<String, String>,
     pub display_name: String,
     pub priority: i32,
@@ -110,12 +112,6 @@ impl TaskSpec {
         defaults: Limits,
     ) -> Result<Self, FieldError> {
         let backends = task.backends;
-        if !task.tool_endpoints.is_empty() {
-            return Err(FieldError::new(
-                "task.tool_endpoints",
-                "functions of a task are not served by this build; leave it empty",
-            ));
-        }
         Ok(Self {
             name,
             uid,
@@ -128,6 +124,7 @@ impl TaskSpec {
             attachments: attachments(task.attachments)?,
             results: file_names("results", task.results)?,
             expectations: expectations(task.expectations)?,
+            tool_endpoints: task.tool_endpoints,
             labels: task.labels.into_iter().collect(),
             display_name: task.display_name,
             priority: task.priority,
@@ -177,6 +174,7 @@ impl TaskSpec {
             attachments: self.attachments.iter().map(attachment).collect(),
             results: self.results.clone(),
             expectations: self.expectations.iter().map(wire_expectation).collect(),
+            tool_endpoints: self.tool_endpoints.clone(),
             labels: self.labels.clone().into_iter().collect(),
             display_name: self.display_name.clone(),
             priority: self.priority,

@@ -1,12 +1,12 @@
 //! What a planner may decide besides acting, and what users may say meanwhile.
 
-use motorium_proto::domain::decision::{FunctionCall, Next};
+use motorium_proto::domain::decision::Next;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::user_request::Kind;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, ask, click, done, give_up};
+use crate::support::script::{act, ask, call, click, done, give_up};
 
 #[tokio::test]
 async fn a_question_is_answered_in_words() {
@@ -54,16 +54,14 @@ async fn a_planner_that_gives_up_says_why() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_yet_ends_the_task_and_nothing_is_done() {
-    let call = FunctionCall {
-        call_id: "1".to_owned(),
-        name: "look_up".to_owned(),
-        arguments_json: "{}".to_owned(),
-    };
-    let cluster = Cluster::start(vec![Next::CallFunctions(vec![call])]).await;
+async fn a_function_that_the_task_does_not_have_ends_nothing() {
+    let cluster = Cluster::start(vec![call([("look_up", "{}")]), done("without it")]).await;
     let story = cluster.carry_out().await;
-    story.check_failure("NOT_SERVED", "function calls");
-    assert_eq!(cluster.world.done(), []);
+    assert_eq!(story.answer(), "without it");
+    let past = cluster.world.plans()[1].history[0].clone();
+    let error = past.function_results[0].outcome.clone().unwrap_err();
+    assert!(error.contains("this task has no functions"), "{error}");
+    assert_eq!(past.function_calls.len(), 1);
 }
 
 #[tokio::test]

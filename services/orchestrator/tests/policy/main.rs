@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use motorium_orchestrator::policy::provenance::Seen;
-use motorium_orchestrator::policy::situation::argument;
-use motorium_orchestrator::policy::{Circumstances, Rules, Ruling, Situation};
+use motorium_orchestrator::policy::situation::{self, argument};
+use motorium_orchestrator::policy::{CallCircumstances, Circumstances, Rules, Ruling, Situation};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::PlannedAction;
@@ -53,6 +53,9 @@ struct Case {
     goal: String,
     screen: Vec<String>,
     injected: bool,
+    /// A function of the tool `tool`.
+    call: Option<String>,
+    arguments: Option<String>,
 }
 
 /// Where the target is.
@@ -232,8 +235,18 @@ impl Case {
     }
 
     fn situation(&self, rules: &Rules) -> Situation {
-        let (planned, action, scene, frame) =
-            (self.planned(), self.action(), self.scene(), self.frame());
+        match &self.call {
+            Some(own_name) => self.situation_of_call(rules, own_name),
+            None => self.situation_of_action(rules),
+        }
+    }
+
+    fn arguments(&self) -> &str {
+        self.arguments.as_deref().unwrap_or("{}")
+    }
+
+    /// What was read before.
+    fn seen(&self) -> Seen {
         let mut seen = Seen::default();
         let texts = self.screen.iter();
         seen.note(&Scene {
@@ -243,6 +256,31 @@ impl Case {
                 .collect(),
             relations: vec![],
         });
+        seen
+    }
+
+    fn situation_of_call(&self, rules: &Rules, own_name: &str) -> Situation {
+        let seen = self.seen();
+        let values = situation::values(self.arguments());
+        Situation::of_call(
+            rules.words(),
+            &CallCircumstances {
+                name: &format!("tool_{own_name}"),
+                own_name,
+                arguments: self.arguments(),
+                labels: &BTreeMap::new(),
+                tainted: values
+                    .iter()
+                    .any(|value| seen.taints(value, [self.goal.as_str()])),
+                suspected_injection: self.injected,
+            },
+        )
+    }
+
+    fn situation_of_action(&self, rules: &Rules) -> Situation {
+        let (planned, action, scene, frame) =
+            (self.planned(), self.action(), self.scene(), self.frame());
+        let seen = self.seen();
         let is_pointed = action.targets().next().is_some();
         Situation::of(
             rules.words(),
@@ -267,9 +305,13 @@ impl Case {
 
     /// In words, for the table.
     fn described(&self) -> String {
-        let mut words = match (self.label(), argument(&self.action()).0.as_str()) {
-            (Some(label), _) => format!("{} {label:?}", self.action().kind()),
-            (None, argument) => format!("{} {argument:?}", self.action().kind()),
+        let mut words = match (&self.call, self.label()) {
+            (Some(name), _) => format!("call_function {name:?} {}", self.arguments()),
+            (None, Some(label)) => format!("{} {label:?}", self.action().kind()),
+            (None, None) => {
+                let action = self.action();
+                format!("{} {:?}", action.kind(), argument(&action).0)
+            }
         };
         let mut add = |what: &str, value: String| {
             if !value.is_empty() && value != "[]" {

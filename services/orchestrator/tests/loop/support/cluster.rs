@@ -223,17 +223,24 @@ impl Cluster {
 
     /// The same, but the orchestrator stands still at this point.
     pub(crate) async fn start_until(script: Vec<Next>, point: Option<Point>) -> Self {
+        Self::start_until_with(script, point, |_| {}).await
+    }
+
+    /// The same, configured otherwise.
+    pub(crate) async fn start_until_with(
+        script: Vec<Next>,
+        point: Option<Point>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut cluster = Self::prepare(script).await;
+        change(&mut cluster.settings);
         cluster.start_process("local", point).await;
         cluster
     }
 
     /// The same, configured otherwise.
     pub(crate) async fn start_with(script: Vec<Next>, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut cluster = Self::prepare(script).await;
-        change(&mut cluster.settings);
-        cluster.start_process("local", None).await;
-        cluster
+        Self::start_until_with(script, None, change).await
     }
 
     async fn prepare(script: Vec<Next>) -> Self {

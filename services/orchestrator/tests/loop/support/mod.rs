@@ -5,6 +5,7 @@
 //! - [`crash`]: a store that stands still at a chosen point of the journal
 //! - [`script`]: decisions in a word each
 //! - [`story`]: events, in the words of the contract
+//! - [`tools`]: a ToolService and MCP servers, real ones
 //!
 //! Nothing here sleeps: whatever is waited for is a condition, and one that does not come about within
 //! [`PATIENCE`] fails the test and says what it was.
@@ -13,6 +14,7 @@ pub(crate) mod cluster;
 pub(crate) mod crash;
 pub(crate) mod script;
 pub(crate) mod story;
+pub(crate) mod tools;
 pub(crate) mod world;
 
 use std::future::Future;

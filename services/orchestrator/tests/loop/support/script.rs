@@ -3,7 +3,7 @@
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text,
 };
-use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
 
 /// A click on the element of this number. It may be repeated.
@@ -67,6 +67,16 @@ fn entering(text: Text, words: &str) -> PlannedAction {
 /// One step with these actions.
 pub(crate) fn act<const N: usize>(actions: [PlannedAction; N]) -> Next {
     Next::Act(actions.into())
+}
+
+/// One step that calls functions of these names, with these arguments.
+pub(crate) fn call<const N: usize>(calls: [(&str, &str); N]) -> Next {
+    let call = |(number, (name, arguments)): (usize, (&str, &str))| FunctionCall {
+        call_id: format!("model-{number}"),
+        name: name.to_owned(),
+        arguments_json: arguments.to_owned(),
+    };
+    Next::CallFunctions(calls.into_iter().enumerate().map(call).collect())
 }
 
 /// The claim of success, with what shows it.

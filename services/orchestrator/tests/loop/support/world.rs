@@ -282,6 +282,14 @@ impl World {
         self.state().safety_checks.push(check);
     }
 
+    /// The planner finds these orders on every screen.
+    pub(crate) fn suspect(&self, quote: &str) {
+        self.state().suspicions.push(SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: None,
+        });
+    }
+
     /// Perception forgets its frames, as after a restart.
     pub(crate) fn forget_frames(&self) {
         self.state().frames.clear();

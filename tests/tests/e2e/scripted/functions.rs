@@ -1,0 +1,130 @@
+//! Functions that a task brings, between actions on a real screen: what they give is acted on, and what fails ends nothing.
+
+use async_trait::async_trait;
+use motorium_proto::domain::decision::{FunctionCall, Next};
+use motorium_proto::v1::common as wire_common;
+use motorium_proto::v1::common::function_result::Outcome;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::tool::tool_service_server::{ToolService, ToolServiceServer};
+use motorium_proto::v1::tool::{
+    InvokeRequest, InvokeResponse, ListFunctionsRequest, ListFunctionsResponse,
+};
+use motorium_tests::script::{act, click, done};
+use motorium_tests::stage::Stage;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+use super::task;
+
+/// Knows which button it is, fails, and hangs.
+struct Oracle;
+
+#[async_trait]
+impl ToolService for Oracle {
+    async fn list_functions(
+        &self,
+        _: Request<ListFunctionsRequest>,
+    ) -> Result<Response<ListFunctionsResponse>, Status> {
+        let declared = |name: &str| wire_common::FunctionDeclaration {
+            name: name.to_owned(),
+            ..wire_common::FunctionDeclaration::default()
+        };
+        Ok(Response::new(ListFunctionsResponse {
+            functions: ["which_button", "fail", "hang"].map(declared).into(),
+        }))
+    }
+
+    async fn invoke(
+        &self,
+        request: Request<InvokeRequest>,
+    ) -> Result<Response<InvokeResponse>, Status> {
+        let call = request.into_inner().call.unwrap_or_default();
+        match call.name.as_str() {
+            "fail" => Err(Status::unavailable("the oracle sleeps")),
+            "hang" => std::future::pending().await,
+            _ => Ok(Response::new(InvokeResponse {
+                result: Some(wire_common::FunctionResult {
+                    call_id: call.call_id,
+                    outcome: Some(Outcome::ResultJson("\"Beacon\"".to_owned())),
+                }),
+            })),
+        }
+    }
+}
+
+/// Serves it, and gives its address.
+async fn oracle() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tonic::transport::Server::builder().add_service(ToolServiceServer::new(Oracle));
+    tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+    format!("http://{address}")
+}
+
+fn call<const N: usize>(calls: [(&str, &str); N]) -> Next {
+    let call = |(name, arguments): (&str, &str)| FunctionCall {
+        call_id: name.to_owned(),
+        name: name.to_owned(),
+        arguments_json: arguments.to_owned(),
+    };
+    Next::CallFunctions(calls.map(call).into())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn functions_are_called_fail_and_hang_between_actions() {
+    let mut stage = Stage::start().await;
+    let program = motorium_tests::root().join("services/orchestrator/tests/loop/support/notes.py");
+    let oracle = format!("orchestrator.tools.oracle.address={}", oracle().await);
+    let notes = format!(
+        "orchestrator.tools.notes.command=[\"python3\", \"{}\"]",
+        program.display()
+    );
+    let more = [
+        oracle.as_str(),
+        "orchestrator.tools.oracle.timeout=2s",
+        &notes,
+    ];
+    stage.services.restart_orchestrator(&more).await;
+
+    let task = wire::Task {
+        tool_endpoints: vec!["oracle".to_owned(), "notes".to_owned()],
+        ..task("light what the oracle says, and note it")
+    };
+    let decisions = [
+        call([
+            ("oracle_which_button", "{}"),
+            ("oracle_fail", "{}"),
+            ("oracle_hang", "{}"),
+        ]),
+        act(click("Beacon")),
+        call([("notes_note", "{\"text\": \"it is lit\"}")]),
+        done("lit and noted"),
+    ];
+    let told = stage.carry_out(task, decisions).await;
+    stage.keep_pictures("functions", &told.story).await;
+    let text = told.story.text();
+    assert_eq!(told.asked.len(), 4, "{text}");
+
+    let offered = told.asked[0].functions.iter();
+    let offered: Vec<&str> = offered.map(|one| one.name.as_str()).collect();
+    assert!(
+        offered.contains(&"oracle_hang") && offered.contains(&"notes_note"),
+        "{offered:?}"
+    );
+    let [said, failed, hung] = &told.asked[1].history[0].function_results[..] else {
+        panic!("each call has one result:\n{text}");
+    };
+    assert_eq!(said.outcome, Ok("\"Beacon\"".to_owned()));
+    let failed = failed.outcome.clone().unwrap_err();
+    assert!(failed.contains("the oracle sleeps"), "{failed}");
+    let hung = hung.outcome.clone().unwrap_err();
+    assert!(hung.contains("not known"), "{hung}");
+    assert_ne!(
+        told.asked[0].frame.id, told.asked[1].frame.id,
+        "it looks again"
+    );
+    stage.assert_clicked_as_told(&told.story).await;
+    let noted = &told.asked[3].history[2].function_results[0];
+    assert_eq!(noted.outcome, Ok("{\"kept\": \"it is lit\"}".to_owned()));
+}
