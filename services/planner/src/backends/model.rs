@@ -315,7 +315,9 @@ impl Asker {
             let picture = question
                 .image
                 .as_ref()
-                .map(|image| Pictures::of_image(image).current(asker.model.taste))
+                .map(|image| {
+                    Pictures::of_image(image).marked(asker.model.taste, &question.marked)
+                })
                 .transpose()?;
             let api = asker.dialect.api();
             let body = question::ask(api, &asker.model, &question, picture.as_ref())?;

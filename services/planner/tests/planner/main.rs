@@ -1,6 +1,7 @@
 //! What the Planner understands, finds and decides.
 
 mod answers;
+mod asked;
 mod chat;
 mod contract;
 mod coordinates;
@@ -9,6 +10,7 @@ mod failures;
 mod fallback;
 mod fixtures;
 mod grammar;
+mod injection;
 mod loopback;
 mod matcher;
 mod native;
