@@ -1,5 +1,6 @@
 //! What the Planner understands, finds and decides.
 
+mod anew;
 mod answers;
 mod asked;
 mod chat;
@@ -16,5 +17,6 @@ mod matcher;
 mod native;
 mod numbered;
 mod page;
+mod pictures;
 mod screens;
 mod service;
