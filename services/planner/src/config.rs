@@ -1,5 +1,6 @@
 //! Settings as they are written, and the service that is meant by them.
 
+mod kinds;
 mod providers;
 mod settings;
 
@@ -8,19 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use motorium_kit::config::Environment;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::backends::Backend;
-use crate::backends::claude_computer::{self, ClaudeComputer};
-use crate::backends::claude_som::{self, ClaudeSom};
 use crate::backends::dialect::Dialect;
 use crate::backends::model::{ModelBackend, Parts};
-use crate::backends::openai_computer::{self, OpenAiComputer};
-use crate::backends::opencua::{self, OpenCua};
-use crate::backends::operator::{self, Operator};
 use crate::backends::phrasebook::{self, Phrasebook};
-use crate::backends::qwen_vl::{self, QwenVl};
 use crate::backends::recorded::{self, Recorded};
 use crate::models::Models;
 use crate::prompt::{self, Prompts};
@@ -32,92 +25,9 @@ use crate::router::stack::Bounds;
 use crate::router::{Router, Rules};
 use crate::service::PlannerService;
 
+use kinds::{KINDS, kind};
 pub use providers::ProviderSettings;
 pub use settings::{BackendSettings, DEFAULT_PORT, Options, RestSettings, RetrySettings, Settings};
-
-/// A way of asking a model, as the configuration chooses it.
-struct Kind {
-    name: &'static str,
-    /// The provider that is asked if the user names none; none has to be named then.
-    provider: Option<&'static str>,
-    /// Likewise for the model.
-    model: Option<&'static str>,
-    /// For the list of those that there are.
-    about: &'static str,
-    dialect: fn(&Options) -> Result<Arc<dyn Dialect>, String>,
-}
-
-/// All ways of asking a model: the one place that knows them.
-const KINDS: &[Kind] = &[
-    Kind {
-        name: claude_som::NAME,
-        provider: Some("anthropic"),
-        model: Some(claude_som::DEFAULT_MODEL),
-        about: "Claude, shown a numbered picture",
-        dialect: |options| {
-            let options = read(options)?;
-            Ok(Arc::new(ClaudeSom { options }))
-        },
-    },
-    Kind {
-        name: opencua::NAME,
-        provider: None,
-        model: None,
-        about: "OpenCUA behind a chat endpoint, which says what it does in Python",
-        dialect: |options| Ok(Arc::new(OpenCua::new(read(options)?))),
-    },
-    Kind {
-        name: qwen_vl::NAME,
-        provider: Some("dashscope"),
-        model: Some(qwen_vl::DEFAULT_MODEL),
-        about: "Qwen-VL with its own computer_use calls",
-        dialect: |options| {
-            let NoOptions {} = read(options)?;
-            Ok(Arc::new(QwenVl))
-        },
-    },
-    Kind {
-        name: claude_computer::NAME,
-        provider: Some("anthropic"),
-        model: Some(claude_som::DEFAULT_MODEL),
-        about: "Claude with its own computer tool",
-        dialect: |options| {
-            let NoOptions {} = read(options)?;
-            Ok(Arc::new(ClaudeComputer))
-        },
-    },
-    Kind {
-        name: openai_computer::NAME,
-        provider: Some("openai"),
-        model: Some(openai_computer::DEFAULT_MODEL),
-        about: "OpenAI's models with their own computer tool",
-        dialect: |options| {
-            let dialect: OpenAiComputer = read(options)?;
-            Ok(Arc::new(dialect))
-        },
-    },
-    Kind {
-        name: operator::NAME,
-        provider: None,
-        model: None,
-        about: "any model behind a chat endpoint, shown a numbered picture",
-        dialect: |options| {
-            let options = read(options)?;
-            Ok(Arc::new(Operator { options }))
-        },
-    },
-];
-
-/// For a dialect that has none.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoOptions {}
-
-/// What a dialect's own options mean.
-fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> {
-    let options = serde_json::Value::Object(options.clone());
-    serde_json::from_value(options).map_err(|error| error.to_string())
-}
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +64,7 @@ pub enum Error {
     /// A backend's kind is not one that there is.
     #[error(
         "planner.backend.{backend}.kind: there is no kind `{kind}`; there are: {}",
-        kinds()
+        kinds::list()
     )]
     UnknownKind { backend: String, kind: String },
     /// A dialect cannot use its options.
@@ -214,14 +124,6 @@ fn own(configured: &[String]) -> String {
         return "; others are made in [planner.backend.NAME]".to_owned();
     }
     format!(", {}", configured.join(", "))
-}
-
-fn kinds() -> String {
-    let kinds = KINDS.iter();
-    let lines: Vec<String> = kinds
-        .map(|kind| format!("{} ({})", kind.name, kind.about))
-        .collect();
-    lines.join(", ")
 }
 
 impl Settings {
@@ -402,16 +304,6 @@ impl<'a> Workshop<'a> {
         })?;
         Ok(Ok(endpoint))
     }
-}
-
-/// The kind of a backend: what it says, or else what it is called.
-fn kind(name: &str, settings: &BackendSettings) -> Result<&'static Kind, Error> {
-    let wanted = settings.kind.as_deref().unwrap_or(name);
-    let kind = KINDS.iter().find(|kind| kind.name == wanted);
-    kind.ok_or_else(|| Error::UnknownKind {
-        backend: name.to_owned(),
-        kind: wanted.to_owned(),
-    })
 }
 
 fn recording(name: &str, path: &Path) -> Result<Recorded, Error> {

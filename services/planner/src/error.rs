@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::{ErrorReport, FieldError};
-use motorium_proto::service::BackendAttempt;
+use motorium_proto::service::{BackendAttempt, TargetCandidate};
 use tonic::Code;
 
 /// Why a call was not answered.
@@ -34,8 +34,15 @@ pub enum Error {
         nearest: Vec<String>,
     },
     /// Several things are equally well what the target describes.
-    #[error("{description} may be any of {count} things; add a kind, a place or an ordinal")]
-    TargetAmbiguous { description: String, count: usize },
+    #[error(
+        "{description} may be any of {} things; add a kind, a place or an ordinal",
+        candidates.len()
+    )]
+    TargetAmbiguous {
+        description: String,
+        /// At least two.
+        candidates: Vec<TargetCandidate>,
+    },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
     NeedsModel { call: &'static str },
@@ -69,6 +76,18 @@ fn nearest_words(nearest: &[String]) -> String {
     } else {
         format!("; the nearest are {}", quoted(nearest))
     }
+}
+
+/// Most candidates that an error names.
+const MOST_CANDIDATES: usize = 8;
+
+/// `[3] "Delete", [7] "Delete"`.
+fn numbered(candidates: &[TargetCandidate]) -> String {
+    let named = candidates.iter().take(MOST_CANDIDATES);
+    named
+        .map(|candidate| format!("[{}] \"{}\"", candidate.element, candidate.content))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn quoted(texts: &[String]) -> String {
@@ -130,9 +149,10 @@ impl From<Error> for ErrorReport {
                 ErrorReport::new(Code::NotFound, reason::TARGET_NOT_FOUND, message)
                     .with("nearest", quoted(&nearest))
             }
-            Error::TargetAmbiguous { count, .. } => {
+            Error::TargetAmbiguous { candidates, .. } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::TARGET_AMBIGUOUS, message)
-                    .with("count", count)
+                    .with("count", candidates.len())
+                    .with("candidates", numbered(&candidates))
             }
             Error::NeedsModel { call } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::NEEDS_MODEL, message)
@@ -168,6 +188,11 @@ mod tests {
             may_pass,
         };
         let description = || "\"Save\"".to_owned();
+        let candidate = |id| TargetCandidate {
+            element: ElementId(id),
+            content: "Save".to_owned(),
+            score: 1.0,
+        };
         vec![
             (
                 FieldError::missing("goal").into(),
@@ -204,7 +229,7 @@ mod tests {
             (
                 Error::TargetAmbiguous {
                     description: description(),
-                    count: 2,
+                    candidates: vec![candidate(3), candidate(7)],
                 },
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,

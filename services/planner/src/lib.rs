@@ -18,6 +18,7 @@ pub mod backends;
 pub mod config;
 pub mod error;
 pub mod extract;
+pub mod injection;
 pub mod matcher;
 pub mod models;
 pub mod picture;

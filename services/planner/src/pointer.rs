@@ -48,6 +48,7 @@ pub fn question(
         system: prompts.render("pointer_system", language, minijinja::context! {})?,
         text: Arc::new(move |view| words(&asked, view, language, &prompts)),
         image: Some(image.clone()),
+        marked: Vec::new(),
         check: Arc::new(checked),
     }))
 }

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PointerCheck,
-    PointerRequest, ResolveRequest, Resolved, Result, SummarizeRequest, Summary,
+    PointerRequest, ResolveRequest, Resolved, Result, Sought, SummarizeRequest, Summary,
 };
 
 use crate::backends::question::{Answered, Question};
 use crate::error::Error;
 use crate::prompt::Prompts;
 use crate::router::Router;
-use crate::{extract, pointer, summary, target};
+use crate::target::described::{self, Known};
+use crate::{extract, injection, pointer, summary, target};
 
 /// Decides, by the backends of its router.
 #[derive(Debug)]
@@ -47,12 +50,41 @@ impl PlannerService {
             }
         }
     }
+
+    /// Finds what is described: by its words where they are enough, and else by a model.
+    async fn described(
+        &self,
+        description: &str,
+        image: Option<&Image>,
+        (frame, scene): (&Frame, &Scene),
+        backends: &[String],
+    ) -> std::result::Result<Resolved, Error> {
+        const CALL: &str = "ResolveTarget";
+        let several = match described::known(description, frame, scene) {
+            Known::One(resolved) => return Ok(resolved),
+            Known::Several(candidates) => Some(candidates),
+            Known::Nothing => None,
+        };
+        if let (Some(candidates), false) = (several, self.router.has_model(backends)?) {
+            return Err(Error::TargetAmbiguous {
+                description: format!("`{description}`"),
+                candidates,
+            });
+        }
+        let question = described::question(description, image, scene, &self.prompts)?;
+        let answered = self.router.answer(CALL, backends, question).await?;
+        described::resolved(description, answered, frame, scene)
+    }
 }
 
 #[async_trait]
 impl Planner for PlannerService {
     async fn plan(&self, request: PlanRequest) -> Result<Planned> {
-        Ok(self.router.plan(request).await?)
+        let found = injection::suspects(&request);
+        let mut planned = self.router.plan(request).await?;
+        let said = std::mem::take(&mut planned.decision.suspected_injections);
+        planned.decision.suspected_injections = injection::union(said, found);
+        Ok(planned)
     }
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
@@ -78,11 +110,7 @@ impl Planner for PlannerService {
             .router
             .answer("Extract", &request.backends, question)
             .await?;
-        Ok(Extraction {
-            json: answered.value.to_string(),
-            usage: answered.usage,
-            sources: Vec::new(),
-        })
+        Ok(extract::extraction(&request, answered))
     }
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
@@ -99,7 +127,23 @@ impl Planner for PlannerService {
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
-        Ok(target::resolve(&request)?)
+        let ResolveRequest {
+            target,
+            frame,
+            scene,
+        } = request;
+        Ok(match target {
+            Sought::Target(target) => target::resolve(&target, &frame, &scene)?,
+            Sought::Described {
+                description,
+                image,
+                backends,
+            } => {
+                let seen = (&frame, &scene);
+                self.described(&description, image.as_ref(), seen, &backends)
+                    .await?
+            }
+        })
     }
 
     async fn list_backends(&self) -> Result<Vec<BackendInfo>> {

@@ -51,6 +51,7 @@ pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Questio
         system: prompts.render("summary_system", language, system)?,
         text: Arc::new(move |_| Ok(text.clone())),
         image: None,
+        marked: Vec::new(),
         check: Arc::new(|answer, _| checked(answer)),
     })
 }

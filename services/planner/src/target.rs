@@ -1,11 +1,17 @@
 //! Where a target of a decision is on a scene: the point to click, and the box that it may be moved within.
+//!
+//! - [`described`]: a target in words
+
+pub mod described;
 
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{ResolveRequest, Resolved, Sought, TargetCandidate};
+use motorium_proto::service::{Resolved, TargetCandidate};
 
 use crate::error::Error;
 use crate::matcher::{Description, Found, Hit, Purpose, Screen};
@@ -17,15 +23,12 @@ const REACH: i32 = 3;
 ///
 /// # Errors
 /// If the element has gone, the point lies outside the frame, or the text is nowhere or in several places.
-pub fn resolve(request: &ResolveRequest) -> Result<Resolved, Error> {
-    let screen = Screen::new(&request.frame, &request.scene);
-    match &request.target {
-        Sought::Target(Target::Element(id)) => element(&screen, *id),
-        Sought::Target(Target::Point(point)) => plain_point(&screen, *point, request.frame.size),
-        Sought::Target(Target::Text(anchor)) => anchored(&screen, anchor),
-        Sought::Described { .. } => Err(Error::NeedsModel {
-            call: "ResolveTarget",
-        }),
+pub fn resolve(target: &Target, frame: &Frame, scene: &Scene) -> Result<Resolved, Error> {
+    let screen = Screen::new(frame, scene);
+    match target {
+        Target::Element(id) => element(&screen, *id),
+        Target::Point(point) => plain_point(&screen, *point, frame.size),
+        Target::Text(anchor) => anchored(&screen, anchor),
     }
 }
 
@@ -82,7 +85,7 @@ fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error>
         }
         Found::Several(hits) => Err(Error::TargetAmbiguous {
             description: words(anchor),
-            count: hits.len(),
+            candidates: hits.iter().map(candidate).collect(),
         }),
         Found::Nothing { nearest } => Err(Error::TargetNotFound {
             description: words(anchor),
@@ -91,12 +94,15 @@ fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error>
     }
 }
 
+fn candidate(hit: &Hit) -> TargetCandidate {
+    TargetCandidate {
+        element: hit.element,
+        content: hit.content.clone(),
+        score: hit.score,
+    }
+}
+
 fn resolved(hit: &Hit, others: &[Hit]) -> Resolved {
-    let candidate = |other: &Hit| TargetCandidate {
-        element: other.element,
-        content: other.content.clone(),
-        score: other.score,
-    };
     Resolved {
         point: hit.point,
         bounds: hit.bounds,

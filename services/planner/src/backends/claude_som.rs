@@ -39,13 +39,7 @@ impl Dialect for ClaudeSom {
     fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
         let form = step.concessions.form;
         let numbered = Numbered::of(step, self.options, form)?;
-        let mut content = vec![text(&numbered.text)];
-        for (words, picture) in &numbered.past {
-            content.extend([text(words), image(picture)]);
-        }
-        if let Some(picture) = &numbered.picture {
-            content.extend([text(numbered::caption(step)), image(picture)]);
-        }
+        let content = numbered.content(step, image);
         let mut body = json!({
             "model": step.model.name,
             "max_tokens": step.model.max_output,
@@ -104,10 +98,6 @@ fn output_config(step: &Step<'_>, form: Form) -> Option<Value> {
         output.insert("format".to_owned(), format);
     }
     (!output.is_empty()).then_some(Value::Object(output))
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
 }
 
 fn image(picture: &Rendered) -> Value {

@@ -21,6 +21,8 @@ pub struct Concessions {
     pub form: Form,
     /// `temperature` and `top_p` are not sent.
     pub without_sampling: bool,
+    /// The provider does not keep conversations for this account.
+    pub without_storage: bool,
 }
 
 /// Words by which servers name the ways to ask for JSON.

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use motorium_kit::blocking;
 use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
@@ -69,6 +70,29 @@ struct Task {
     pictures: Pictures,
 }
 
+impl Task {
+    fn new(request: PlanRequest) -> Self {
+        Self {
+            pictures: Pictures::of(&request),
+            request,
+        }
+    }
+
+    /// The same without its conversation, if the provider may have refused because of that: it no longer has it, or does
+    /// not take it in this form.
+    fn anew_after(&self, failure: &Failure) -> Option<Self> {
+        let refused = failure.refused.as_ref()?;
+        let is_about_content = matches!(refused.status, 400 | 404 | 413 | 422);
+        if self.request.conversation.is_empty() || !is_about_content {
+            return None;
+        }
+        Some(Self::new(PlanRequest {
+            conversation: Bytes::new(),
+            ..self.request.clone()
+        }))
+    }
+}
+
 /// A request as it was sent, and what came back.
 #[derive(Debug)]
 struct Exchange {
@@ -119,10 +143,11 @@ impl ModelBackend {
             .unwrap_or_else(PoisonError::into_inner) = made;
     }
 
-    /// Sends the request of a step; where the endpoint refuses a part of it that can be left out, once more without.
+    /// Sends the request of a step; where the endpoint refuses a part of it that can be left out, once more without, and
+    /// where it refuses to go on with a conversation, once more with a new one.
     async fn open(
         &self,
-        task: &Arc<Task>,
+        task: &mut Arc<Task>,
         usage: &mut Usage,
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
@@ -135,10 +160,14 @@ impl ModelBackend {
                     let refused = failure.refused.as_ref();
                     let conceded =
                         refused.and_then(|refused| self.asker.dialect.concede(refused, made));
-                    let Some(conceded) = conceded else {
+                    if let Some(conceded) = conceded {
+                        self.concede(conceded);
+                    } else if let Some(anew) = task.anew_after(&failure) {
+                        tracing::info!(backend = self.name, "the conversation begins anew");
+                        *task = Arc::new(anew);
+                    } else {
                         return Err(failure.into());
-                    };
-                    self.concede(conceded);
+                    }
                 }
             }
         }
@@ -160,8 +189,13 @@ impl ModelBackend {
     }
 
     /// From the first request to a decision: at most one repair, and a few closer looks.
-    async fn decide(&self, task: &Arc<Task>, usage: &mut Usage) -> Result<Reading, BackendError> {
-        let mut exchange = self.open(task, usage).await?;
+    async fn decide(
+        &self,
+        mut task: Arc<Task>,
+        usage: &mut Usage,
+    ) -> Result<Reading, BackendError> {
+        let mut exchange = self.open(&mut task, usage).await?;
+        let task = &task;
         let (mut looks, mut is_repaired) = (0, false);
         loop {
             let made = self.concessions();
@@ -315,7 +349,7 @@ impl Asker {
             let picture = question
                 .image
                 .as_ref()
-                .map(|image| Pictures::of_image(image).current(asker.model.taste))
+                .map(|image| Pictures::of_image(image).marked(asker.model.taste, &question.marked))
                 .transpose()?;
             let api = asker.dialect.api();
             let body = question::ask(api, &asker.model, &question, picture.as_ref())?;
@@ -366,12 +400,9 @@ impl Backend for ModelBackend {
 
     async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError> {
         self.endpoint()?;
-        let task = Arc::new(Task {
-            pictures: Pictures::of(request),
-            request: request.clone(),
-        });
+        let task = Arc::new(Task::new(request.clone()));
         let mut usage = Usage::default();
-        match self.decide(&task, &mut usage).await {
+        match self.decide(task, &mut usage).await {
             Ok(reading) => Ok(self.decision(reading, usage)),
             Err(error) => Err(error.after(usage)),
         }

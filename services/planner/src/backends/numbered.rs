@@ -84,6 +84,28 @@ impl Numbered {
     }
 }
 
+impl Numbered {
+    /// The parts of the user's turn: the words, then the screens, each with the words before it.
+    pub(super) fn content(
+        &self,
+        step: &Step<'_>,
+        image: impl Fn(&Rendered) -> Value,
+    ) -> Vec<Value> {
+        let now = self.picture.as_ref();
+        let now = now.map(|picture| (caption(step), picture));
+        let past = self.past.iter();
+        let screens = past.map(|(words, picture)| (words.as_str(), picture));
+        let screens = screens
+            .chain(now)
+            .flat_map(|(words, picture)| [text(words), image(picture)]);
+        std::iter::once(text(&self.text)).chain(screens).collect()
+    }
+}
+
+fn text(text: &str) -> Value {
+    value!({"type": "text", "text": text})
+}
+
 fn system(step: &Step<'_>, situation: &Situation, form: Form) -> Result<String, PromptError> {
     let request = step.request;
     let language = Language::of(request.language.as_deref(), &request.goal);
@@ -131,7 +153,7 @@ fn past(step: &Step<'_>, options: Options, language: Language) -> Vec<(String, R
 }
 
 /// The words before the picture of the screen now.
-pub(super) fn caption(step: &Step<'_>) -> &'static str {
+fn caption(step: &Step<'_>) -> &'static str {
     match Language::of(step.request.language.as_deref(), &step.request.goal) {
         Language::English => "The screen now, numbered:",
         Language::Chinese => "现在的屏幕，已编号：",
@@ -197,6 +219,6 @@ pub(super) fn append(turns: &mut [Value], words: &str) {
         .last_mut()
         .and_then(|turn| turn["content"].as_array_mut());
     if let Some(content) = content {
-        content.push(value!({"type": "text", "text": words}));
+        content.push(text(words));
     }
 }

@@ -38,13 +38,7 @@ impl Dialect for Operator {
     fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
         let form = step.concessions.form;
         let numbered = Numbered::of(step, self.options, form)?;
-        let mut content = vec![text(&numbered.text)];
-        for (words, picture) in &numbered.past {
-            content.extend([text(words), image(picture)]);
-        }
-        if let Some(picture) = &numbered.picture {
-            content.extend([text(numbered::caption(step)), image(picture)]);
-        }
+        let content = numbered.content(step, image);
         let mut body = json!({
             "model": step.model.name,
             "max_tokens": step.model.max_output,
@@ -95,10 +89,6 @@ fn response_format(form: Form) -> Option<Value> {
         Form::Json => Some(json!({"type": "json_object"})),
         Form::Plain => None,
     }
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
 }
 
 fn image(picture: &Rendered) -> Value {

@@ -1,10 +1,12 @@
-//! A question to a model beside the steps of a task: a summary, data from the screen, where the pointer is. Any model can
+//! A question to a model beside the steps of a task: a summary, data from the screen, where the pointer or a
+//! described thing is. Any model can
 //! be asked one, whatever dialect its steps are in.
 
 use std::fmt;
 use std::sync::Arc;
 
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
 use serde_json::{Value, json};
 
@@ -23,8 +25,10 @@ pub type Words = dyn Fn(Option<&SentPicture>) -> Result<String, prompt::Error> +
 pub struct Question {
     pub system: String,
     pub text: Arc<Words>,
-    /// Shown whole, without marks.
+    /// Shown whole.
     pub image: Option<Image>,
+    /// What gets a numbered box on the picture; usually nothing.
+    pub marked: Vec<Element>,
     pub check: Arc<Check>,
 }
 

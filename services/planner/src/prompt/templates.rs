@@ -45,6 +45,8 @@ templates! {
     "qwen_vl_task",
     "summary",
     "summary_system",
+    "target",
+    "target_system",
 }
 
 /// Why there is no text.

@@ -193,14 +193,14 @@ fn check_opencua(opencua: &Provider) {
     }
 }
 
-/// `docs/planner.md` shows these requests, without their pixels and with long texts cut.
+/// `docs/fallback.md` shows these requests, without their pixels and with long texts cut.
 fn documented(name: &str, body: &Value) {
     let shown = format!("{:#}", cut(body));
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/planner.md");
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/fallback.md");
     let docs = std::fs::read_to_string(file).unwrap();
     assert!(
         docs.contains(&shown),
-        "docs/planner.md has to show this as the request of {name}:\n{shown}"
+        "docs/fallback.md has to show this as the request of {name}:\n{shown}"
     );
 }
 

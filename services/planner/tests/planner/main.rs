@@ -1,6 +1,8 @@
 //! What the Planner understands, finds and decides.
 
+mod anew;
 mod answers;
+mod asked;
 mod chat;
 mod contract;
 mod coordinates;
@@ -9,10 +11,12 @@ mod failures;
 mod fallback;
 mod fixtures;
 mod grammar;
+mod injection;
 mod loopback;
 mod matcher;
 mod native;
 mod numbered;
 mod page;
+mod pictures;
 mod screens;
 mod service;

@@ -113,15 +113,15 @@ impl Reader<'_> {
             "open_url" => Action::OpenUrl {
                 url: self.needed_text()?,
             },
-            "go_to_url" => Action::GoToUrl {
+            "go_to_url" | "goto" | "navigate" => Action::GoToUrl {
                 url: self.needed_text()?,
             },
             "focus_window" => Action::FocusWindow {
                 window: self.ground.window(&self.needed_text()?)?,
             },
-            "go_back" => Action::GoBack,
-            "go_forward" => Action::GoForward,
-            "refresh" => Action::Refresh,
+            "go_back" | "back" => Action::GoBack,
+            "go_forward" | "forward" => Action::GoForward,
+            "refresh" | "reload" => Action::Refresh,
             _ => return Err(unknown(&word)),
         })
     }

@@ -4,12 +4,13 @@
 
 pub(super) mod past;
 
+use motorium_proto::domain::decision::PastStep;
 use serde_json::{Value, json};
 
 use crate::answer::said::Said;
-use crate::backends::dialect::{Asked, Misread};
+use crate::backends::dialect::{Asked, Misread, Step, Unasked};
 use crate::models::Api;
-use crate::picture::{Error, Rendered};
+use crate::picture::{Checksum, Error, Rendered};
 use crate::prompt::Language;
 
 /// A message of nothing but text.
@@ -25,14 +26,28 @@ pub(super) fn shown(picture: &Rendered, text: &str) -> Value {
     json!({"role": "user", "content": content})
 }
 
-/// A picture of the past, if the request still has it: one that was dropped to save room, or that travels only as a
-/// reference, is done without.
-pub(super) fn if_there(picture: Result<Rendered, Error>) -> Result<Option<Rendered>, Error> {
-    match picture {
+/// The picture of an earlier step, if the request still has it: one that was dropped to save room, or that travels only
+/// as a reference, is done without.
+pub(super) fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
+    let Some(image) = &past.image else {
+        return Ok(None);
+    };
+    match step.pictures.past(step.model.taste, Checksum(image.sha256)) {
         Ok(picture) => Ok(Some(picture)),
         Err(Error::Unknown(_) | Error::Reference { .. }) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// The language that the model is spoken to in.
+pub(super) fn language(step: &Step<'_>) -> Language {
+    Language::of(step.request.language.as_deref(), &step.request.goal)
+}
+
+/// The number of the step that is asked about.
+pub(super) fn number(step: &Step<'_>) -> u32 {
+    let last = step.request.history.last();
+    last.map_or(1, |last| last.step.saturating_add(1))
 }
 
 /// The words of an answer.

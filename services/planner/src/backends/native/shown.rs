@@ -7,8 +7,11 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::backends::dialect::Step;
 use crate::picture::{Checksum, Error, Pictures, Rendered, Taste};
 
+/// Pictures that are kept free in a conversation.
+const ROOM_TO_LOOK: usize = 4;
 const PLACEHOLDER: &str = "motorium_picture";
 
 /// A picture that a model is or was shown: a whole screen, or a region of it from close by.
@@ -83,9 +86,10 @@ fn collect(value: &Value, found: &mut Vec<Shown>) {
     }
 }
 
-/// Whether all of these can still be shown.
-pub(crate) fn are_given(shown: &[Shown], pictures: &Pictures) -> bool {
-    shown.iter().all(|shown| shown.is_given(pictures))
+/// Whether all of these can still be shown, with room for the model to look more than once within a step.
+pub(crate) fn can_be_shown(shown: &[Shown], step: &Step<'_>) -> bool {
+    let room = step.model.max_images.saturating_sub(ROOM_TO_LOOK).max(1);
+    shown.len() <= room && shown.iter().all(|shown| shown.is_given(step.pictures))
 }
 
 /// The value with every picture in its place, in the form that `as_sent` gives it.

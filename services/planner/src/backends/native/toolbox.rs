@@ -184,15 +184,21 @@ fn free_name(wanted: &str, tools: &[Tool]) -> String {
         .unwrap_or(name)
 }
 
-/// The schema of a function's arguments; anything that is none allows any object.
-fn parameters(schema: &str) -> Value {
+/// The schema of a function's arguments. One that is none is no reason to fail a task: whoever declares functions has it
+/// checked where they are registered; here any object is then allowed, and the log says so.
+pub(crate) fn parameters(schema: &str) -> Value {
     match serde_json::from_str(schema) {
         Ok(Value::Object(mut schema)) => {
             schema.entry("type").or_insert_with(|| json!("object"));
             schema.entry("properties").or_insert_with(|| json!({}));
             Value::Object(schema)
         }
-        _ => json!({"type": "object", "properties": {}}),
+        // A function without arguments declares none.
+        _ if schema.trim().is_empty() => json!({"type": "object", "properties": {}}),
+        _ => {
+            tracing::warn!("the schema of a function's arguments is no JSON object");
+            json!({"type": "object", "properties": {}})
+        }
     }
 }
 

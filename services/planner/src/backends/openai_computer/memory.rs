@@ -16,8 +16,6 @@ use crate::picture;
 
 /// Of this form; a conversation of another one is begun anew.
 const FORM: u32 = 1;
-/// Pictures that are kept free, so that a model can look more than once within a step.
-const ROOM_TO_LOOK: usize = 4;
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,10 +68,7 @@ impl Memory {
         }
         memory.answer(step, setup, last)?;
         memory.after = calls::last_step(&step.request.history);
-        let shown = memory.shown();
-        let room = step.model.max_images.saturating_sub(ROOM_TO_LOOK).max(1);
-        let fits = shown.len() <= room && shown::are_given(&shown, step.pictures);
-        Ok(fits.then_some(memory))
+        Ok(shown::can_be_shown(&memory.shown(), step).then_some(memory))
     }
 
     /// The conversation that a request was made of.

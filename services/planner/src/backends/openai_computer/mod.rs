@@ -6,7 +6,8 @@
 //! - [`request`]: the request, from the conversation and what the model can do
 //!
 //! A conversation is kept by the provider and continued by its last response, or sent whole each time with the model's
-//! reasoning encrypted, for those who have nothing stored. A warning of the provider is echoed back only if a person has
+//! reasoning encrypted, for those who have nothing stored, and for accounts
+//! for which the provider stores nothing. A warning of the provider is echoed back only if a person has
 //! accepted it; if none has, the conversation is begun anew without the call that it was about.
 
 mod input;
@@ -20,6 +21,7 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{Next, SafetyCheck};
 use serde_json::{Value, json};
 
+use super::concessions::Concessions;
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
 use super::native::acts::Sight;
 use super::native::shown::Shown;
@@ -29,6 +31,7 @@ use super::native::words;
 use crate::answer::validate::Ground;
 use crate::models::Api;
 use crate::picture::{self, SentPicture};
+use crate::provider::Refused;
 use memory::Memory;
 use request::Setup;
 
@@ -73,7 +76,12 @@ impl Dialect for OpenAiComputer {
 
     fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
         let view = view(step)?;
-        let setup = Setup::of(step, self.keeping, &view)?;
+        let keeping = if step.concessions.without_storage {
+            Keeping::Sent
+        } else {
+            self.keeping
+        };
+        let setup = Setup::of(step, keeping, &view)?;
         let memory = match Memory::continued(step, &setup)? {
             Some(memory) => memory,
             None => Memory::new(step, &setup)?,
@@ -86,11 +94,11 @@ impl Dialect for OpenAiComputer {
         let heard = heard(step, asked, answer)?;
         let memory = Memory::of(asked)?;
         if heard.turn.calls.is_empty() {
-            let memory = memory.after(self.keeping, answer, Vec::new())?;
+            let memory = memory.after(Keeping::of(asked), answer, Vec::new())?;
             return Ok(decided(step, ended(&heard.said)?, heard, memory));
         }
         let memory = memory
-            .after(self.keeping, answer, heard.turn.calls.clone())?
+            .after(Keeping::of(asked), answer, heard.turn.calls.clone())?
             .noting(heard.turn.suspected.clone());
         match &heard.turn.next {
             Some(next) => {
@@ -104,7 +112,7 @@ impl Dialect for OpenAiComputer {
             None if !heard.checks.is_empty() => {
                 Ok(decided(step, pause(step, asked)?, heard, memory))
             }
-            None => self.looks(step, asked, memory),
+            None => looks(step, asked, memory),
         }
     }
 
@@ -113,61 +121,76 @@ impl Dialect for OpenAiComputer {
             Misread::Truncated { limit } => with_more_room(asked, *limit),
             // A response that came to nothing is no part of the conversation.
             _ if check_status(asked, answer).is_err() => asked.clone(),
-            _ => self
-                .told(step, asked, answer, misread)
-                .unwrap_or_else(|| asked.clone()),
+            _ => told(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
+        }
+    }
+
+    fn concede(&self, refused: &Refused, made: Concessions) -> Option<Concessions> {
+        let words = refused.words.to_lowercase();
+        let is_not_kept = words.contains("zero data retention")
+            || words.contains("previous response cannot be used");
+        if is_not_kept && !made.without_storage {
+            return Some(Concessions {
+                without_storage: true,
+                ..made
+            });
+        }
+        made.and_what_is_named_in(refused)
+    }
+}
+
+impl Keeping {
+    /// Where the conversation of a request is kept.
+    fn of(asked: &Asked) -> Self {
+        match asked.body["store"].as_bool() {
+            Some(false) => Self::Sent,
+            _ => Self::Stored,
         }
     }
 }
 
-impl OpenAiComputer {
-    /// A turn that only wants to see the screen is shown it.
-    fn looks(&self, step: &Step<'_>, asked: &Asked, memory: Memory) -> Result<Answer, Misread> {
-        let memory = memory
-            .looked(step)
-            .map_err(|error| Misread::invalid(error.to_string()))?;
-        if memory.shown().len() > step.model.max_images {
-            return Err(Misread::invalid("You have looked often enough: act now."));
+/// A turn that only wants to see the screen is shown it.
+fn looks(step: &Step<'_>, asked: &Asked, memory: Memory) -> Result<Answer, Misread> {
+    let memory = memory
+        .looked(step)
+        .map_err(|error| Misread::invalid(error.to_string()))?;
+    if memory.shown().len() > step.model.max_images {
+        return Err(Misread::invalid("You have looked often enough: act now."));
+    }
+    let again = again(step, asked, &memory);
+    let again = again.map_err(|error| Misread::invalid(error.to_string()))?;
+    Ok(Answer::Again(Box::new(again)))
+}
+
+/// The model's turn, answered with what is wrong with it. A turn with a warning cannot be answered before a person
+/// has read it, so that the conversation begins anew.
+fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Option<Asked> {
+    let heard = heard(step, asked, answer).ok();
+    let problem = misread.to_string();
+    let memory = match heard {
+        Some(heard) if !heard.checks.is_empty() => {
+            let view = asked.view?;
+            let setup = Setup::of(step, Keeping::of(asked), &view).ok()?;
+            Memory::new(step, &setup).ok()?.with_word(&problem)
         }
-        let again = self.again(step, asked, &memory);
-        let again = again.map_err(|error| Misread::invalid(error.to_string()))?;
-        Ok(Answer::Again(Box::new(again)))
-    }
+        heard => {
+            let turn = heard.map(|heard| heard.turn);
+            let (calls, suspected) =
+                turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
+            let memory = Memory::of(asked)
+                .ok()?
+                .after(Keeping::of(asked), answer, calls);
+            let memory = memory.ok()?.noting(suspected);
+            memory.corrected(step, &problem).ok()?
+        }
+    };
+    again(step, asked, &memory).ok()
+}
 
-    /// The model's turn, answered with what is wrong with it. A turn with a warning cannot be answered before a person
-    /// has read it, so that the conversation begins anew.
-    fn told(
-        &self,
-        step: &Step<'_>,
-        asked: &Asked,
-        answer: &Value,
-        misread: &Misread,
-    ) -> Option<Asked> {
-        let heard = heard(step, asked, answer).ok();
-        let problem = misread.to_string();
-        let memory = match heard {
-            Some(heard) if !heard.checks.is_empty() => {
-                let view = asked.view?;
-                let setup = Setup::of(step, self.keeping, &view).ok()?;
-                Memory::new(step, &setup).ok()?.with_word(&problem)
-            }
-            heard => {
-                let turn = heard.map(|heard| heard.turn);
-                let (calls, suspected) =
-                    turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
-                let memory = Memory::of(asked).ok()?.after(self.keeping, answer, calls);
-                let memory = memory.ok()?.noting(suspected);
-                memory.corrected(step, &problem).ok()?
-            }
-        };
-        self.again(step, asked, &memory).ok()
-    }
-
-    fn again(&self, step: &Step<'_>, asked: &Asked, memory: &Memory) -> Result<Asked, Unasked> {
-        let view = asked.view.map_or_else(|| view(step), Ok)?;
-        let setup = Setup::of(step, self.keeping, &view)?;
-        request::assemble(step, &setup, memory, view)
-    }
+fn again(step: &Step<'_>, asked: &Asked, memory: &Memory) -> Result<Asked, Unasked> {
+    let view = asked.view.map_or_else(|| view(step), Ok)?;
+    let setup = Setup::of(step, Keeping::of(asked), &view)?;
+    request::assemble(step, &setup, memory, view)
 }
 
 /// What an answer has.

@@ -14,7 +14,6 @@ use super::HistoryKind;
 use super::sections::Sections;
 use crate::backends::chat::{self, past};
 use crate::backends::dialect::{Step, Unasked};
-use crate::picture::{Checksum, Rendered};
 use crate::prompt::Language;
 
 /// What the model said, by the number of the step: the content of a conversation.
@@ -88,7 +87,7 @@ pub(super) fn messages(
     let mut waiting = Vec::new();
     for (index, past) in history.iter().enumerate() {
         if index >= first_shown
-            && let Some(picture) = picture(step, past)?
+            && let Some(picture) = chat::picture(step, past)?
         {
             speak(&mut messages, &mut waiting);
             messages.push(chat::shown(&picture, ""));
@@ -105,14 +104,6 @@ fn speak(messages: &mut Vec<Value>, waiting: &mut Vec<String>) {
         messages.push(chat::message("assistant", waiting.join("\n")));
         waiting.clear();
     }
-}
-
-fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
-    let Some(image) = &past.image else {
-        return Ok(None);
-    };
-    let rendered = step.pictures.past(step.model.taste, Checksum(image.sha256));
-    Ok(chat::if_there(rendered)?)
 }
 
 fn text(number: u32, record: &Record, kind: HistoryKind) -> String {

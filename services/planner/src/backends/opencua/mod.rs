@@ -144,7 +144,7 @@ impl Dialect for OpenCua {
     }
 
     fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
-        let language = language(step);
+        let language = chat::language(step);
         let current = step.pictures.current(step.model.taste)?;
         let mut body = json!({
             "model": step.model.name,
@@ -188,12 +188,8 @@ impl Dialect for OpenCua {
     }
 
     fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
-        chat::repaired(asked, answer, misread, language(step))
+        chat::repaired(asked, answer, misread, chat::language(step))
     }
-}
-
-fn language(step: &Step<'_>) -> Language {
-    Language::of(step.request.language.as_deref(), &step.request.goal)
 }
 
 fn first_line(text: &str) -> &str {
@@ -202,12 +198,7 @@ fn first_line(text: &str) -> &str {
 
 /// What the model said in its own words, to be shown to it again.
 fn conversation(step: &Step<'_>, sections: &Sections<'_>) -> Bytes {
-    let number = step
-        .request
-        .history
-        .last()
-        .map_or(1, |last| last.step.saturating_add(1));
     let mut records = Records::of(step.request);
-    records.add(number, sections);
+    records.add(chat::number(step), sections);
     records.to_bytes()
 }

@@ -24,7 +24,7 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
 use super::{Backend, BackendError};
-use crate::matcher::Screen;
+use crate::matcher::{Found, Purpose, Screen};
 use cursor::{Asked, Cursor};
 use grammar::{Clause, Language, Step};
 use perform::{Move, PAUSE, Turn, perform};
@@ -32,6 +32,18 @@ use say::Voice;
 
 /// The name in configurations and requests.
 pub const NAME: &str = "phrasebook";
+
+/// Finds the one thing that a description names, if it names one in the phrasebook's words (`the "Save" button`).
+#[must_use]
+pub fn find_named(screen: &Screen<'_>, description: &str) -> Option<Found> {
+    let aim = grammar::parse_name(description)?;
+    // Without a text and a kind, nothing but an order or a place is left: that fits everything.
+    if aim.all || aim.text.is_none() && aim.kind.is_none() {
+        return None;
+    }
+    let purpose = Purpose::of_kind(aim.kind);
+    Some(look::find(screen, &aim, purpose))
+}
 
 /// The phrasebook.
 #[derive(Debug, Clone, Copy, Default)]

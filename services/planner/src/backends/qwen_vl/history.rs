@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backends::chat::{self, past};
 use crate::backends::dialect::{Step, Unasked};
-use crate::picture::{Checksum, Rendered};
+use crate::picture::Rendered;
 use crate::prompt::{Language, history};
 
 /// What the model answered, by the number of the step: the content of a conversation.
@@ -66,7 +66,7 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
     };
     for (index, past) in history.iter().enumerate() {
         let picture = if index >= first_shown {
-            picture(step, past)?
+            chat::picture(step, past)?
         } else {
             None
         };
@@ -80,14 +80,6 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
         }
     }
     Ok(all)
-}
-
-fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
-    let Some(image) = &past.image else {
-        return Ok(None);
-    };
-    let rendered = step.pictures.past(step.model.taste, Checksum(image.sha256));
-    Ok(chat::if_there(rendered)?)
 }
 
 /// The model's own answer, or what another did.

@@ -21,7 +21,6 @@ use crate::answer::said::Said;
 use crate::answer::tool_calls::{self, ToolCall, computer_use};
 use crate::models::Api;
 use crate::picture::{Rendered, SentPicture};
-use crate::prompt::Language;
 
 use history::Records;
 
@@ -83,16 +82,12 @@ impl Dialect for QwenVl {
     }
 
     fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
-        chat::repaired(asked, answer, misread, language(step))
+        chat::repaired(asked, answer, misread, chat::language(step))
     }
 }
 
-fn language(step: &Step<'_>) -> Language {
-    Language::of(step.request.language.as_deref(), &step.request.goal)
-}
-
 fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> {
-    let language = language(step);
+    let language = chat::language(step);
     let system = step.prompts.render(
         "qwen_vl_system",
         language,
@@ -181,17 +176,10 @@ fn decision(
 /// The protocol has no names for single calls here, so that they are counted.
 fn function(step: &Step<'_>, index: usize, call: &ToolCall) -> FunctionCall {
     FunctionCall {
-        call_id: format!("step-{}-call-{}", number(step), index + 1),
+        call_id: format!("step-{}-call-{}", chat::number(step), index + 1),
         name: call.name.clone(),
         arguments_json: Value::Object(call.arguments.clone()).to_string(),
     }
-}
-
-fn number(step: &Step<'_>) -> u32 {
-    step.request
-        .history
-        .last()
-        .map_or(1, |last| last.step.saturating_add(1))
 }
 
 /// What the model says that it does: the line behind `Action:`, or else its last words.
@@ -210,6 +198,6 @@ fn action_words(thought: &str) -> &str {
 /// What the model said in its own words, to be shown to it again.
 fn conversation(step: &Step<'_>, text: &str) -> Bytes {
     let mut records = Records::of(step.request);
-    records.add(number(step), text);
+    records.add(chat::number(step), text);
     records.to_bytes()
 }

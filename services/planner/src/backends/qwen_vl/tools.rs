@@ -5,6 +5,7 @@ use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
 use crate::answer::tool_calls::computer_use::{ACTIONS, NAME};
+use crate::backends::native::toolbox::parameters;
 use crate::picture::{Convention, SentPicture};
 
 /// One declaration a line.
@@ -67,11 +68,9 @@ const ACTION: &str = "\
 * `terminate`: end the task.";
 
 fn function(declaration: &FunctionDeclaration) -> Value {
-    let parameters: Value = serde_json::from_str(&declaration.parameters_json_schema)
-        .unwrap_or_else(|_| json!({"type": "object"}));
     json!({"type": "function", "function": {
         "name": declaration.name,
         "description": declaration.description,
-        "parameters": parameters,
+        "parameters": parameters(&declaration.parameters_json_schema),
     }})
 }

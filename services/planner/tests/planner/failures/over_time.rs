@@ -1,5 +1,8 @@
 //! What is remembered from one call to the next, and what is counted.
 
+use motorium_planner::Settings;
+use motorium_planner::backends::estimate::{self, Estimate};
+use motorium_planner::models::{Api, Models};
 use motorium_proto::domain::decision::{Next, RemainingLimits};
 use motorium_proto::service::{BackendState, PlanRequest, Planner as _};
 use serde_json::{Value, json};
@@ -84,6 +87,38 @@ async fn a_call_that_is_too_dear_is_not_made() {
     );
     assert_eq!(error.metadata["claude_som"], "OVER_BUDGET");
     assert!(stage.claude.received().is_empty() && stage.other.received().is_empty());
+}
+
+/// A price at which any call costs more than a cent.
+const DEAR: &str = r#"
+    [[models]]
+    names = ["claude-*"]
+    prices = { input = 1000.0, output = 1000.0 }
+"#;
+
+#[test]
+fn a_call_costs_what_its_tokens_cost() {
+    let settings: Settings = toml::from_str(DEAR).unwrap();
+    let models = Models::with(settings.models);
+    let model = models.get("claude-opus-4-6", Api::AnthropicMessages);
+    let body = json!({"system": "a word ".repeat(300)});
+    let left = |cost_micros_usd| PlanRequest {
+        remaining: RemainingLimits {
+            cost_micros_usd: Some(cost_micros_usd),
+            ..RemainingLimits::default()
+        },
+        ..step()
+    };
+    let estimate = Estimate::of(&body, &model, &step());
+    let cost = estimate.cost_micros_usd.unwrap();
+    assert_eq!(cost, estimate.tokens * 1000);
+    assert_eq!(estimate::check(&body, &model, &left(cost)), Ok(()));
+    let error = estimate::check(&body, &model, &left(cost - 1)).unwrap_err();
+    assert_eq!(error.reason(), "OVER_BUDGET");
+    assert!(error.to_string().contains("are left"), "{error}");
+    // Where the price is not known, money keeps nothing back.
+    let unknown = Models::default().get("claude-opus-4-6", Api::AnthropicMessages);
+    assert_eq!(estimate::check(&body, &unknown, &left(1)), Ok(()));
 }
 
 #[tokio::test]

@@ -185,6 +185,22 @@ fn every_action_can_be_said() {
     acts(json!({"action": "go_back"}), Action::GoBack);
     acts(json!({"action": "go_forward"}), Action::GoForward);
     acts(json!({"action": "refresh"}), Action::Refresh);
+    // A tab is closed by its chord: what `close` alone would mean depends on what is in front.
+    acts(
+        json!({"action": "press_keys", "keys": "ctrl+w"}),
+        Action::KeyChord {
+            keys: vec![Key::Control, Key::Character('w')],
+            repeat: 1,
+        },
+    );
+    for (said, meant) in [
+        ("back", Action::GoBack),
+        ("forward", Action::GoForward),
+        ("reload", Action::Refresh),
+    ] {
+        acts(json!({"action": said}), meant);
+    }
+    assert!(read(json!({"actions": [{"action": "close"}]})).is_err());
 }
 
 #[test]

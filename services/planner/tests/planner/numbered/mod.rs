@@ -2,6 +2,7 @@
 //! check against the providers' own types.
 
 mod answers;
+mod damaged;
 mod questions;
 mod requests;
 
