@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
 use crate::effect::Rule;
+use crate::hooks;
+use crate::hooks::settings::HookSettings;
 use crate::policy::Source;
 use crate::run::{Conduct, DEFAULT_APPROVAL_TIMEOUT, Ports};
 use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
@@ -65,6 +67,8 @@ pub struct Settings {
     pub approval_timeout: Span,
     /// Whether a task pauses when somebody else uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
+    /// Who else has a say, in this order: see docs/hooks.md.
+    pub hooks: Vec<HookSettings>,
 }
 
 impl Default for Settings {
@@ -85,6 +89,7 @@ impl Default for Settings {
             words: None,
             approval_timeout: Span(DEFAULT_APPROVAL_TIMEOUT),
             pause_on_human_input: true,
+            hooks: Vec::new(),
         }
     }
 }
@@ -138,7 +143,7 @@ impl Settings {
     /// Checks the settings and fills in what they leave open: without desktops there is one, on the default ports.
     ///
     /// # Errors
-    /// If a desktop's name or platform is not understood, or a share is none.
+    /// If a desktop's name or platform is not understood, a share is none, or a hook cannot be used.
     pub fn resolve(self) -> Result<Config, FieldError> {
         let mut desktops = self.desktops;
         if desktops.is_empty() {
@@ -168,6 +173,7 @@ impl Settings {
                 rules: rules(&self.rules, self.words.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 pause_on_human_input: self.pause_on_human_input,
+                hooks: hooks::settings::chain(self.hooks)?,
             },
         })
     }

@@ -57,6 +57,8 @@ pub mod reason {
     pub const PLANNER_GAVE_UP: &str = "PLANNER_GAVE_UP";
     pub const EXPECTATION_NOT_MET: &str = "EXPECTATION_NOT_MET";
     pub const BACKEND_NOT_FOUND: &str = "BACKEND_NOT_FOUND";
+    pub const HOOK_DENIED: &str = "HOOK_DENIED";
+    pub const HOOK_FAILED: &str = "HOOK_FAILED";
 
     /// All of them.
     pub const ALL: &[&str] = &[
@@ -76,6 +78,8 @@ pub mod reason {
         PLANNER_GAVE_UP,
         EXPECTATION_NOT_MET,
         BACKEND_NOT_FOUND,
+        HOOK_DENIED,
+        HOOK_FAILED,
     ];
 }
 

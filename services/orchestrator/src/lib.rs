@@ -3,6 +3,7 @@
 //! - [`task`]: a task as data and the pure machine that says what comes next
 //! - [`effect`]: judging what an action did
 //! - [`policy`]: what may be done, and what a person is asked about first
+//! - [`hooks`]: what others have a say in
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the service as the contract has it
@@ -15,6 +16,7 @@ pub mod desktops;
 pub mod edge;
 pub mod effect;
 mod error;
+pub mod hooks;
 mod log;
 pub mod policy;
 pub mod run;
@@ -82,6 +84,13 @@ impl Orchestrator {
             heartbeat: config.heartbeat,
             shutdown: shutdown.clone(),
         }
+    }
+
+    /// Asks this hook too, after those of the configuration.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
+        self.dispatcher.conduct.hooks.push(hook);
+        self
     }
 
     /// What serves the contract.

@@ -13,6 +13,7 @@ mod conclude;
 mod decide;
 mod dispatcher;
 mod extract;
+mod hooks;
 mod journal;
 mod keeper;
 mod lookout;
@@ -37,9 +38,11 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
+use self::hooks::Hooks;
 use self::keeper::Keeper;
 use self::lookout::Lookout;
 use crate::effect::{Rule, Stirring};
+use crate::hooks::Chain;
 use crate::policy::Source;
 use crate::policy::provenance::Seen;
 use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
@@ -75,6 +78,8 @@ pub struct Conduct {
     pub approval_timeout: Duration,
     /// A task pauses when somebody else uses mouse or keyboard.
     pub pause_on_human_input: bool,
+    /// Who else has a say.
+    pub hooks: Chain,
 }
 
 impl Default for Conduct {
@@ -86,6 +91,7 @@ impl Default for Conduct {
             rules: Source::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             pause_on_human_input: true,
+            hooks: Chain::default(),
         }
     }
 }
@@ -170,6 +176,7 @@ pub struct Runner {
     orchestrator: String,
     view: Option<View>,
     conduct: Conduct,
+    hooks: Hooks,
     /// What moves on the screen by itself.
     stirring: Stirring,
     /// Sees what moves until the first action of the step.
@@ -221,6 +228,7 @@ impl Runner {
             stop,
             orchestrator,
             view: None,
+            hooks: Hooks::new(&conduct.hooks),
             conduct,
             stirring: Stirring::default(),
             lookout: None,
@@ -248,6 +256,7 @@ impl Runner {
         if let Some(keeper) = self.keeper.take() {
             keeper.stop().await;
         }
+        self.after_run().await;
         let task = &self.task.spec.name;
         let end = match flow {
             Ok(()) if self.task.lifecycle.is_terminal() => RunEnd::Ended(self.task.lifecycle),
@@ -327,7 +336,7 @@ impl Runner {
             Directive::FinishStep => self.finish_step().await,
             Directive::Notice(notice) => self.say(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
-            Directive::Ask(request) => self.record(vec![Event::UserAsked(request)]).await,
+            Directive::Ask(request) => self.ask_user(Vec::new(), request).await,
             Directive::Unserved { what } => {
                 let message =
                     format!("the planner asked for {what}, which this build does not serve");
@@ -346,14 +355,13 @@ impl Runner {
 
     /// Says that the task goes round in circles; as the last measure, to the user.
     async fn say(&mut self, notice: Notice) -> Flow {
+        let question = UserRequest::new(UserRequestKind::Question, notice.message.clone());
         let asks = notice.measure == Measure::Ask;
-        let asked = Event::UserAsked(UserRequest::new(
-            UserRequestKind::Question,
-            notice.message.clone(),
-        ));
-        let said = [Event::LoopNoticed(notice)].into_iter();
-        self.record(said.chain(asks.then_some(asked)).collect())
-            .await
+        let said = vec![Event::LoopNoticed(notice)];
+        if asks {
+            return self.ask_user(said, question).await;
+        }
+        self.record(said).await
     }
 
     async fn finish_step(&mut self) -> Flow {
@@ -373,6 +381,7 @@ impl Runner {
         if !matches!(event, Event::Succeeded { .. }) {
             self.let_go().await;
         }
+        let event = self.before_answer(event).await;
         let mut events = Vec::new();
         if self.task.open_step().is_some() {
             let timings = std::mem::take(&mut self.timings);
@@ -385,7 +394,9 @@ impl Runner {
             events.extend(self.fetch_results().await?);
         }
         events.push(event);
-        self.record(events).await
+        self.record(events).await?;
+        self.after_answer().await;
+        Ok(())
     }
 
     /// Records what happened, now.
