@@ -12,6 +12,7 @@ mod disturbances;
 mod ending_process;
 mod endings;
 mod errand;
+mod hooks;
 mod ladder;
 mod limits;
 mod lists;

@@ -4,6 +4,7 @@
 //! one case each, on pixels, with input that a page has received.
 
 mod endings;
+mod hooks;
 mod ladder;
 mod people;
 mod pointer;
