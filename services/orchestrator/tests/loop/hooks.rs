@@ -179,8 +179,8 @@ async fn every_point_is_come_to_in_its_turn() {
         Point::AfterAction,
     ];
     let expected = [
-        &[Point::BeforeRun, Point::BeforeScreenshot],
-        step.as_slice(),
+        [Point::BeforeRun, Point::BeforeScreenshot].as_slice(),
+        &step,
         &action,
         &step,
         &[Point::BeforeText, Point::AfterText, Point::AfterRun],
@@ -483,7 +483,7 @@ async fn the_planner_is_told_when_most_of_the_tokens_are_used() {
     });
     let task = api::Task {
         limits: Some(api::Limits {
-            max_tokens: Some(1000),
+            max_tokens: 1000,
             ..api::Limits::default()
         }),
         ..api::Task::default()
