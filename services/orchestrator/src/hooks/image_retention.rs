@@ -37,7 +37,7 @@ impl Default for Settings {
 }
 
 /// Keeps the latest pictures.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ImageRetention(Settings);
 
 impl ImageRetention {
@@ -59,12 +59,6 @@ impl ImageRetention {
     fn shown(&self, past: u32) -> u32 {
         let too_many = (past + 1).saturating_sub(self.0.images);
         past - (too_many - too_many % self.0.chunk)
-    }
-}
-
-impl Default for ImageRetention {
-    fn default() -> Self {
-        Self(Settings::default())
     }
 }
 
