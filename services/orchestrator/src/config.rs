@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::desktops::Connector;
 use crate::effect::Rule;
 use crate::functions::{ToolSettings, Tools};
+use crate::hooks;
+use crate::hooks::settings::HookSettings;
 use crate::policy::Source;
 use crate::run::{Conduct, DEFAULT_APPROVAL_TIMEOUT, Ports};
 use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
@@ -70,6 +72,8 @@ pub struct Settings {
     pub tools: BTreeMap<String, ToolSettings>,
     /// Addresses of tools that tasks may name beside them; with `*` at the end, all that begin so.
     pub tool_addresses: Vec<String>,
+    /// Who else has a say, in this order: see docs/hooks.md.
+    pub hooks: Vec<HookSettings>,
 }
 
 impl Default for Settings {
@@ -92,6 +96,7 @@ impl Default for Settings {
             pause_on_human_input: true,
             tools: BTreeMap::new(),
             tool_addresses: Vec::new(),
+            hooks: Vec::new(),
         }
     }
 }
@@ -145,7 +150,7 @@ impl Settings {
     /// Checks the settings and fills in what they leave open: without desktops there is one, on the default ports.
     ///
     /// # Errors
-    /// If a desktop's name or platform is not understood, or a share is none.
+    /// If a desktop's name or platform is not understood, a share is none, or a hook cannot be used.
     pub fn resolve(self) -> Result<Config, FieldError> {
         let mut desktops = self.desktops;
         if desktops.is_empty() {
@@ -176,6 +181,7 @@ impl Settings {
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.tool_addresses)?,
+                hooks: hooks::settings::chain(self.hooks)?,
             },
         })
     }

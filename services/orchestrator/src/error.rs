@@ -60,6 +60,8 @@ pub mod reason {
     pub const TOOL_NOT_FOUND: &str = "TOOL_NOT_FOUND";
     pub const TOOL_UNREACHABLE: &str = "TOOL_UNREACHABLE";
     pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
+    pub const HOOK_DENIED: &str = "HOOK_DENIED";
+    pub const HOOK_FAILED: &str = "HOOK_FAILED";
 
     /// All of them.
     pub const ALL: &[&str] = &[
@@ -82,6 +84,8 @@ pub mod reason {
         TOOL_NOT_FOUND,
         TOOL_UNREACHABLE,
         TOOL_UNUSABLE,
+        HOOK_DENIED,
+        HOOK_FAILED,
     ];
 }
 

@@ -4,6 +4,7 @@
 //! - [`effect`]: judging what an action did
 //! - [`functions`]: functions that users bring, and how they are called
 //! - [`policy`]: what may be done, and what a person is asked about first
+//! - [`hooks`]: what others have a say in
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the service as the contract has it
@@ -17,6 +18,7 @@ pub mod edge;
 pub mod effect;
 mod error;
 pub mod functions;
+pub mod hooks;
 mod log;
 pub mod policy;
 pub mod run;
@@ -85,6 +87,13 @@ impl Orchestrator {
             heartbeat: config.heartbeat,
             shutdown: shutdown.clone(),
         }
+    }
+
+    /// Asks this hook too, after those of the configuration.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
+        self.dispatcher.conduct.hooks.push(hook);
+        self
     }
 
     /// What serves the contract.

@@ -95,6 +95,9 @@ impl Runner {
         if let Permission::Withheld = self.permission(intended).await? {
             return Ok(());
         }
+        if let Permission::Withheld = self.before_action(&attempt.id, intended).await? {
+            return Ok(());
+        }
         let baseline = self.view.as_ref().map(|view| view.latest.clone());
         let repeated = attempt.before.clone().filter(ActionRecord::performed);
         // Before the pointer moves: what it lights up by moving is no effect of what was done before.
@@ -167,16 +170,18 @@ impl Runner {
         self.record([outcome].into_iter().chain(due).collect())
             .await?;
         self.timed("act", began);
+        let mut settled = Ok(());
         if performed && machine::has_effect(&resolved.action) {
-            self.settle(Deed {
+            let deed = Deed {
                 id: &id,
                 action: &resolved.action,
                 target: resolved.target,
                 is_last: attempt.is_last,
-            })
-            .await?;
+            };
+            settled = self.settle(deed).await;
         }
-        Ok(())
+        self.after_action(&id).await;
+        settled
     }
 
     async fn intend(

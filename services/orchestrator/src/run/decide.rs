@@ -1,6 +1,6 @@
 //! Asking the planner what to do on this screen.
 
-use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection};
+use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{PlanRequest, Result};
@@ -9,23 +9,26 @@ use tokio::time::Instant;
 
 use super::permission::with_surroundings;
 use super::{Flow, Runner};
+use crate::hooks::happening::Purpose;
 use crate::task::event::{Artifact, Event};
 use crate::task::machine;
 use crate::task::{ActionRecord, StepRecord, Task};
 
 /// Of more suspicions than these only the words are kept.
 const SHOWN_SUSPICIONS: usize = 4;
-/// Steps whose pictures are shown to the planner again.
-const HISTORY_IMAGES: usize = 3;
 
 impl Runner {
     pub(super) async fn decide(&mut self) -> Flow {
         let began = Instant::now();
-        let Some(request) = self.plan_request() else {
+        let Some(mut request) = self.plan_request() else {
             // The step was begun by a run that has gone away; what it saw is not known here.
             return self.finish_step().await;
         };
-        let (pictures, blobs) = (self.pictures(), self.blobs.clone());
+        let (mut pictures, blobs) = (self.pictures(), self.blobs.clone());
+        let (present, past) = pictures.count();
+        let call = self.before_model_call(Purpose::Plan, present, past).await?;
+        pictures.keep_latest(call.past_images);
+        request.notices.extend(call.notices.iter().cloned());
         let planned = self
             .ask("planning", move |ports| {
                 let (mut request, pictures) = (request.clone(), pictures.clone());
@@ -38,6 +41,8 @@ impl Runner {
             .await?;
         let decision = planned.decision;
         self.timed("decide", began);
+        let skipped = planned.attempts.iter().map(|attempt| attempt.usage);
+        let used = skipped.fold(decision.usage, Usage::plus);
         for attempt in planned.attempts {
             self.journal
                 .defer(&mut self.task, Event::BackendSkipped(attempt));
@@ -58,9 +63,16 @@ impl Runner {
             };
             self.journal.defer(&mut self.task, suspected);
         }
+        self.after_usage(used).await;
+        let decision = self.decision_for_hooks();
+        let denied = self
+            .after_model_call(&call, decision.as_ref(), began)
+            .await?;
+        if let Some(message) = denied {
+            return self.record(vec![Event::TargetMissed { message }]).await;
+        }
         if !progress.is_empty() {
-            self.journal
-                .defer(&mut self.task, Event::ProgressAdded { text: progress });
+            self.show_progress(progress).await?;
         }
         // A decision to act is stored with the intent of its first action.
         if acts {
@@ -112,19 +124,15 @@ impl Runner {
         })
     }
 
-    /// The pictures that the planner is shown: of this step, and of the last ones before it.
+    /// The pictures that the planner may be shown: of this step, and of those before it.
     fn pictures(&self) -> Pictures {
         if !self.needs_image {
             return Pictures::default();
         }
-        let finished = decided_steps(&self.task);
-        // The present picture is one of them.
-        let without = finished.clone().count().saturating_sub(HISTORY_IMAGES - 1);
         Pictures {
             present: self.task.open_step().and_then(stored_picture),
-            past: finished
+            past: decided_steps(&self.task)
                 .enumerate()
-                .skip(without)
                 .filter_map(|(index, step)| Some((index, stored_picture(step)?)))
                 .collect(),
         }
@@ -162,6 +170,17 @@ pub(super) fn stored_picture(step: &StepRecord) -> Option<StoredPicture> {
 }
 
 impl Pictures {
+    /// Of the present, and of the past.
+    fn count(&self) -> (usize, usize) {
+        (usize::from(self.present.is_some()), self.past.len())
+    }
+
+    fn keep_latest(&mut self, past: u32) {
+        let past = usize::try_from(past).unwrap_or(usize::MAX);
+        let without = self.past.len().saturating_sub(past);
+        self.past.drain(..without);
+    }
+
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         if let Some(present) = &self.present {
             request.image = Some(present.read(blobs).await?);
@@ -189,7 +208,7 @@ impl StoredPicture {
 
 /// The steps that are over and in which something was decided. One that a run began and left before anything was decided
 /// is none that the planner knows of, and must not hide what was done before it.
-fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> + Clone {
+fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> {
     let ended = task.steps.iter().filter(|step| step.ended_at.is_some());
     ended.filter(|step| step.decision.is_some())
 }

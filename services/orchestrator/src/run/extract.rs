@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::decide::stored_picture;
 use super::{Flow, Runner, View, halt, is_transient};
+use crate::hooks::happening::Purpose;
 use crate::task::event::Event;
 
 /// How much of a page's text is given along, in characters: more than a model reads with profit.
@@ -20,6 +21,9 @@ impl Runner {
             self.view = Some(View::of(observation));
         }
         let page_text = self.page_text().await?;
+        let images = usize::from(self.needs_image);
+        let call = self.before_model_call(Purpose::Extract, images, 0).await?;
+        let instruction = with_notices(instruction, &call.notices);
         let Some(view) = &self.view else {
             return Ok(());
         };
@@ -50,11 +54,18 @@ impl Runner {
             })
             .await?;
         self.timed("extract", began);
+        let used = extracted.as_ref().ok().map(|extraction| extraction.usage);
         let event = match extracted {
-            Ok(extraction) => Event::Extracted {
-                json: extraction.json,
-                usage: extraction.usage,
-                sources: extraction.sources,
+            Ok(extraction) => match self.after_model_call(&call, None, began).await? {
+                None => Event::Extracted {
+                    json: extraction.json,
+                    usage: extraction.usage,
+                    sources: extraction.sources,
+                },
+                Some(message) => {
+                    self.count_in_vain("extract", &message, extraction.usage);
+                    Event::TargetMissed { message }
+                }
             },
             Err(report) if is_transient(&report) => {
                 return Err(halt("taking data from the screen", report));
@@ -63,7 +74,11 @@ impl Runner {
                 message: format!("no data could be taken from the screen: {}", report.message),
             },
         };
-        self.record(vec![event]).await
+        self.record(vec![event]).await?;
+        if let Some(used) = used {
+            self.after_usage(used).await;
+        }
+        Ok(())
     }
 
     /// The text of the page in front, where a browser driver gives it.
@@ -77,4 +92,11 @@ impl Runner {
             .await?;
         Ok(page.ok().map(|page| page.text))
     }
+}
+
+/// The instruction, and what hooks have to say.
+fn with_notices(instruction: String, notices: &[String]) -> String {
+    let words = [instruction].into_iter().chain(notices.iter().cloned());
+    let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
+    words.join("\n")
 }

@@ -139,6 +139,9 @@ impl Runner {
                 CallPermission::Awaited => return Ok(()),
                 CallPermission::Refused(why) => return self.not_called(call, false, &why).await,
             }
+            if let Some(why) = self.before_function(&call).await? {
+                return self.not_called(call, false, &why).await;
+            }
             if !self.nobody_has_said_stop() {
                 return Ok(());
             }
@@ -173,7 +176,13 @@ impl Runner {
         };
         self.timed("call", began);
         match called {
-            Ok(outcome) => self.returned(call, outcome, began).await,
+            Ok(outcome) => {
+                self.returned(call.clone(), outcome.clone(), began).await?;
+                let call_id = call.call_id.clone();
+                let result = FunctionResult { call_id, outcome };
+                self.after_function(&call, &result).await;
+                Ok(())
+            }
             // Who may be asked again is, when the task goes on; for others there is no later.
             Err(Halt::LookAgain) if !ready.link.may_ask_again() => {
                 let outcome = Err(format!("the task was interrupted; {NOT_KNOWN}"));

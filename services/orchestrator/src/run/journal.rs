@@ -210,6 +210,11 @@ impl Journal {
         keep(store, task, self.epoch, self.lease, stop)
     }
 
+    /// Where the log is.
+    pub(super) fn store(&self) -> Arc<dyn TaskStore> {
+        Arc::clone(&self.store)
+    }
+
     /// Gives the task's row back.
     pub(super) async fn release(&self) {
         if let Err(error) = self.store.release(&self.task, self.epoch).await {

@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::{DisplayId, FrameId};
-use motorium_proto::service::{CaptureRequest, CompareRequest, Perception};
+use motorium_proto::service::{CaptureRequest, CompareRequest, Perception, Redaction};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
-
-use crate::task::secret_fields::redactions;
 
 /// Between two looks: shorter than a caret blinks, so that it is seen in both of its states.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -40,6 +38,8 @@ pub(super) struct View {
     pub(super) since: FrameId,
     /// Places that are not looked at.
     pub(super) hidden: Vec<CaptureRect>,
+    /// As in the first look, so that both can be compared.
+    pub(super) painted_over: Vec<Redaction>,
 }
 
 /// Somebody who looks, until it is dropped.
@@ -75,7 +75,7 @@ async fn look(perception: Arc<dyn Perception>, view: View, seen: Arc<Mutex<Sight
         let capture = CaptureRequest {
             display: view.display.clone(),
             omit_cursor: true,
-            redactions: redactions(&view.hidden),
+            redactions: view.painted_over.clone(),
             ..CaptureRequest::default()
         };
         let Ok(captured) = perception.capture(capture).await else {

@@ -14,6 +14,7 @@ mod decide;
 mod dispatcher;
 mod extract;
 mod functions;
+mod hooks;
 mod journal;
 mod keeper;
 mod lookout;
@@ -39,10 +40,12 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
 use self::functions::Functions;
+use self::hooks::Hooks;
 use self::keeper::Keeper;
 use self::lookout::Lookout;
 use crate::effect::{Rule, Stirring};
 use crate::functions::Tools;
+use crate::hooks::Chain;
 use crate::policy::Source;
 use crate::policy::provenance::Seen;
 use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
@@ -80,6 +83,8 @@ pub struct Conduct {
     pub pause_on_human_input: bool,
     /// Whose functions tasks may have called.
     pub tools: Tools,
+    /// Who else has a say.
+    pub hooks: Chain,
 }
 
 impl Default for Conduct {
@@ -92,6 +97,7 @@ impl Default for Conduct {
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             pause_on_human_input: true,
             tools: Tools::default(),
+            hooks: Chain::default(),
         }
     }
 }
@@ -176,6 +182,7 @@ pub struct Runner {
     orchestrator: String,
     view: Option<View>,
     conduct: Conduct,
+    hooks: Hooks,
     /// What moves on the screen by itself.
     stirring: Stirring,
     /// Sees what moves until the first action of the step.
@@ -229,6 +236,7 @@ impl Runner {
             stop,
             orchestrator,
             view: None,
+            hooks: Hooks::new(&conduct.hooks),
             conduct,
             stirring: Stirring::default(),
             lookout: None,
@@ -257,6 +265,7 @@ impl Runner {
         if let Some(keeper) = self.keeper.take() {
             keeper.stop().await;
         }
+        self.after_run().await;
         let task = &self.task.spec.name;
         let end = match flow {
             Ok(()) if self.task.lifecycle.is_terminal() => RunEnd::Ended(self.task.lifecycle),
@@ -337,7 +346,7 @@ impl Runner {
             Directive::FinishStep => self.finish_step().await,
             Directive::Notice(notice) => self.say(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
-            Directive::Ask(request) => self.record(vec![Event::UserAsked(request)]).await,
+            Directive::Ask(request) => self.ask_user(Vec::new(), request).await,
         }
     }
 
@@ -351,14 +360,13 @@ impl Runner {
 
     /// Says that the task goes round in circles; as the last measure, to the user.
     async fn say(&mut self, notice: Notice) -> Flow {
+        let question = UserRequest::new(UserRequestKind::Question, notice.message.clone());
         let asks = notice.measure == Measure::Ask;
-        let asked = Event::UserAsked(UserRequest::new(
-            UserRequestKind::Question,
-            notice.message.clone(),
-        ));
-        let said = [Event::LoopNoticed(notice)].into_iter();
-        self.record(said.chain(asks.then_some(asked)).collect())
-            .await
+        let said = vec![Event::LoopNoticed(notice)];
+        if asks {
+            return self.ask_user(said, question).await;
+        }
+        self.record(said).await
     }
 
     async fn finish_step(&mut self) -> Flow {
@@ -378,6 +386,7 @@ impl Runner {
         if !matches!(event, Event::Succeeded { .. }) {
             self.let_go().await;
         }
+        let event = self.before_answer(event).await;
         let mut events = Vec::new();
         events.extend(self.broken_off_call());
         if self.task.open_step().is_some() {
@@ -391,7 +400,9 @@ impl Runner {
             events.extend(self.fetch_results().await?);
         }
         events.push(event);
-        self.record(events).await
+        self.record(events).await?;
+        self.after_answer().await;
+        Ok(())
     }
 
     /// Records what happened, now.

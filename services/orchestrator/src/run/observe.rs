@@ -3,16 +3,16 @@
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
-    ParseOptions,
+    ParseOptions, Redaction,
 };
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::hooks::with_hidden;
 use super::lookout::{self, Lookout};
 use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
-use crate::task::secret_fields::redactions;
 
 /// Lossless and small; what a person looks at later and a model is shown.
 pub(super) const PICTURE: ImageOptions = ImageOptions {
@@ -54,6 +54,7 @@ impl Runner {
             display: self.display(),
             since: observation.frame.id.clone(),
             hidden: self.task.secret_fields.boxes(),
+            painted_over: self.painted_over(&self.task.secret_fields.boxes()),
         };
         self.seen.note(&observation.scene);
         self.lookout = Some(Lookout::start(self.ports.perception.clone(), view));
@@ -64,17 +65,25 @@ impl Runner {
 
     /// Captures and parses the screen, with pictures if they are to be kept.
     pub(super) async fn look(&mut self, pictures: bool) -> Flow<Observation> {
-        let request = self.whole_screen(pictures);
-        self.observe_with(request).await
+        self.before_screenshot().await?;
+        let request = self.whole_screen(pictures, self.painted_over_on(&CaptureArea::Display));
+        let observation = self.observe_with(request).await?;
+        self.after_screenshot(&observation.frame, observation.image.as_ref())
+            .await;
+        Ok(observation)
     }
 
-    pub(super) fn whole_screen(&self, pictures: bool) -> ObserveRequest {
+    pub(super) fn whole_screen(
+        &self,
+        pictures: bool,
+        redactions: Vec<Redaction>,
+    ) -> ObserveRequest {
         let picture = pictures.then_some(PICTURE);
         ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
                 image: picture,
-                redactions: redactions(&self.task.secret_fields.boxes()),
+                redactions,
                 ..CaptureRequest::default()
             },
             marked_image: picture,
@@ -89,15 +98,12 @@ impl Runner {
         parsing: ParseOptions,
     ) -> Flow<Observation> {
         // What is painted over is named in pixels of the part.
-        let hidden = match &area {
-            CaptureArea::Region(part) => self.task.secret_fields.boxes_within(*part),
-            _ => self.task.secret_fields.boxes(),
-        };
+        let redactions = self.painted_over_on(&area);
         let request = ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
                 area,
-                redactions: redactions(&hidden),
+                redactions,
                 ..CaptureRequest::default()
             },
             parsing,
@@ -115,11 +121,16 @@ impl Runner {
     }
 
     /// Begins to look at the screen for the next step, while the last action is judged.
-    pub(super) fn begin_next_look(&mut self) {
-        let request = self.whole_screen(true);
+    pub(super) async fn begin_next_look(&mut self) -> Flow {
+        let Some(hidden) = self.before_next_screenshot().await? else {
+            return Ok(());
+        };
+        let redactions = with_hidden(&self.task.secret_fields.boxes(), &hidden);
+        let request = self.whole_screen(true, redactions);
         let perception = self.ports.perception.clone();
         let looking = tokio::spawn(async move { perception.observe(request).await });
         self.upcoming = Some(AbortOnDropHandle::new(looking));
+        Ok(())
     }
 
     /// The look that has begun already, or a new one. A look that failed is nothing to go by.
@@ -127,6 +138,9 @@ impl Runner {
         if let Some(looking) = self.upcoming.take()
             && let Ok(Ok(observation)) = self.guard(looking).await?
         {
+            self.next_screenshot_is_taken();
+            self.after_screenshot(&observation.frame, observation.image.as_ref())
+                .await;
             return Ok(observation);
         }
         self.look(true).await

@@ -17,7 +17,6 @@ use super::act::Resolved;
 use super::{Flow, Runner};
 use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation, situation};
 use crate::task::event::{Event, UserRequest, UserRequestKind};
-use crate::task::secret_fields::redactions;
 use crate::task::{Approval, ApprovalState, Subject};
 
 /// Half the side of what counts as the place of a point that no element is known at, in pixels.
@@ -102,6 +101,7 @@ impl Runner {
         let safety_checks = self.unread_checks();
         let concern = match ruling {
             Ruling::Refused(rules) => {
+                self.refused_by_rules(&rules).await;
                 let message = self.refusal(&intended.planned.intent, &rules);
                 self.record(vec![Event::TargetMissed { message }]).await?;
                 return Ok(Permission::Withheld);
@@ -142,6 +142,7 @@ impl Runner {
         let safety_checks = self.unread_checks();
         let wanted = match rules.judge(&name, &self.task.spec.labels, &situation) {
             Ruling::Refused(rules) => {
+                self.refused_by_rules(&rules).await;
                 let message = self.refusal(&format!("calling {}", intended.call.name), &rules);
                 return Ok(CallPermission::Refused(message));
             }
@@ -243,11 +244,8 @@ impl Runner {
             message: format!("{}: {}", approval.subject.intent(), approval.reason),
             approval: Some(id),
         };
-        self.record(vec![
-            Event::ApprovalRequested(Box::new(approval)),
-            Event::UserAsked(asked),
-        ])
-        .await?;
+        let requested = Event::ApprovalRequested(Box::new(approval));
+        self.ask_user(vec![requested], asked).await?;
         Ok(Permission::Withheld)
     }
 
@@ -360,15 +358,12 @@ impl Runner {
     }
 
     pub(super) async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {
-        let hidden = match area {
-            Some(part) => self.task.secret_fields.boxes_within(part),
-            None => self.task.secret_fields.boxes(),
-        };
+        let area = area.map_or(CaptureArea::Display, CaptureArea::Region);
         let capture = CaptureRequest {
             display: self.display(),
-            area: area.map_or(CaptureArea::Display, CaptureArea::Region),
+            redactions: self.painted_over_on(&area),
+            area,
             omit_cursor: true,
-            redactions: redactions(&hidden),
             image: Some(ImageOptions {
                 format: ImageFormat::Png,
                 fit: None,

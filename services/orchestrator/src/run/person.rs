@@ -10,7 +10,9 @@ use futures::StreamExt as _;
 use motorium_proto::domain::action::Button;
 use motorium_proto::domain::element::{Element, ElementKind};
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::{AnswerStream, AwaitQuiet, HumanInput, HumanInputKind, Observation};
+use motorium_proto::service::{
+    AnswerStream, AwaitQuiet, CaptureArea, HumanInput, HumanInputKind, Observation,
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Flow, Runner};
@@ -97,7 +99,8 @@ impl Runner {
 
     /// Looks at the screen as soon as it is quiet.
     fn glance(&self) -> Glance {
-        let (perception, request) = (self.ports.perception.clone(), self.whole_screen(false));
+        let perception = self.ports.perception.clone();
+        let request = self.whole_screen(false, self.painted_over_on(&CaptureArea::Display));
         let quiet = AwaitQuiet {
             display: self.display(),
             first_change_timeout: Duration::from_millis(100),

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use super::observe::PICTURE;
 use super::{Flow, Halt, Runner, halt};
+use crate::hooks::happening::Purpose;
 use crate::task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
-use crate::task::secret_fields::redactions;
 use crate::task::{machine, risk};
 
 /// As near as this counts as on the target, in pixels.
@@ -87,6 +87,13 @@ impl Runner {
                     .ask_for_pointer(planned, point, target, pointer)
                     .await?
             {
+                let seen = match seen {
+                    Ok(seen) => seen,
+                    Err(message) => {
+                        self.record(vec![Event::TargetMissed { message }]).await?;
+                        return Ok(false);
+                    }
+                };
                 usage = usage.plus(seen.usage);
                 on_target = seen.on_target;
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
@@ -147,9 +154,9 @@ impl Runner {
                 planned.intent
             ),
         };
-        let asked = Event::UserAsked(UserRequest::new(UserRequestKind::Hands, message));
-        self.record(checked.into_iter().chain([missed, asked]).collect())
-            .await?;
+        let request = UserRequest::new(UserRequestKind::Hands, message);
+        let before = checked.into_iter().chain([missed]).collect();
+        self.ask_user(before, request).await?;
         Ok(false)
     }
 
@@ -192,17 +199,19 @@ impl Runner {
         Ok(read.ok().or(outcome.pointer).ok_or_else(unread))
     }
 
-    /// What a model says of the pointer; `None` where none can be asked.
+    /// What a model says of the pointer, or why that may not be used; `None` where none can be asked.
     async fn ask_for_pointer(
         &mut self,
         planned: &PlannedAction,
         target: CapturePoint,
         target_bounds: Option<CaptureRect>,
         pointer: CapturePoint,
-    ) -> Flow<Option<PointerCheck>> {
+    ) -> Flow<Option<Result<PointerCheck, String>>> {
         if let Some(failure) = machine::model_calls_used_up(&self.task) {
             return Err(Halt::Fail(failure));
         }
+        let began = Instant::now();
+        let call = self.before_model_call(Purpose::LocatePointer, 1, 0).await?;
         let marked_image = self.picture_with_pointer().await?.image;
         let request = PointerRequest {
             intent: planned.intent.clone(),
@@ -218,7 +227,15 @@ impl Runner {
                 async move { ports.planner.locate_pointer(request).await }
             })
             .await?;
-        Ok(answer.ok())
+        let Ok(answer) = answer else {
+            return Ok(None);
+        };
+        let denied = self.after_model_call(&call, None, began).await?;
+        if let Some(message) = &denied {
+            self.count_in_vain("locate_pointer", message, answer.usage);
+        }
+        self.after_usage(answer.usage).await;
+        Ok(Some(denied.map_or(Ok(answer), Err)))
     }
 
     async fn picture_with_pointer(&mut self) -> Flow<Captured> {
@@ -227,7 +244,7 @@ impl Runner {
             // The stored frame is compared with one after the click.
             omit_cursor: true,
             image: Some(PICTURE),
-            redactions: redactions(&self.task.secret_fields.boxes()),
+            redactions: self.painted_over(&self.task.secret_fields.boxes()),
             mark_pointer: true,
             ..CaptureRequest::default()
         };

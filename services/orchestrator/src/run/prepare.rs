@@ -43,6 +43,7 @@ impl Runner {
         if self.task.cancel_requested.is_some() {
             return Ok(());
         }
+        self.before_run().await?;
         self.learn_about_backends().await?;
         self.learn_about_functions().await?;
         self.put_attachments().await

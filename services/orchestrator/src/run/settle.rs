@@ -20,7 +20,6 @@ use crate::effect::{self, Evidence, Rule};
 use crate::task::ActionRecord;
 use crate::task::event::Event;
 use crate::task::retry::{self, Way};
-use crate::task::secret_fields::redactions;
 
 /// Why an action is not judged that acted where nobody looks.
 const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
@@ -331,7 +330,7 @@ impl Runner {
     ) -> Flow<Result<(Frame, Comparison)>> {
         // Where a secret went is known only after this.
         if deed.is_last && deed.action.entered_secret().is_none() {
-            self.begin_next_look();
+            self.begin_next_look().await?;
         }
         let hidden = self.task.secret_fields.boxes_beside(deed.action);
         let after = self.frame_of_now(&hidden).await?;
@@ -349,7 +348,7 @@ impl Runner {
         let capture = CaptureRequest {
             display: self.display(),
             omit_cursor: true,
-            redactions: redactions(hidden),
+            redactions: self.painted_over(hidden),
             ..CaptureRequest::default()
         };
         let captured = self

@@ -5,7 +5,7 @@
 use std::time::SystemTime;
 
 use motorium_proto::domain::action::{Action, ActionKind};
-use motorium_proto::domain::decision::{Next, RemainingLimits};
+use motorium_proto::domain::decision::{Next, RemainingLimits, Usage};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, TaskName};
@@ -224,7 +224,7 @@ fn steps_used_up(task: &Task) -> Option<Failure> {
 pub fn model_calls_used_up(task: &Task) -> Option<Failure> {
     let limits = &task.spec.limits;
     if let Some(max) = limits.max_tokens
-        && tokens(task) >= max
+        && tokens(task.usage) >= max
     {
         let message = format!(
             "the limit of {max} tokens is used up; raise limits.max_tokens if the task needs more"
@@ -259,8 +259,9 @@ fn risk_used_up(task: &Task, index: usize) -> Option<Failure> {
     Some(Failure::new(reason::RISK_LIMIT, message))
 }
 
-fn tokens(task: &Task) -> u64 {
-    let usage = task.usage;
+/// The tokens that count towards the limit.
+#[must_use]
+pub fn tokens(usage: Usage) -> u64 {
     usage.input_tokens.unwrap_or_default() + usage.output_tokens.unwrap_or_default()
 }
 
@@ -274,7 +275,7 @@ pub fn remaining(task: &Task, now: SystemTime) -> RemainingLimits {
         time: Some(limits.max_duration.saturating_sub(task.active_time(now))),
         tokens: limits
             .max_tokens
-            .map(|max| max.saturating_sub(tokens(task))),
+            .map(|max| max.saturating_sub(tokens(task.usage))),
         cost_micros_usd: limits
             .max_cost_micros_usd
             .map(|max| max.saturating_sub(task.usage.cost_micros_usd.unwrap_or_default())),

@@ -13,6 +13,7 @@ mod ending_process;
 mod endings;
 mod errand;
 mod functions;
+mod hooks;
 mod ladder;
 mod limits;
 mod lists;

@@ -5,6 +5,7 @@
 
 mod endings;
 mod functions;
+mod hooks;
 mod ladder;
 mod people;
 mod pointer;

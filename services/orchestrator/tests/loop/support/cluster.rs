@@ -18,6 +18,7 @@ use motorium_kit::server::{Builder, Config as ServerConfig, Running};
 use motorium_kit::shutdown::Shutdown;
 use motorium_orchestrator::config::{DesktopSettings, Nearby, channel, connector};
 use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::hooks::Hook;
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_orchestrator::{Orchestrator, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
@@ -108,6 +109,7 @@ impl Process {
         data: &Path,
         planner: &str,
         point: Option<Point>,
+        hooks: Vec<Arc<dyn Hook>>,
     ) -> Self {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -121,6 +123,7 @@ impl Process {
             data.to_owned(),
             planner.to_owned(),
             point,
+            hooks,
             shutdown.clone(),
         );
         let started = in_time("the orchestrator to start", runtime.spawn(start)).await;
@@ -162,6 +165,7 @@ async fn start(
     data: std::path::PathBuf,
     planner: String,
     point: Option<Point>,
+    hooks: Vec<Arc<dyn Hook>>,
     shutdown: Shutdown,
 ) -> (Arc<StopsAt>, Running, JoinHandle<()>) {
     let config = settings.resolve().unwrap();
@@ -189,6 +193,9 @@ async fn start(
         doorbell,
     };
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let orchestrator = hooks
+        .into_iter()
+        .fold(orchestrator, Orchestrator::with_hook);
     let server = Builder::new(ServerConfig {
         listen: Listen::default(),
         ..ServerConfig::loopback()
@@ -210,6 +217,8 @@ pub(crate) struct Cluster {
     folder: TempDir,
     settings: Settings,
     stores: StoreSettings,
+    /// Of a binary that has its own.
+    hooks: Vec<Arc<dyn Hook>>,
     process: Option<Process>,
     /// A second orchestrator on the same store.
     other: Option<Process>,
@@ -243,6 +252,17 @@ impl Cluster {
         Self::start_until_with(script, None, change).await
     }
 
+    /// The same, in a binary that adds these hooks.
+    pub(crate) async fn start_hooked<const N: usize>(
+        script: Vec<Next>,
+        hooks: [Arc<dyn Hook>; N],
+    ) -> Self {
+        let mut cluster = Self::prepare(script).await;
+        cluster.hooks = hooks.into();
+        cluster.start_process("local", None).await;
+        cluster
+    }
+
     async fn prepare(script: Vec<Next>) -> Self {
         let world = World::new(script);
         Self {
@@ -255,6 +275,7 @@ impl Cluster {
                 ..Settings::default()
             },
             stores: StoreSettings::default(),
+            hooks: Vec::new(),
             process: None,
             other: None,
         }
@@ -299,7 +320,8 @@ impl Cluster {
             ..self.settings.clone()
         };
         let stores = self.stores.clone();
-        let process = Process::start(settings, stores, self.folder.path(), &url, point).await;
+        let (data, hooks) = (self.folder.path(), self.hooks.clone());
+        let process = Process::start(settings, stores, data, &url, point, hooks).await;
         self.process = Some(process);
     }
 

@@ -1,0 +1,745 @@
+//! Who else has a say: what hooks are told, what comes of what they say, and what of their failures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use motorium_kit::config::Span;
+use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::shutdown::Shutdown;
+use motorium_orchestrator::hooks::happening::{Words, WordsKind};
+use motorium_orchestrator::hooks::settings::HookSettings;
+use motorium_orchestrator::hooks::{
+    Amendment, Context, Error, Happening, Hook, ModelCallAmendment, OnError, Point, Points,
+    Verdict, audit, image_retention, ledger, redaction, service,
+};
+use motorium_proto::FILE_DESCRIPTOR_SET;
+use motorium_proto::domain::decision::{Next, Usage};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::Redaction;
+use motorium_proto::v1::hook as wire;
+use motorium_proto::v1::hook::call_hook_request::Subject;
+use motorium_proto::v1::hook::call_hook_response::Verdict as WireVerdict;
+use motorium_proto::v1::hook::hook_service_server::{HookService, HookServiceServer};
+use motorium_proto::v1::orchestrator as api;
+use motorium_proto::v1::orchestrator::event::Kind;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::{Request, Response, Status};
+
+use crate::support::cluster::Cluster;
+use crate::support::in_time;
+use crate::support::script::{act, click, click_once, done, typing, typing_secret};
+use crate::support::story::Story;
+
+/// What a hook of a test does when it is called.
+enum Does {
+    Says(Verdict),
+    Fails,
+    Panics,
+    Hangs,
+}
+
+type Behaviour = dyn Fn(&Happening<'_>) -> Does + Send + Sync;
+
+/// A hook of a test: it remembers where it was called.
+struct Scripted {
+    name: &'static str,
+    points: Points,
+    on_error: OnError,
+    timeout: Duration,
+    behaviour: Box<Behaviour>,
+    calls: watch::Sender<Vec<(Point, String)>>,
+}
+
+impl Scripted {
+    fn new(
+        name: &'static str,
+        points: impl Into<Points>,
+        behaviour: impl Fn(&Happening<'_>) -> Does + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name,
+            points: points.into(),
+            on_error: OnError::Deny,
+            timeout: Duration::from_millis(300),
+            behaviour: Box::new(behaviour),
+            calls: watch::Sender::default(),
+        }
+    }
+
+    fn seen(&self) -> Vec<Point> {
+        self.calls
+            .borrow()
+            .iter()
+            .map(|(point, _)| *point)
+            .collect()
+    }
+
+    /// Waits until it was called there.
+    async fn called(&self, point: Point) {
+        let mut calls = self.calls.subscribe();
+        let called = calls.wait_for(|calls| calls.iter().any(|(one, _)| *one == point));
+        in_time("a hook to be called", called).await.unwrap();
+    }
+}
+
+#[async_trait]
+impl Hook for Scripted {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn points(&self) -> Result<Points, Error> {
+        Ok(self.points)
+    }
+
+    async fn call(
+        &self,
+        context: &Context<'_>,
+        happening: &Happening<'_>,
+    ) -> Result<Verdict, Error> {
+        let call = (happening.point(), context.call.to_owned());
+        self.calls.send_modify(|calls| calls.push(call));
+        match (self.behaviour)(happening) {
+            Does::Says(verdict) => Ok(verdict),
+            Does::Fails => Err(Error::Failed("out of order".to_owned())),
+            Does::Panics => panic!("this hook is broken"),
+            Does::Hangs => std::future::pending().await,
+        }
+    }
+
+    fn on_error(&self) -> OnError {
+        self.on_error
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+fn deny(reason: &str) -> Does {
+    Does::Says(Verdict::Deny {
+        reason: reason.to_owned(),
+    })
+}
+
+fn nothing() -> Does {
+    Does::Says(Verdict::Continue)
+}
+
+fn amend(amendment: Amendment) -> Does {
+    Does::Says(Verdict::Amend(amendment))
+}
+
+/// What hooks have done, as events have it: hook, point, whether it was denied.
+fn interventions(story: &Story) -> Vec<(String, String, bool)> {
+    story.all(|kind| match kind {
+        Kind::HookIntervened(event) => {
+            Some((event.hook.clone(), event.point.clone(), event.denied))
+        }
+        _ => None,
+    })
+}
+
+fn said(hook: &str, point: &str, denied: bool) -> (String, String, bool) {
+    (hook.to_owned(), point.to_owned(), denied)
+}
+
+fn progress(story: &Story) -> Vec<String> {
+    story.all(|kind| match kind {
+        Kind::ProgressAdded(event) => Some(event.text.clone()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn every_point_is_come_to_in_its_turn() {
+    let hook = Arc::new(Scripted::new("ears", Points::all(), |_| nothing()));
+    let script = vec![act([click(1)]), done("it is done")];
+    let cluster = Cluster::start_hooked(script, [hook.clone()]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(interventions(&story), []);
+    hook.called(Point::AfterRun).await;
+    let step = [
+        Point::AfterScreenshot,
+        Point::BeforeModelCall,
+        Point::Usage,
+        Point::AfterModelCall,
+        Point::BeforeText,
+        Point::AfterText,
+    ];
+    let action = [
+        Point::BeforeAction,
+        // The screen is looked at for the next step while the action is judged.
+        Point::BeforeScreenshot,
+        Point::AfterAction,
+    ];
+    let expected = [
+        [Point::BeforeRun, Point::BeforeScreenshot].as_slice(),
+        &step,
+        &action,
+        &step,
+        &[Point::BeforeText, Point::AfterText, Point::AfterRun],
+    ];
+    assert_eq!(hook.seen(), expected.concat());
+    let calls = hook.calls.borrow().clone();
+    let names: BTreeSet<&str> = calls.iter().map(|(_, call)| call.as_str()).collect();
+    assert_eq!(names.len(), calls.len(), "each has a name of its own");
+}
+
+#[tokio::test]
+async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
+    let hook = Scripted::new(
+        "guard",
+        [Point::BeforeAction],
+        |happening| match happening {
+            Happening::BeforeAction(act) if act.planned.intent.contains("Button 1") => {
+                deny("not that one")
+            }
+            _ => nothing(),
+        },
+    );
+    let script = vec![act([click(1)]), act([click(2)]), done("done otherwise")];
+    let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "done otherwise");
+    assert_eq!(cluster.world.clicks(), [(220, 100)]);
+    assert_eq!(
+        interventions(&story),
+        [said("guard", "BEFORE_ACTION", true)]
+    );
+    let notices = cluster.world.plans()[1].notices.join("\n");
+    assert!(
+        notices.contains("the hook guard denies it: not that one"),
+        "{notices}"
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_is_denied_fails_and_says_by_whom() {
+    for (point, words) in [
+        (
+            Point::BeforeRun,
+            "the task may not run: the hook guard denies it: closed today",
+        ),
+        (Point::BeforeModelCall, "no model may be asked"),
+        (Point::BeforeScreenshot, "the screen may not be looked at"),
+    ] {
+        let hook = Scripted::new("guard", [point], |_| deny("closed today"));
+        let cluster = Cluster::start_hooked(vec![act([click(1)])], [Arc::new(hook)]).await;
+        let story = cluster.carry_out().await;
+        story.check_failure("HOOK_DENIED", words);
+        assert_eq!(cluster.world.done(), []);
+        assert_eq!(cluster.world.plans().len(), 0);
+        assert_eq!(interventions(&story), [said("guard", point.as_str(), true)]);
+    }
+}
+
+#[tokio::test]
+async fn a_denied_decision_is_not_carried_out() {
+    let hook = Scripted::new(
+        "guard",
+        [Point::AfterModelCall],
+        |happening| match happening {
+            Happening::AfterModelCall(answer)
+                if answer
+                    .decision
+                    .is_some_and(|one| matches!(one.next, Next::Act(_))) =>
+            {
+                deny("look first")
+            }
+            _ => nothing(),
+        },
+    );
+    let script = vec![act([click(1)]), done("looked")];
+    let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "looked");
+    assert_eq!(cluster.world.done(), []);
+    let notices = cluster.world.plans()[1].notices.join("\n");
+    assert!(
+        notices.contains("is not carried out: the hook guard denies it: look first"),
+        "{notices}"
+    );
+    assert_eq!(
+        progress(&story),
+        ["progress 1"],
+        "what is not done is no progress"
+    );
+}
+
+#[tokio::test]
+async fn words_are_replaced_or_withheld_and_each_hook_sees_those_of_the_one_before() {
+    let first = Scripted::new("first", [Point::BeforeText], |happening| match happening {
+        Happening::BeforeText(Words { text, .. }) => amend(Amendment::Text(format!("[{text}]"))),
+        _ => nothing(),
+    });
+    let second = Scripted::new("second", [Point::BeforeText], |happening| match happening {
+        Happening::BeforeText(Words { text, .. }) if text == "[secret]" => deny("too much"),
+        Happening::BeforeText(Words {
+            kind: WordsKind::Progress,
+            text,
+        }) => amend(Amendment::Text(format!("{text}!"))),
+        _ => nothing(),
+    });
+    let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), Arc::new(second)];
+    let cluster = Cluster::start_hooked(vec![act([click(1)]), done("secret")], hooks).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(progress(&story), ["[progress 0]!", "[progress 1]!"]);
+    assert_eq!(
+        story.answer(),
+        "(withheld: the hook second denies it: too much)"
+    );
+}
+
+#[tokio::test]
+async fn who_denies_is_the_last_who_is_asked() {
+    let first = Scripted::new("first", [Point::BeforeAction], |_| deny("no"));
+    let second = Arc::new(Scripted::new("second", [Point::BeforeAction], |_| {
+        nothing()
+    }));
+    let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), second.clone()];
+    let cluster = Cluster::start_hooked(vec![act([click(1)]), done("left")], hooks).await;
+    assert_eq!(cluster.carry_out().await.answer(), "left");
+    assert_eq!(second.seen(), []);
+}
+
+/// What comes of a task with a hook that misbehaves where actions are about to be performed.
+async fn with_misbehaviour(
+    on_error: OnError,
+    behaviour: impl Fn(&Happening<'_>) -> Does + Send + Sync + 'static,
+) -> (Cluster, Story) {
+    let hook = Scripted {
+        on_error,
+        ..Scripted::new("broken", [Point::BeforeAction], behaviour)
+    };
+    let script = vec![act([click_once(1)]), done("it is done")];
+    let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
+    let story = cluster.carry_out().await;
+    (cluster, story)
+}
+
+#[tokio::test]
+async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
+    type Misbehaves = fn() -> Does;
+    let cases: [(Misbehaves, &str); 4] = [
+        (|| Does::Fails, "it failed: out of order"),
+        (|| Does::Panics, "it panicked: this hook is broken"),
+        (|| Does::Hangs, "it gave no answer within 300 ms"),
+        (
+            || amend(Amendment::Text("x".to_owned())),
+            "does not fit BEFORE_ACTION",
+        ),
+    ];
+    for (misbehaves, words) in cases {
+        let (cluster, story) = with_misbehaviour(OnError::Deny, move |_| misbehaves()).await;
+        assert_eq!(cluster.world.done(), [], "{words}");
+        let notices = cluster.world.plans()[1].notices.join("\n");
+        assert!(
+            notices.contains("the hook broken has to agree and could not"),
+            "{notices}"
+        );
+        assert!(notices.contains(words), "{notices}");
+        assert_eq!(
+            interventions(&story),
+            [said("broken", "BEFORE_ACTION", true)]
+        );
+
+        let (cluster, story) = with_misbehaviour(OnError::Continue, move |_| misbehaves()).await;
+        assert_eq!(cluster.world.done().len(), 1, "{words}");
+        assert_eq!(
+            interventions(&story),
+            [said("broken", "BEFORE_ACTION", false)]
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_who_stops_a_task_waits_for_a_hook() {
+    let hook = Arc::new(Scripted {
+        timeout: Duration::from_secs(600),
+        ..Scripted::new(
+            "slow",
+            [Point::BeforeAction, Point::AfterRun],
+            |happening| match happening {
+                Happening::BeforeAction(_) => Does::Hangs,
+                _ => nothing(),
+            },
+        )
+    });
+    let cluster = Cluster::start_hooked(vec![act([click(1)])], [hook.clone()]).await;
+    let name = cluster.create().await;
+    hook.called(Point::BeforeAction).await;
+    cluster.cancel(&name).await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(interventions(&story), [], "it had no time to be late");
+    assert_eq!(cluster.world.done(), []);
+    hook.called(Point::AfterRun).await;
+}
+
+#[tokio::test]
+async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
+    let region = CaptureRect::new(CapturePoint::new(150, 40), CapturePoint::new(180, 60));
+    let wanted = vec![
+        Redaction::Region(region),
+        Redaction::Window("mail".to_owned()),
+    ];
+    let configured = HookSettings::Redaction(redaction::Settings {
+        hide: vec!["region:150,40,30,20".to_owned(), "window:mail".to_owned()],
+        ..redaction::Settings::default()
+    });
+    let script = vec![act([click(1)]), act([click(2)]), done("it is done")];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    // Clicked in vain, its surroundings are looked at again.
+    cluster.world.act_in_vain(3);
+    let story = cluster.carry_out().await;
+    assert_eq!(interventions(&story), [], "what is configured is no news");
+    for capture in cluster.world.captures() {
+        assert_eq!(capture.redactions, wanted);
+    }
+    let looks = cluster.world.looks();
+    let (whole, parts): (Vec<_>, Vec<_>) = looks
+        .iter()
+        .partition(|(_, capture)| capture.area == Default::default());
+    assert!(whole.len() >= 3 && !parts.is_empty(), "{looks:?}");
+    for (_, capture) in whole {
+        assert_eq!(capture.redactions, wanted);
+    }
+    for (_, capture) in parts {
+        let part = capture.redactions.first();
+        assert!(
+            matches!(part, Some(Redaction::Region(moved)) if *moved != region),
+            "{part:?}"
+        );
+    }
+}
+
+/// How many earlier pictures each call of the planner had.
+async fn pictures_shown(hooks: Vec<HookSettings>) -> Vec<usize> {
+    let clicks = (1..=6).map(|element| act([click(element)]));
+    let script = clicks.chain([done("it is done")]).collect();
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
+    cluster.carry_out().await;
+    let plans = cluster.world.plans();
+    let shown = |images: &[motorium_proto::domain::decision::PastStep]| {
+        images.iter().filter(|step| step.image.is_some()).count()
+    };
+    plans.iter().map(|plan| shown(&plan.history)).collect()
+}
+
+fn retention(images: u32, chunk: u32) -> Vec<HookSettings> {
+    vec![HookSettings::ImageRetention(image_retention::Settings {
+        images,
+        chunk,
+        ..image_retention::Settings::default()
+    })]
+}
+
+#[tokio::test]
+async fn as_many_pictures_are_shown_again_as_is_configured() {
+    assert_eq!(pictures_shown(vec![]).await, [0, 1, 2, 2, 2, 2, 2]);
+    assert_eq!(pictures_shown(retention(1, 1)).await, [0; 7]);
+    assert_eq!(pictures_shown(retention(2, 3)).await, [0, 1, 2, 3, 1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_a_hook_has_to_say() {
+    let hook = Scripted::new("advice", [Point::BeforeModelCall], |_| {
+        amend(Amendment::ModelCall(ModelCallAmendment {
+            notices: vec!["be gentle".to_owned()],
+            max_past_images: Some(0),
+        }))
+    });
+    let script = vec![act([click(1)]), done("it is done")];
+    let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
+    let story = cluster.carry_out().await;
+    for plan in cluster.world.plans() {
+        assert_eq!(plan.notices, ["be gentle"]);
+        assert!(plan.history.iter().all(|step| step.image.is_none()));
+    }
+    assert_eq!(
+        interventions(&story),
+        [
+            said("advice", "BEFORE_MODEL_CALL", false),
+            said("advice", "BEFORE_MODEL_CALL", false)
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_planner_is_told_when_most_of_the_tokens_are_used() {
+    let script = (1..=5).map(|element| act([click(element)])).collect();
+    let configured = HookSettings::Ledger(ledger::Settings::default());
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    cluster.world.charge(Usage {
+        input_tokens: Some(280),
+        output_tokens: Some(0),
+        calls: 1,
+        ..Usage::default()
+    });
+    let task = api::Task {
+        limits: Some(api::Limits {
+            max_tokens: 1000,
+            ..api::Limits::default()
+        }),
+        ..api::Task::default()
+    };
+    let story = cluster.carry_out_with(task).await;
+    story.check_failure("TOKEN_LIMIT", "1000 tokens");
+    let notices: Vec<Vec<String>> = cluster
+        .world
+        .plans()
+        .into_iter()
+        .map(|plan| plan.notices)
+        .collect();
+    let [first, second, third, fourth] = notices.try_into().unwrap();
+    assert!(first.is_empty() && second.is_empty() && third.is_empty());
+    assert!(fourth[0].contains("840 of 1000 tokens"), "{fourth:?}");
+}
+
+/// The lines of an audit file, without what differs from run to run.
+fn audited(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = |line: &str| {
+        let mut line: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+        let at = line.remove("at").unwrap();
+        assert!(at.as_str().unwrap().ends_with('Z'), "{at}");
+        let task = line.remove("task").unwrap().as_str().unwrap().to_owned();
+        let task = task.strip_prefix("tasks/").unwrap();
+        serde_json::to_string(&line).unwrap().replace(task, "T")
+    };
+    text.lines().map(line).collect()
+}
+
+#[tokio::test]
+async fn an_audit_file_says_who_did_what_and_nothing_of_what_was_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let configured = HookSettings::Audit(audit::Settings {
+        path: path.clone(),
+        required: true,
+        ..audit::Settings::default()
+    });
+    let script = vec![
+        act([click_once(1), typing("hunter2"), typing_secret("PIN")]),
+        done("the password is hunter2"),
+    ];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    let task = api::Task {
+        labels: [("user".to_owned(), "ann".to_owned())].into(),
+        ..api::Task::default()
+    };
+    cluster.carry_out_with(task).await;
+    let is_whole = async {
+        while audited(&path).len() < 8 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the last line", is_whole).await;
+    insta::assert_snapshot!(audited(&path).join("\n"));
+}
+
+#[tokio::test]
+async fn nothing_is_done_that_has_to_be_written_down_and_cannot_be() {
+    let configured = |required| {
+        HookSettings::Audit(audit::Settings {
+            path: "/nowhere/audit.jsonl".into(),
+            required,
+            ..audit::Settings::default()
+        })
+    };
+    let script = || vec![act([click(1)]), done("it is done")];
+    let required = Cluster::start_with(script(), |settings| {
+        settings.hooks = vec![configured(true)];
+    });
+    let story = required.await.carry_out().await;
+    story.check_failure(
+        "HOOK_FAILED",
+        "the audit file /nowhere/audit.jsonl cannot be written",
+    );
+    let wanted = Cluster::start_with(script(), |settings| {
+        settings.hooks = vec![configured(false)];
+    });
+    assert_eq!(wanted.await.carry_out().await.answer(), "it is done");
+}
+
+// === A service of a user ===
+
+/// A hook service that denies the first click, has a window hidden, and remembers what it was told.
+#[derive(Clone, Default)]
+struct Guard(Arc<Mutex<Vec<wire::CallHookRequest>>>);
+
+impl Guard {
+    fn calls(&self) -> Vec<wire::CallHookRequest> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[tonic::async_trait]
+impl HookService for Guard {
+    async fn describe_hook(
+        &self,
+        _: Request<wire::DescribeHookRequest>,
+    ) -> Result<Response<wire::DescribeHookResponse>, Status> {
+        let points = [
+            wire::Point::BeforeAction,
+            wire::Point::AfterAction,
+            wire::Point::BeforeScreenshot,
+            wire::Point::AfterScreenshot,
+            wire::Point::AfterRun,
+        ];
+        Ok(Response::new(wire::DescribeHookResponse {
+            name: "guard".to_owned(),
+            points: points.map(i32::from).into(),
+            wants_images: true,
+        }))
+    }
+
+    async fn call_hook(
+        &self,
+        request: Request<wire::CallHookRequest>,
+    ) -> Result<Response<wire::CallHookResponse>, Status> {
+        let request = request.into_inner();
+        let verdict = match (request.point(), &request.subject) {
+            (wire::Point::BeforeAction, Some(Subject::Action(action))) => {
+                let planned = action.planned.as_ref().unwrap();
+                let denied = planned.intent.contains("Button 1");
+                denied.then(|| {
+                    WireVerdict::Deny(wire::Deny {
+                        reason: "that one is mine".to_owned(),
+                    })
+                })
+            }
+            (wire::Point::BeforeScreenshot, _) => Some(WireVerdict::Amend(wire::Amend {
+                redact_windows: vec!["mail".to_owned()],
+                ..wire::Amend::default()
+            })),
+            _ => None,
+        };
+        self.0.lock().unwrap().push(request);
+        Ok(Response::new(wire::CallHookResponse { verdict }))
+    }
+}
+
+/// Serves it at an address.
+async fn serve(guard: &Guard, listener: TcpListener) -> Running {
+    let config = ServerConfig {
+        grace: Duration::ZERO,
+        ..ServerConfig::loopback()
+    };
+    let service = HookServiceServer::new(guard.clone());
+    let server = Builder::new(config).service(service, FILE_DESCRIPTOR_SET);
+    server.start_on(listener, &Shutdown::new()).await.unwrap()
+}
+
+async fn bound(address: &str) -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+fn at(address: SocketAddr, on_error: OnError) -> HookSettings {
+    HookSettings::Service(service::Settings {
+        name: "guard".to_owned(),
+        address: format!("http://{address}"),
+        timeout: Span(Duration::from_secs(5)),
+        on_error,
+        ..service::Settings::default()
+    })
+}
+
+#[tokio::test]
+async fn a_service_of_a_user_has_a_say() {
+    let guard = Guard::default();
+    let (listener, address) = bound("127.0.0.1:0").await;
+    let _serving = serve(&guard, listener).await;
+    let script = vec![act([click(1)]), act([click(2)]), done("done otherwise")];
+    let hooks = vec![at(address, OnError::Deny)];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "done otherwise");
+    assert_eq!(cluster.world.clicks(), [(220, 100)]);
+    let notices = cluster.world.plans()[1].notices.join("\n");
+    assert!(notices.contains("that one is mine"), "{notices}");
+    for (_, capture) in cluster.world.looks() {
+        assert_eq!(capture.redactions, [Redaction::Window("mail".to_owned())]);
+    }
+    let calls = guard.calls();
+    let seen = calls.iter().find_map(|call| match &call.subject {
+        Some(Subject::Screenshot(seen)) if call.point() == wire::Point::AfterScreenshot => {
+            Some(seen)
+        }
+        _ => None,
+    });
+    assert!(seen.unwrap().image.is_some(), "it wants the pictures");
+    let outcome = calls.iter().find_map(|call| match &call.subject {
+        Some(Subject::Action(action)) if call.point() == wire::Point::AfterAction => {
+            action.effect.as_ref()
+        }
+        _ => None,
+    });
+    assert!(outcome.is_some(), "it is told what the action did");
+    assert!(calls.iter().all(|call| call.task.starts_with("tasks/")));
+}
+
+#[tokio::test]
+async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back() {
+    let guard = Guard::default();
+    let (listener, address) = bound("127.0.0.1:0").await;
+    drop(listener);
+    let script = || vec![act([click(1)]), done("it is done")];
+    let needed = vec![at(address, OnError::Deny)];
+    let cluster = Cluster::start_with(script(), |settings| settings.hooks = needed).await;
+    let story = cluster.carry_out().await;
+    story.check_failure(
+        "HOOK_FAILED",
+        "the hook guard has to agree and could not: it cannot be reached",
+    );
+    // The process needs no restart.
+    let (listener, _) = bound(&address.to_string()).await;
+    let serving = serve(&guard, listener).await;
+    assert_eq!(cluster.carry_out().await.answer(), "it is done");
+    in_time("the service to end", serving.end()).await.unwrap();
+    let story = cluster.carry_out().await;
+    story.check_failure("HOOK_FAILED", "cannot be reached");
+
+    let optional = vec![at(address, OnError::Continue)];
+    let cluster = Cluster::start_with(script(), |settings| settings.hooks = optional).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1);
+    let missed = interventions(&story);
+    assert_eq!(
+        missed,
+        [said("guard", "BEFORE_RUN", false)],
+        "it is said once"
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_is_started_again_in_the_middle_goes_on() {
+    let guard = Guard::default();
+    let (listener, address) = bound("127.0.0.1:0").await;
+    let serving = serve(&guard, listener).await;
+    let script = vec![act([click(2)]), act([click(1)]), done("it is done")];
+    let hooks = vec![at(address, OnError::Deny)];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    in_time("the service to end", serving.end()).await.unwrap();
+    let (listener, _) = bound(&address.to_string()).await;
+    let _serving = serve(&guard, listener).await;
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(
+        cluster.world.clicks(),
+        [(220, 100)],
+        "it still denies the other one"
+    );
+}
