@@ -118,7 +118,8 @@ impl Server {
         {
             return Ok(open.peer().clone());
         }
-        let made = connect(&self.tool).await?;
+        // On the heap: the machinery of a handshake is large, and every caller would carry it.
+        let made = Box::pin(connect(&self.tool)).await?;
         let peer = made.peer().clone();
         *connection = Some(made);
         Ok(peer)
@@ -196,7 +197,12 @@ async fn reach(uri: &str, tool: &Tool) -> Result<Connection, Problem> {
         config = config.auth_header(token.expose());
     }
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    let connected = serve_client_with_lifecycle(ourselves(), transport, lifecycle()).await;
+    let connected = Box::pin(serve_client_with_lifecycle(
+        ourselves(),
+        transport,
+        lifecycle(),
+    ))
+    .await;
     connected.map_err(|error| not_connected(uri, &error, None))
 }
 
@@ -227,7 +233,12 @@ async fn start(command: &[String], tool: &Tool) -> Result<Connection, Problem> {
     if let Some(stderr) = stderr {
         tokio::spawn(listen(tool.label.clone(), stderr, last_words.clone()));
     }
-    let connected = serve_client_with_lifecycle(ourselves(), transport, lifecycle()).await;
+    let connected = Box::pin(serve_client_with_lifecycle(
+        ourselves(),
+        transport,
+        lifecycle(),
+    ))
+    .await;
     connected.map_err(|error| not_connected(program, &error, Some(&last_words)))
 }
 

@@ -15,7 +15,6 @@ const LEFT_OUT: &str = "[something that cannot be shown is left out]";
 pub type Outcome = Result<String, String>;
 
 /// The value of a ToolService. What is no JSON is a text.
-#[must_use]
 pub fn value(json: &str) -> Outcome {
     match serde_json::from_str::<Value>(json) {
         Ok(_) => Ok(json.to_owned()),
@@ -24,7 +23,6 @@ pub fn value(json: &str) -> Outcome {
 }
 
 /// What an MCP server gives back: structured content as it is, else its texts; what cannot be shown is named.
-#[must_use]
 pub fn of_mcp(result: CallToolResult) -> Outcome {
     let failed = result.is_error == Some(true);
     let shown = result.content.iter().map(words).collect::<Vec<_>>();
@@ -42,7 +40,6 @@ pub fn of_mcp(result: CallToolResult) -> Outcome {
 }
 
 /// What does not fit is cut, and that is said.
-#[must_use]
 pub fn fitting(outcome: Outcome) -> Outcome {
     match outcome {
         Ok(json) if json.len() <= LARGEST_RESULT => Ok(json),
