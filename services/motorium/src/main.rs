@@ -47,6 +47,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Desktops(server) => commands::desktops::desktops(server).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,
+        Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
         Command::Config => commands::config::config(&loaded),
     }

@@ -6,6 +6,7 @@
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the service as the contract has it
+//! - [`trajectory`]: a task as files, for people and for programs
 //!
 //! It never sees a pixel, never moves the mouse and never speaks to a model: the services that do are behind traits.
 //! It alone writes the store. Invariant: an action is performed only after its intent is stored, and never twice.
@@ -20,6 +21,7 @@ pub mod policy;
 pub mod run;
 pub mod storage;
 pub mod task;
+pub mod trajectory;
 
 use std::sync::Arc;
 use std::time::Duration;
