@@ -65,6 +65,9 @@ pub struct Settings {
     pub approval_timeout: Span,
     /// Whether a task pauses when somebody else uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
+    /// Whether what is asked of other services and answered is kept with each step, so that the task can be replayed:
+    /// `on` or `off`.
+    pub recording: String,
 }
 
 impl Default for Settings {
@@ -85,6 +88,7 @@ impl Default for Settings {
             words: None,
             approval_timeout: Span(DEFAULT_APPROVAL_TIMEOUT),
             pause_on_human_input: true,
+            recording: "on".to_owned(),
         }
     }
 }
@@ -168,6 +172,7 @@ impl Settings {
                 rules: rules(&self.rules, self.words.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 pause_on_human_input: self.pause_on_human_input,
+                recording: recording(&self.recording)?,
             },
         })
     }
@@ -206,6 +211,17 @@ fn lease(lease: Duration) -> Result<Duration, FieldError> {
 fn rules(rules: &str, words: Option<&Path>) -> Result<Source, FieldError> {
     let opened = Source::open(rules, words);
     opened.map_err(|error| FieldError::new("orchestrator.rules", error.to_string()))
+}
+
+fn recording(switch: &str) -> Result<bool, FieldError> {
+    match switch {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(FieldError::new(
+            "orchestrator.recording",
+            format!("`{switch}` is neither `on` nor `off`"),
+        )),
+    }
 }
 
 fn approval_timeout(timeout: Duration) -> Result<Duration, FieldError> {

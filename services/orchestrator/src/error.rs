@@ -60,6 +60,7 @@ pub mod reason {
     pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
     pub const CORRUPT_LOG: &str = "CORRUPT_LOG";
     pub const EXPORT_FAILED: &str = "EXPORT_FAILED";
+    pub const RECORD_UNREADABLE: &str = "RECORD_UNREADABLE";
 
     pub const TIME_LIMIT: &str = "TIME_LIMIT";
     pub const STEP_LIMIT: &str = "STEP_LIMIT";
@@ -81,6 +82,7 @@ pub mod reason {
         APPROVAL_ENDED,
         CORRUPT_LOG,
         EXPORT_FAILED,
+        RECORD_UNREADABLE,
         TIME_LIMIT,
         STEP_LIMIT,
         TOKEN_LIMIT,

@@ -62,7 +62,7 @@ impl Runner {
         if acts {
             Ok(())
         } else {
-            self.journal.flush(&mut self.task).await
+            self.flush().await
         }
     }
 

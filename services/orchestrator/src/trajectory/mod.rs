@@ -29,7 +29,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use archive::unpack;
 pub use error::Error;
-pub(crate) use files::FORMAT;
+pub(crate) use files::{FORMAT, artifacts, plain};
 
 use self::files::{File, Source};
 use self::steps::Steps;
