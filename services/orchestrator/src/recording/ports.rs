@@ -193,9 +193,8 @@ impl Planner for Taped {
         let told = |backends: Vec<BackendInfo>| mind::ListBackendsResponse {
             backends: convert::all(backends),
         };
-        let read = |answer: mind::ListBackendsResponse| {
-            convert::try_all("backends", answer.backends)
-        };
+        let read =
+            |answer: mind::ListBackendsResponse| convert::try_all("backends", answer.backends);
         self.tape
             .exchange(
                 "/motorium.planner.v1.PlannerService/ListBackends",

@@ -230,7 +230,10 @@ impl Drop for Open<'_> {
 
 fn said_if_lost(step: u32, packed: Option<Bytes>) -> Option<Bytes> {
     if packed.is_none() {
-        tracing::warn!(step, "too much was asked in this step to be recorded; it cannot be replayed");
+        tracing::warn!(
+            step,
+            "too much was asked in this step to be recorded; it cannot be replayed"
+        );
     }
     packed
 }

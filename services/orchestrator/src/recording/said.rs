@@ -77,7 +77,10 @@ impl Said for perception::CaptureResponse {
 
 impl Said for perception::ObserveResponse {
     fn pictures(&mut self) -> Vec<&mut Image> {
-        self.image.iter_mut().chain(&mut self.marked_image).collect()
+        self.image
+            .iter_mut()
+            .chain(&mut self.marked_image)
+            .collect()
     }
 
     fn screen(&mut self) -> Option<(&mut Option<Frame>, &mut Option<Scene>)> {
@@ -87,7 +90,10 @@ impl Said for perception::ObserveResponse {
 
 impl Said for planner::PlanRequest {
     fn pictures(&mut self) -> Vec<&mut Image> {
-        let past = self.history.iter_mut().filter_map(|step| step.image.as_mut());
+        let past = self
+            .history
+            .iter_mut()
+            .filter_map(|step| step.image.as_mut());
         self.image.iter_mut().chain(past).collect()
     }
 

@@ -29,7 +29,10 @@ impl RunSettings {
     pub(crate) fn of(desktop: &Desktop, conduct: &Conduct) -> Self {
         Self {
             desktop: desktop.name.to_string(),
-            display: desktop.display.as_ref().map(|display| display.as_str().to_owned()),
+            display: desktop
+                .display
+                .as_ref()
+                .map(|display| display.as_str().to_owned()),
             platform: wire::Platform::from(desktop.platform).into(),
             effect_share: match conduct.effect {
                 Rule::Places => None,

@@ -56,7 +56,11 @@ pub(super) fn events(recorded: &wire::Event, now: &wire::Event) -> (String, Stri
         );
     }
     let (path, recorded, now) = first(&recorded, &now, String::new());
-    (format!("the event {was} is another one at `{path}`"), recorded, now)
+    (
+        format!("the event {was} is another one at `{path}`"),
+        recorded,
+        now,
+    )
 }
 
 /// The name of an event's kind.
@@ -64,7 +68,10 @@ fn kind(event: &Value) -> String {
     let known = ["task", "sequence", "time", "step"];
     let fields = event.as_object().into_iter().flatten();
     let mut kinds = fields.filter(|(name, _)| !known.contains(&name.as_str()));
-    kinds.next().map(|(name, _)| name.clone()).unwrap_or_default()
+    kinds
+        .next()
+        .map(|(name, _)| name.clone())
+        .unwrap_or_default()
 }
 
 /// Where two questions differ.

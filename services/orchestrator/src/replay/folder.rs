@@ -11,6 +11,7 @@ use motorium_proto::v1::orchestrator::Exchange;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::exchange::Answer;
 use motorium_proto::v1::perception::ObserveResponse;
+use motorium_proto::v1::planner::PlanResponse;
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
@@ -60,15 +61,19 @@ impl Folder {
         for line in text.lines() {
             let mut event: wire::Event = json::read(json::EVENT, line).map_err(unreadable)?;
             fill_attachments(root, &mut event);
-            let recorded = Recorded::try_from(event).map_err(|error| unreadable(error.to_string()))?;
+            let recorded =
+                Recorded::try_from(event).map_err(|error| unreadable(error.to_string()))?;
             log.push(recorded);
         }
         let numbered = (1..).zip(&log).all(|(number, one)| one.seq.0 == number);
         if !numbered {
-            return Err(unreadable("its events are not numbered from 1 without gaps".to_owned()));
+            return Err(unreadable(
+                "its events are not numbered from 1 without gaps".to_owned(),
+            ));
         }
         let task = Task::from_events(log.clone());
-        let task = task.ok_or_else(|| unreadable("it does not begin with the creation".to_owned()))?;
+        let task =
+            task.ok_or_else(|| unreadable("it does not begin with the creation".to_owned()))?;
         let mut folder = Self {
             root: root.to_owned(),
             task,
@@ -78,6 +83,7 @@ impl Folder {
             contents: HashMap::new(),
         };
         folder.read_files()?;
+        folder.fill_conversations();
         folder.check_manifest();
         if folder.records.is_empty() {
             return Err(folder.unreadable(
@@ -100,12 +106,36 @@ impl Folder {
                         reason,
                     })?;
                     self.records.push((index, record));
-                } else {
+                } else if content_is(&content, &artifact.sha256)
+                    || !self.contents.contains_key(&artifact.sha256)
+                {
+                    // The same picture may lie there twice, and one of them be altered.
                     self.contents.insert(artifact.sha256, content.into());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Events come without what a planner wants to see again; its answers have it.
+    fn fill_conversations(&mut self) {
+        let exchanges = self.records.iter().flat_map(|(_, record)| record);
+        let mut by_step: HashMap<u32, Bytes> = HashMap::new();
+        for exchange in exchanges.filter(|exchange| exchange.method.ends_with("/Plan")) {
+            if let Some(Answer::Response(answer)) = &exchange.answer
+                && let Ok(planned) = PlanResponse::decode(answer.clone())
+            {
+                let decision = planned.decision.unwrap_or_default();
+                by_step.insert(exchange.step, decision.conversation);
+            }
+        }
+        for recorded in &mut self.log {
+            if let Event::Decided { decision, .. } = &mut recorded.event
+                && let Some(conversation) = by_step.get(&recorded.step)
+            {
+                decision.conversation = conversation.clone();
+            }
+        }
     }
 
     /// That a file is another one than when the folder was written is only worth a word: what it comes to is seen by
@@ -114,12 +144,15 @@ impl Folder {
         let manifest = fs::read_to_string(self.root.join(MANIFEST)).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
         let Some(files) = manifest["files"].as_array() else {
-            self.notes.push(format!("there is no {MANIFEST}, or it cannot be read"));
+            self.notes
+                .push(format!("there is no {MANIFEST}, or it cannot be read"));
             return;
         };
         if manifest["format"] != FORMAT {
             let format = &manifest["format"];
-            self.notes.push(format!("the export has the format {format}; this is {FORMAT}"));
+            self.notes.push(format!(
+                "the export has the format {format}; this is {FORMAT}"
+            ));
         }
         for file in files {
             let path = file["path"].as_str().unwrap_or_default();
@@ -132,11 +165,13 @@ impl Folder {
                 continue;
             };
             if file["sha256"] != hex(&Sha256::digest(&content)) {
-                self.notes.push(format!("{path} was changed after the export"));
+                self.notes
+                    .push(format!("{path} was changed after the export"));
             }
         }
         if manifest["complete"] == false {
-            self.notes.push("the task had not ended when it was exported".to_owned());
+            self.notes
+                .push("the task had not ended when it was exported".to_owned());
         }
     }
 
@@ -164,12 +199,13 @@ impl Folder {
                 continue;
             }
             for (path, artifact) in artifacts(recorded) {
-                let content = self.contents.get(&artifact.sha256);
-                let got = content.map(|content| hex(&Sha256::digest(content)));
-                let expected = hex(&artifact.sha256);
-                if got.as_ref() == Some(&expected) {
+                let content = fs::read(self.root.join(&path)).ok();
+                let content = content.as_deref();
+                if content.is_some_and(|content| content_is(content, &artifact.sha256)) {
                     continue;
                 }
+                let got = content.map(|content| hex(&Sha256::digest(content)));
+                let expected = hex(&artifact.sha256);
                 let by_element = content
                     .filter(|_| path.starts_with("scenes/"))
                     .and_then(|content| self.altered_scene(recorded, content));
@@ -229,7 +265,10 @@ impl Folder {
                 begins: *begins,
                 ends,
                 is_last: ends == self.log.len() && self.task.lifecycle.is_terminal(),
-                orchestrator: self.log[*begins..ends].iter().find_map(carrier).unwrap_or_default(),
+                orchestrator: self.log[*begins..ends]
+                    .iter()
+                    .find_map(carrier)
+                    .unwrap_or_default(),
                 tape: self
                     .records
                     .iter()
@@ -251,7 +290,12 @@ impl Folder {
         };
         let steps = self.task.steps.iter();
         steps
-            .map(|step| (step.number, step.decision.as_ref().map(line).unwrap_or_default()))
+            .map(|step| {
+                (
+                    step.number,
+                    step.decision.as_ref().map(line).unwrap_or_default(),
+                )
+            })
             .collect()
     }
 }
@@ -264,6 +308,10 @@ impl Run {
             _ => Err("the record of a run does not begin with its settings".to_owned()),
         }
     }
+}
+
+fn content_is(content: &[u8], sha256: &[u8; 32]) -> bool {
+    Sha256::digest(content)[..] == sha256[..]
 }
 
 /// Who carries the task out, if an event says so.
@@ -281,7 +329,11 @@ fn fill_attachments(root: &Path, event: &mut wire::Event) {
     let Some(Kind::Created(created)) = &mut event.kind else {
         return;
     };
-    for attachment in created.task.iter_mut().flat_map(|task| &mut task.attachments) {
+    for attachment in created
+        .task
+        .iter_mut()
+        .flat_map(|task| &mut task.attachments)
+    {
         let path = root.join("attachments").join(plain(&attachment.name));
         attachment.data = fs::read(path).map(Bytes::from).unwrap_or_default();
     }

@@ -40,7 +40,9 @@ const STUCK: Duration = Duration::from_secs(20);
 /// If the folder is no export, or nothing of the task was recorded.
 pub fn replay(folder: &Path) -> Result<Verdict, Error> {
     let folder = Folder::read(folder)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| Error::Page(error.to_string()))?;
     runtime.block_on(carry_out(folder))
 }
@@ -66,7 +68,11 @@ async fn carry_out(folder: Folder) -> Result<Verdict, Error> {
     }
     // The first step where something differs counts; what is in a file says more than what follows from it.
     differences.sort_by_key(|difference| difference.step);
-    Ok(Verdict::of(&folder, replayed, differences.into_iter().next()))
+    Ok(Verdict::of(
+        &folder,
+        replayed,
+        differences.into_iter().next(),
+    ))
 }
 
 /// Carries one run out, and says where it differs, and how many events it wrote.

@@ -124,7 +124,10 @@ impl Player {
     pub(super) async fn over(&self) -> Over {
         let mut over = self.over.subscribe();
         let known = over.wait_for(Option::is_some).await;
-        known.ok().and_then(|over| over.clone()).unwrap_or(Over::RecordEnds)
+        known
+            .ok()
+            .and_then(|over| over.clone())
+            .unwrap_or(Over::RecordEnds)
     }
 
     /// The run has ended by itself.
@@ -150,12 +153,18 @@ impl Player {
     /// Returns when nothing has happened for so long.
     pub(super) async fn stuck(&self, patience: Duration) -> Over {
         let mut moved = self.moved.subscribe();
-        while tokio::time::timeout(patience, moved.changed()).await.is_ok() {}
+        while tokio::time::timeout(patience, moved.changed())
+            .await
+            .is_ok()
+        {}
         let state = self.state();
         if !self.is_last && state.rows.len() >= self.ends.min(self.log.len()) {
             return Over::RecordEnds;
         }
-        let next = state.tape.get(state.next).map_or("nothing", |next| next.method.as_str());
+        let next = state
+            .tape
+            .get(state.next)
+            .map_or("nothing", |next| next.method.as_str());
         Over::Differs(Box::new(Difference {
             step: self.step(state.rows.len()),
             what: "the run waits for something that did not come".to_owned(),
@@ -166,7 +175,10 @@ impl Player {
 
     fn step(&self, written: usize) -> u32 {
         let begun = self.log[..written.min(self.log.len())].iter();
-        begun.map(|recorded| recorded.step).max().unwrap_or_default()
+        begun
+            .map(|recorded| recorded.step)
+            .max()
+            .unwrap_or_default()
     }
 
     fn end(&self, over: Over) {
@@ -195,7 +207,8 @@ impl Player {
             if state.rows.len() >= self.ends || !is_foreign(&next.event) {
                 break;
             }
-            let noticed = state.after_readings();
+            // What the clock says before it is asked for first: the loop may do something in between.
+            let noticed = state.tape.get(state.next);
             let is_due = match noticed {
                 _ if matches!(next.event, Event::HumanActed { .. }) => true,
                 Some(note) if note.method == LOG => next.seq.0 <= number(&note.request),
@@ -217,7 +230,11 @@ impl Player {
     }
 
     /// What was answered to this; `None` if nothing will be said any more.
-    fn find(&self, method: &str, request: &[u8]) -> Option<std::result::Result<Option<Answer>, ()>> {
+    fn find(
+        &self,
+        method: &str,
+        request: &[u8],
+    ) -> Option<std::result::Result<Option<Answer>, ()>> {
         let mut guard = self.state();
         let state = &mut *guard;
         state.skip_readings();
@@ -244,7 +261,14 @@ impl Player {
         let step = recorded.step;
         if recorded.method != method {
             let what = format!("{} where something else was", compare::asked(method));
-            self.differ(step, (what, compare::asked(&recorded.method), compare::asked(method)));
+            self.differ(
+                step,
+                (
+                    what,
+                    compare::asked(&recorded.method),
+                    compare::asked(method),
+                ),
+            );
             return None;
         }
         if !is_same_question(method, &recorded.request, request) {
@@ -252,7 +276,9 @@ impl Player {
             return None;
         }
         state.next += 1;
-        let elapsed = convert::duration("elapsed", recorded.elapsed).ok().flatten();
+        let elapsed = convert::duration("elapsed", recorded.elapsed)
+            .ok()
+            .flatten();
         let ended = asked_at(&recorded) + elapsed.unwrap_or_default();
         state.now = state.now.max(ended);
         if method == OBSERVE
@@ -265,11 +291,27 @@ impl Player {
         Some(Ok(recorded.answer))
     }
 
+    /// The loop waits: whether it is this that ends it. What it takes notice of next is said now, however often it asked the
+    /// clock meanwhile.
+    fn is_waited_for(&self, what: &str) -> bool {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let next = state.after_readings().map(|next| next.method.clone());
+        let next = next.unwrap_or_default();
+        if (next == LOG || next == STOPPED) && state.skip_readings() {
+            self.let_others_speak(state);
+        }
+        next == what
+    }
+
     /// Passes the next thing on the tape by if it is a note of this kind.
     fn pass_by(&self, what: &str) -> Option<Exchange> {
         let mut guard = self.state();
         let state = &mut *guard;
-        let note = state.after_readings().filter(|note| note.method == what).cloned()?;
+        let note = state
+            .after_readings()
+            .filter(|note| note.method == what)
+            .cloned()?;
         state.skip_readings();
         state.next += 1;
         state.now = state.now.max(asked_at(&note));
@@ -279,10 +321,17 @@ impl Player {
 }
 
 impl State {
-    fn skip_readings(&mut self) {
-        while self.tape.get(self.next).is_some_and(|next| next.method == CLOCK) {
+    /// Whether there were any.
+    fn skip_readings(&mut self) -> bool {
+        let before = self.next;
+        while self
+            .tape
+            .get(self.next)
+            .is_some_and(|next| next.method == CLOCK)
+        {
             self.next += 1;
         }
+        self.next > before
     }
 
     /// The next thing on the tape that is not what the clock said.
@@ -303,7 +352,9 @@ fn row(task: &TaskName, recorded: &Recorded) -> EventRow {
 }
 
 fn asked_at(exchange: &Exchange) -> SystemTime {
-    let time = exchange.time.and_then(|time| SystemTime::try_from(time).ok());
+    let time = exchange
+        .time
+        .and_then(|time| SystemTime::try_from(time).ok());
     time.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
@@ -312,7 +363,8 @@ fn number(text: &Bytes) -> i64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// What of the time limit is left when the planner is asked is left out.
+/// What of the time limit is left when the planner is asked is left out; and its conversation, where an earlier run has lost
+/// it with its record: events come without it.
 fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
     use motorium_proto::v1::planner::PlanRequest;
 
@@ -329,7 +381,14 @@ fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
         }
         Some(question)
     };
-    without_time(recorded) == without_time(now)
+    let (recorded, now) = (without_time(recorded), without_time(now));
+    match (recorded, now) {
+        (Some(mut recorded), Some(now)) if now.conversation.is_empty() => {
+            recorded.conversation = Bytes::new();
+            recorded == now
+        }
+        (recorded, now) => recorded == now,
+    }
 }
 
 /// Whether an event is not the loop's own: a user's word, or what a person did.
@@ -345,7 +404,10 @@ fn is_foreign(event: &Event) -> bool {
         | Event::Resumed
         | Event::CancelRequested { .. } => true,
         Event::ApprovalResolved(approval) => {
-            matches!(approval.state, ApprovalState::Approved | ApprovalState::Denied)
+            matches!(
+                approval.state,
+                ApprovalState::Approved | ApprovalState::Denied
+            )
         }
         _ => false,
     }
@@ -353,15 +415,15 @@ fn is_foreign(event: &Event) -> bool {
 
 impl Playback for Player {
     fn now(&self) -> SystemTime {
-        let mut state = self.state();
+        let mut guard = self.state();
+        let state = &mut *guard;
         if let Some(reading) = state.tape.get(state.next)
             && reading.method == CLOCK
         {
             let said = asked_at(reading);
             state.next += 1;
             state.now = state.now.max(said);
-            drop(state);
-            self.moved.send_modify(|moved| *moved += 1);
+            self.let_others_speak(state);
             return said;
         }
         // What the clock said after the last step that was stored is lost; what happened then was written down.
@@ -401,11 +463,7 @@ impl Playback for Player {
             let mut moved = self.moved.subscribe();
             loop {
                 moved.borrow_and_update();
-                let is_next = self
-                    .state()
-                    .after_readings()
-                    .is_some_and(|next| next.method == TIME_UP);
-                if is_next {
+                if self.is_waited_for(TIME_UP) {
                     return;
                 }
                 let _ = moved.changed().await;
@@ -578,12 +636,13 @@ impl Player {
             }
             state.rows.push(row);
         }
-        self.let_others_speak(state);
-        Some(Ok(Appended {
+        let appended = Appended {
             first_seq: EventSeq(last.0 + 1),
             last_seq: EventSeq(state.rows.len() as i64),
             repeated: false,
-        }))
+        };
+        self.let_others_speak(state);
+        Some(Ok(appended))
     }
 
     fn is_same(&self, recorded: &Recorded, row: &EventRow) -> bool {
@@ -596,7 +655,11 @@ impl Player {
         if was == is {
             return true;
         }
-        let step = if recorded.step == 0 { self.step(self.begins) } else { recorded.step };
+        let step = if recorded.step == 0 {
+            self.step(self.begins)
+        } else {
+            recorded.step
+        };
         self.differ(step, compare::events(&was, &is));
         false
     }
@@ -740,10 +803,7 @@ impl Executor for Nobody {
         never().await
     }
 
-    async fn watch_human_input(
-        &self,
-        _: Option<DisplayId>,
-    ) -> Result<AnswerStream<HumanInput>> {
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
         Ok(Box::pin(futures::stream::pending()))
     }
 }

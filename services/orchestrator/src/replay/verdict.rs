@@ -43,15 +43,18 @@ pub struct Verdict {
 impl Verdict {
     pub(super) fn of(folder: &Folder, replayed: usize, difference: Option<Difference>) -> Self {
         let differs_at = difference.as_ref().map(|difference| difference.step);
-        let steps = folder.steps().into_iter().map(|(number, line)| StepVerdict {
-            number,
-            line,
-            same: match differs_at {
-                Some(at) if number > at => None,
-                Some(at) => Some(number != at),
-                None => Some(true),
-            },
-        });
+        let steps = folder
+            .steps()
+            .into_iter()
+            .map(|(number, line)| StepVerdict {
+                number,
+                line,
+                same: match differs_at {
+                    Some(at) if number > at => None,
+                    Some(at) => Some(number != at),
+                    None => Some(true),
+                },
+            });
         Self {
             task: folder.task.spec.name.to_string(),
             steps: steps.collect(),
@@ -83,7 +86,10 @@ impl Verdict {
                     0 => "before the first step".to_owned(),
                     step => format!("step {step}"),
                 };
-                lines.push(format!("{}: differs at {place}: {}", self.task, difference.what));
+                lines.push(format!(
+                    "{}: differs at {place}: {}",
+                    self.task, difference.what
+                ));
                 lines.push(format!("  recorded: {}", difference.expected));
                 lines.push(format!("  now:      {}", difference.got));
             }

@@ -59,11 +59,7 @@ impl Runner {
                 .defer(&mut self.task, Event::ProgressAdded { text: progress });
         }
         // A decision to act is stored with the intent of its first action.
-        if acts {
-            Ok(())
-        } else {
-            self.flush().await
-        }
+        if acts { Ok(()) } else { self.flush().await }
     }
 
     fn plan_request(&self) -> Option<PlanRequest> {

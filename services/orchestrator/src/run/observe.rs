@@ -167,7 +167,11 @@ impl Runner {
             return Ok(None);
         }
         let scene = json::of(json::SCENE, &common::Scene::from(scene.clone())).to_string();
-        let stored = self.store_blob(scene.into(), "application/json", format!("step-{step}.json"));
+        let stored = self.store_blob(
+            scene.into(),
+            "application/json",
+            format!("step-{step}.json"),
+        );
         stored.await.map(Some)
     }
 

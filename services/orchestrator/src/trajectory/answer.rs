@@ -49,7 +49,10 @@ pub(super) fn facts(task: &Task) -> Vec<(&'static str, String)> {
     if let Some(started) = task.started_at {
         facts.push(("Started", super::steps::time(started)));
         let ended = task.ended_at.unwrap_or(task.updated_at);
-        facts.push(("Time", duration(ended.duration_since(started).unwrap_or_default())));
+        facts.push((
+            "Time",
+            duration(ended.duration_since(started).unwrap_or_default()),
+        ));
     }
     let usage = task.usage;
     if usage.calls > 0 {

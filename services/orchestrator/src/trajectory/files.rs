@@ -34,11 +34,22 @@ pub(super) enum Source {
 }
 
 /// Everything but the manifest, in the order in which it is written.
-pub(super) fn of(task: &Task, log: &[Recorded], public: &[wire::Event], steps: &Steps) -> Vec<File> {
+pub(super) fn of(
+    task: &Task,
+    log: &[Recorded],
+    public: &[wire::Event],
+    steps: &Steps,
+) -> Vec<File> {
     let mut files = vec![
-        inline("task.json", pretty(&json::of(json::TASK, &view::task(task)))),
+        inline(
+            "task.json",
+            pretty(&json::of(json::TASK, &view::task(task))),
+        ),
         inline("answer.md", answer::text(task)),
-        inline("steps.jsonl", lines(steps.steps.iter().map(|step| step.json()))),
+        inline(
+            "steps.jsonl",
+            lines(steps.steps.iter().map(|step| step.json())),
+        ),
         inline(
             "events.jsonl",
             lines(public.iter().map(|event| json::of(json::EVENT, event))),
@@ -70,12 +81,18 @@ pub(crate) fn artifacts(recorded: &Recorded) -> Vec<(String, &Artifact)> {
         Event::Observed(observed) => {
             let place = |place, artifact| Some((steps::path(step, place, artifact), artifact));
             [
-                observed.image.as_ref().and_then(|it| place(Place::Frame, it)),
+                observed
+                    .image
+                    .as_ref()
+                    .and_then(|it| place(Place::Frame, it)),
                 observed
                     .marked_image
                     .as_ref()
                     .and_then(|it| place(Place::Marked, it)),
-                observed.scene.as_ref().and_then(|it| place(Place::Scene, it)),
+                observed
+                    .scene
+                    .as_ref()
+                    .and_then(|it| place(Place::Scene, it)),
             ]
             .into_iter()
             .flatten()
@@ -87,7 +104,9 @@ pub(crate) fn artifacts(recorded: &Recorded) -> Vec<(String, &Artifact)> {
             .collect(),
         Event::PointerChecked(checked) => evidence(checked.image.iter()),
         Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
-        Event::InjectionSuspected { evidence: shown, .. } => evidence(shown.iter().flatten()),
+        Event::InjectionSuspected {
+            evidence: shown, ..
+        } => evidence(shown.iter().flatten()),
         Event::ResultFetched { artifact, .. } => artifact
             .iter()
             .map(|it| (format!("results/{}", plain(&it.file_name)), it))
@@ -113,7 +132,11 @@ pub(crate) fn plain(name: &str) -> String {
     while cut.len() > LONGEST_NAME {
         cut.remove(0);
     }
-    if cut.is_empty() { "file".to_owned() } else { cut }
+    if cut.is_empty() {
+        "file".to_owned()
+    } else {
+        cut
+    }
 }
 
 fn inline(path: &str, text: String) -> File {

@@ -63,7 +63,9 @@ impl Trajectory {
         name: &TaskName,
     ) -> Result<Self, crate::Error> {
         let log = log::read(store, name, EventSeq(0)).await?;
-        let public = log.iter().map(|recorded| public(recorded.clone().to_wire(name)));
+        let public = log
+            .iter()
+            .map(|recorded| public(recorded.clone().to_wire(name)));
         let public = public.collect();
         let task = Task::from_events(log.clone());
         let task = task.ok_or_else(|| crate::Error::CorruptLog {
@@ -197,7 +199,12 @@ impl<S: Shelf> Counted<S> {
         }
     }
 
-    async fn put(&mut self, path: &str, mut content: Content, changed_at: u64) -> Result<(), Error> {
+    async fn put(
+        &mut self,
+        path: &str,
+        mut content: Content,
+        changed_at: u64,
+    ) -> Result<(), Error> {
         let unreadable = |source| Error::File {
             path: PathBuf::from(path),
             source,

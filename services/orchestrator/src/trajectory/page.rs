@@ -73,7 +73,9 @@ pub(super) async fn write(task: &Task, steps: &Steps, blobs: &BlobStore) -> Resu
         put(&mut page, "step", &Shown::of(step, shown))?;
     }
     put(&mut page, "foot", &Foot::of(task))?;
-    let file = page.into_inner().map_err(|error| Error::Page(error.to_string()))?;
+    let file = page
+        .into_inner()
+        .map_err(|error| Error::Page(error.to_string()))?;
     rewound(file).map_err(|error| Error::Page(error.to_string()))
 }
 
@@ -292,7 +294,9 @@ impl<'a> Shown<'a> {
             number: step.number,
             at: clock(step.at),
             took: step.took().map(duration).unwrap_or_default(),
-            window: frame.active_window().map_or("", |window| window.title.as_str()),
+            window: frame
+                .active_window()
+                .map_or("", |window| window.title.as_str()),
             picture,
             width: size.width,
             height: size.height,
@@ -312,7 +316,11 @@ impl<'a> Shown<'a> {
                 .iter()
                 .enumerate()
                 .flat_map(|(index, act)| {
-                    let number = if several { (index + 1).to_string() } else { String::new() };
+                    let number = if several {
+                        (index + 1).to_string()
+                    } else {
+                        String::new()
+                    };
                     act.points.iter().map(move |point| (number.clone(), *point))
                 })
                 .map(|(number, point)| {
@@ -359,7 +367,10 @@ impl<'a> ShownAct<'a> {
             Some((word, detail)) => (*word, detail.as_str()),
             None => ("under way", ""),
         };
-        let word = act.effect.as_ref().map_or("", |effect| verdict(effect.verdict));
+        let word = act
+            .effect
+            .as_ref()
+            .map_or("", |effect| verdict(effect.verdict));
         let tone = match (outcome, word) {
             ("performed", "confirmed" | "changed elsewhere" | "end reached") => "good",
             ("performed", "no effect") => "bad",
@@ -373,7 +384,10 @@ impl<'a> ShownAct<'a> {
             detail,
             verdict: word,
             tone,
-            explanation: act.effect.as_ref().map_or("", |effect| effect.explanation.as_str()),
+            explanation: act
+                .effect
+                .as_ref()
+                .map_or("", |effect| effect.explanation.as_str()),
             attempts: act.points.len().max(1),
         }
     }

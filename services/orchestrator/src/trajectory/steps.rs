@@ -128,7 +128,10 @@ impl Step {
     fn begin(recorded: &Recorded, observed: &Observed) -> Self {
         Self {
             number: recorded.step,
-            at: recorded.at.checked_sub(observed.elapsed).unwrap_or(recorded.at),
+            at: recorded
+                .at
+                .checked_sub(observed.elapsed)
+                .unwrap_or(recorded.at),
             ended_at: None,
             frame: observed.frame.clone(),
             element_count: observed.element_count,
@@ -234,7 +237,9 @@ impl Step {
     /// Its line of `steps.jsonl`.
     pub(super) fn json(&self) -> Value {
         let file = |place, artifact: &Option<Artifact>| {
-            artifact.as_ref().map(|artifact| path(self.number, place, artifact))
+            artifact
+                .as_ref()
+                .map(|artifact| path(self.number, place, artifact))
         };
         let decision = self.decision.as_ref();
         let timings = self.timings.iter();
@@ -269,9 +274,7 @@ impl Step {
 impl Act {
     fn json(&self) -> Value {
         let point = |point: &CapturePoint| json!({"x": point.x, "y": point.y});
-        let target = |target: &CaptureRect| {
-            json!({"x1": target.min.x, "y1": target.min.y, "x2": target.max.x, "y2": target.max.y})
-        };
+        let target = |target: &CaptureRect| json!({"x1": target.min.x, "y1": target.min.y, "x2": target.max.x, "y2": target.max.y});
         let action = wire::Action::from(self.intended.action.clone());
         let effect = self.effect.as_ref();
         without_nulls(json!({
@@ -370,12 +373,19 @@ fn moment(event: &Event) -> Option<(&'static str, &'static str, String)> {
             (NOTE, "File put on the desktop", format!("{name}: {path}"))
         }
         Event::BackendSkipped(attempt) => {
-            let text = format!("{}: {} ({})", attempt.backend, attempt.message, attempt.reason);
+            let text = format!(
+                "{}: {} ({})",
+                attempt.backend, attempt.message, attempt.reason
+            );
             (WARNING, "A model did not decide", text)
         }
         Event::ActionRetried { reason, .. } => (NOTE, "Tried again", reason.clone()),
         Event::PointerChecked(checked) => {
-            let where_to = if checked.on_target { "on its target" } else { "not on its target" };
+            let where_to = if checked.on_target {
+                "on its target"
+            } else {
+                "not on its target"
+            };
             let text = format!(
                 "the pointer is at ({}, {}), {where_to}; {} corrections",
                 checked.pointer.x, checked.pointer.y, checked.corrections

@@ -80,12 +80,18 @@ async fn what_is_clicked_typed_and_scrolled() {
     check_script(vec![act([click(1)]), done("clicked")], |_| {}).await;
     check_script(vec![act([click(1), typing("a"), click(2)])], |_| {}).await;
     check_script(vec![act([typing_secret("bank")]), act([click(3)])], |_| {}).await;
-    check_script(vec![act([scroll_down()])], |cluster| cluster.world.act_in_vain(1)).await;
+    check_script(vec![act([scroll_down()])], |cluster| {
+        cluster.world.act_in_vain(1)
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_is_tried_again_or_comes_to_nothing() {
-    check_script(vec![act([click(1)])], |cluster| cluster.world.act_in_vain(2)).await;
+    check_script(vec![act([click(1)])], |cluster| {
+        cluster.world.act_in_vain(2)
+    })
+    .await;
     check_script(vec![act([click_once(1)]), act([click(2)])], |cluster| {
         cluster.world.act_in_vain(1);
     })
@@ -111,9 +117,20 @@ async fn failures_of_actions_and_services() {
         cluster.world.fail("compare", 1, &away);
     })
     .await;
-    check_script(vec![act([click(42)]), done("there is no such thing")], |_| {}).await;
+    check_script(
+        vec![act([click(42)]), done("there is no such thing")],
+        |_| {},
+    )
+    .await;
     check_script(vec![act([click(1)]), give_up("it cannot be done")], |_| {}).await;
-    check_script(vec![done_because("saved", "Saved!"), done_because("saved", "Saved!")], |_| {}).await;
+    check_script(
+        vec![
+            done_because("saved", "Saved!"),
+            done_because("saved", "Saved!"),
+        ],
+        |_| {},
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -122,8 +139,14 @@ async fn pointers_pages_and_films() {
         cluster.world.miss([(60, 0), (60, -40), (60, -38)]);
     })
     .await;
-    check_script(vec![act([click(1)]), act([click(2)])], |cluster| cluster.world.show_a_film()).await;
-    check_script((1..6).map(|_| act([click(1)])).collect(), |cluster| cluster.world.turn_pages()).await;
+    check_script(vec![act([click(1)]), act([click(2)])], |cluster| {
+        cluster.world.show_a_film()
+    })
+    .await;
+    check_script((1..6).map(|_| act([click(1)])).collect(), |cluster| {
+        cluster.world.turn_pages()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -283,7 +306,12 @@ async fn resolve(cluster: &Cluster, task: &str, approve: bool) {
         user: "somebody".to_owned(),
         ..wire::ResolveApprovalRequest::default()
     };
-    cluster.client().raw().resolve_approval(request).await.unwrap();
+    cluster
+        .client()
+        .raw()
+        .resolve_approval(request)
+        .await
+        .unwrap();
 }
 
 async fn shop(patience: Duration) -> Cluster {
@@ -360,7 +388,11 @@ fn check_difference(verdict: &Verdict, step: u32, words: &str) {
 #[tokio::test]
 async fn an_altered_picture_is_reported_at_its_step() {
     let folder = three_steps().await;
-    fs::write(folder.path().join("frames/step-002.webp"), "another picture").unwrap();
+    fs::write(
+        folder.path().join("frames/step-002.webp"),
+        "another picture",
+    )
+    .unwrap();
     let verdict = replayed(folder.path()).await;
     check_difference(&verdict, 2, "frames/step-002.webp is not what was recorded");
     assert_eq!(verdict.steps[0].same, Some(true));
@@ -404,7 +436,10 @@ async fn without_a_record_it_is_said_so() {
     let folder = exported(&cluster, &name).await;
     assert!(folder.path().join(PAGE).exists());
     let refused = replay(folder.path()).unwrap_err().to_string();
-    assert!(refused.contains("`orchestrator.recording` was off"), "{refused}");
+    assert!(
+        refused.contains("`orchestrator.recording` was off"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -420,12 +455,20 @@ async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
     let folder = exported(&cluster, &name).await;
     let read = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
     let page = read(PAGE);
-    assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "{page}");
+    assert!(
+        !page.contains("<script>alert") && !page.contains("<img src=x"),
+        "{page}"
+    );
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
     assert_eq!(page.matches("<script").count(), 1);
     assert_eq!(read("steps.jsonl").lines().count(), 2);
     assert!(read("answer.md").contains("Done."));
-    for file in ["task.json", "events.jsonl", "manifest.json", "frames/step-001-marked.webp"] {
+    for file in [
+        "task.json",
+        "events.jsonl",
+        "manifest.json",
+        "frames/step-001-marked.webp",
+    ] {
         assert!(folder.path().join(file).exists(), "{file}");
     }
 }
