@@ -74,7 +74,8 @@ impl RunSettings {
             Ok(wire::Platform::Windows) => Platform::Windows,
             Ok(wire::Platform::Macos) => Platform::Macos,
             Ok(wire::Platform::Browser) => Platform::Browser,
-            _ => Platform::Linux,
+            Ok(wire::Platform::Linux) => Platform::Linux,
+            _ => Platform::Unknown,
         }
     }
 

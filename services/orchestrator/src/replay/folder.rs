@@ -255,7 +255,7 @@ impl Folder {
             .iter()
             .enumerate()
             .filter(|(_, one)| matches!(one.event, Event::DesktopAcquired { .. }))
-            .map(|(index, _)| index)
+            .map(|(index, _)| self.with_waiting(index))
             .collect();
         let ends = begins.iter().skip(1).copied().chain([self.log.len()]);
         begins
@@ -277,6 +277,13 @@ impl Folder {
                     .collect(),
             })
             .collect()
+    }
+
+    /// Where a run begins that gets its desktop here: it may have had to ask for it again.
+    fn with_waiting(&self, acquired: usize) -> usize {
+        let before = self.log[..acquired].iter().rev();
+        let waited = before.take_while(|one| matches!(one.event, Event::Disturbed { .. }));
+        acquired - waited.count()
     }
 
     /// Number and line of each step.

@@ -213,6 +213,8 @@ impl Player {
                 _ if matches!(next.event, Event::HumanActed { .. }) => true,
                 Some(note) if note.method == LOG => next.seq.0 <= number(&note.request),
                 Some(note) if note.method == STOPPED => next.at <= asked_at(note),
+                // What was noted after the last step that was stored is lost.
+                None => self.is_last,
                 _ => false,
             };
             if !is_due {

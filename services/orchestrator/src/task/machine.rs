@@ -399,6 +399,7 @@ mod tests {
             element_count: 0,
             elapsed: Duration::ZERO,
             fingerprint: Fingerprint::default(),
+            scene: None,
         }))
     }
 

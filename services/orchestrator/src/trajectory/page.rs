@@ -408,3 +408,231 @@ impl<'a> ShownCall<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use motorium_proto::domain::action::{Action, Button, Target};
+    use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+    use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
+    use motorium_proto::domain::frame::Frame;
+    use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+    use motorium_proto::domain::id::{ActionId, DisplayId, ElementId, EventSeq, FrameId, TaskName};
+    use motorium_proto::service::StageTiming;
+    use motorium_proto::v1::orchestrator as wire;
+
+    use super::*;
+    use crate::task::event::{
+        ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
+    };
+    use crate::task::screen::Fingerprint;
+    use crate::task::spec::{Limits, TaskSpec};
+
+    const HOSTILE: &str = "Untitled <script>alert('x')</script> & \"more\"";
+
+    fn observed(artifact: Artifact, size: CaptureSize) -> Event {
+        let frame = motorium_proto::v1::common::Frame {
+            id: "f".into(),
+            display: ":1".into(),
+            origin: Some(CapturePoint::zero().into()),
+            size: Some(size.into()),
+            scale: 1.0,
+            capture_time: Some(Default::default()),
+            windows: vec![motorium_proto::v1::common::Window {
+                id: "1".into(),
+                title: HOSTILE.into(),
+                active: true,
+                bounds: Some(CaptureRect::from_size(size).into()),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let frame: Frame = frame.try_into().expect("it keeps the contract");
+        let _ = (FrameId::new("f"), DisplayId::new(":1"));
+        Event::Observed(std::boxed::Box::new(Observed {
+            frame,
+            image: Some(artifact),
+            marked_image: None,
+            element_count: 12,
+            elapsed: Duration::from_millis(180),
+            fingerprint: Fingerprint::default(),
+            scene: None,
+        }))
+    }
+
+    fn decided(progress: &str, next: Next) -> Event {
+        Event::Decided {
+            decision: std::boxed::Box::new(Decision {
+                thought: "The form asks for a name first; the field is empty and has no focus.".into(),
+                progress: progress.into(),
+                next,
+                safety_checks: vec![],
+                conversation: Bytes::new(),
+                backend: "claude_som".into(),
+                model: "claude".into(),
+                usage: Usage {
+                    input_tokens: Some(4120),
+                    output_tokens: Some(96),
+                    calls: 1,
+                    ..Usage::default()
+                },
+                suspected_injections: vec![],
+            }),
+            elapsed: Duration::from_millis(2300),
+        }
+    }
+
+    fn planned(intent: &str) -> PlannedAction {
+        PlannedAction {
+            action: Action::Click {
+                at: Some(Target::Element(ElementId(3))),
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            intent: intent.into(),
+            verify_pointer: false,
+            repeatable: true,
+        }
+    }
+
+    fn acted(id: &str, intent: &str, target: CaptureRect, verdict: Verdict) -> Vec<Event> {
+        let action_id = ActionId::new(id);
+        let at = Some(target.center());
+        let intended = ActionIntended {
+            action_id: action_id.clone(),
+            retry_of: None,
+            planned: planned(intent),
+            action: Action::Click {
+                at,
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            target: Some(target),
+        };
+        let effect = Effect {
+            verdict,
+            explanation: "2.1 % of the place changed".into(),
+            ..crate::effect::unknown(String::new())
+        };
+        vec![
+            Event::ActionIntended(std::boxed::Box::new(intended)),
+            Event::ActionPerformed {
+                action_id: action_id.clone(),
+                outcome: ActionOutcome::new(ActionResult::Performed, ""),
+            },
+            Event::EffectJudged {
+                action_id,
+                effect: std::boxed::Box::new(effect),
+            },
+        ]
+    }
+
+    fn finished() -> Event {
+        let stage = |stage: &str, milliseconds| StageTiming {
+            stage: stage.into(),
+            elapsed: Duration::from_millis(milliseconds),
+        };
+        Event::StepFinished {
+            timings: vec![stage("observe", 180), stage("decide", 2300), stage("act", 41), stage("settle", 512)],
+            recording: None,
+        }
+    }
+
+    /// The page of a task with these pictures.
+    async fn page(picture: Vec<u8>, size: CaptureSize) -> String {
+        let blobs = BlobStore::memory();
+        let stored = blobs.put(picture.into()).await.unwrap();
+        let artifact = || Artifact {
+            sha256: stored.sha256(),
+            media_type: "image/png".into(),
+            size_bytes: 1,
+            file_name: "step.png".into(),
+        };
+        let place = |x, y, w, h| CaptureRect::from_origin_and_size(CapturePoint::new(x, y), CaptureSize::new(w, h));
+        let spec = TaskSpec::from_wire(
+            TaskName::from_segment("t").unwrap(),
+            "u".into(),
+            wire::Task {
+                goal: "Fill in the form with Alice's address, then save it as a PDF".into(),
+                ..Default::default()
+            },
+            Limits::default(),
+        );
+        let two = vec![planned("click \"Name\""), planned("click \"Save\"")];
+        let mut events = vec![
+            (0, Event::Created(std::boxed::Box::new(spec.unwrap()))),
+            (0, Event::Started { orchestrator: "o".into() }),
+            (1, observed(artifact(), size)),
+            (1, decided("Clicking into the name field", Next::Act(two))),
+        ];
+        events.extend(acted("t/1/0/0", "click \"Name\"", place(300, 210, 320, 34), Verdict::Confirmed).into_iter().map(|e| (1, e)));
+        events.extend(acted("t/1/1/0", "click \"Save\"", place(760, 500, 120, 40), Verdict::NoEffect).into_iter().map(|e| (1, e)));
+        events.extend([
+            (1, Event::TargetMissed { message: "\"Save\" cannot be found any more".into() }),
+            (1, finished()),
+            (0, Event::UserAsked(UserRequest::new(UserRequestKind::Question, "Which printer shall I use?"))),
+            (0, Event::UserAcknowledged { message: HOSTILE.into() }),
+            (2, observed(artifact(), size)),
+            (2, decided("Reading the result", Next::Done { answer: HOSTILE.into(), evidence: vec![] })),
+            (2, finished()),
+            (0, Event::Failed(Failure::new("STEP_LIMIT", "the limit of 2 steps is used up"))),
+        ]);
+        let log: Vec<Recorded> = (1..)
+            .zip(events)
+            .map(|(seq, (step, event))| Recorded {
+                seq: EventSeq(seq),
+                at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + 850 * seq.unsigned_abs()),
+                step,
+                event,
+            })
+            .collect();
+        let task = Task::from_events(log.clone()).unwrap();
+        let mut file = write(&task, &Steps::of(&log), &blobs).await.unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn what_is_on_the_screen_is_shown_and_never_run() {
+        let page = page(b"no picture".to_vec(), CaptureSize::new(1000, 600)).await;
+        assert!(page.contains("There is no picture of this step."));
+        assert!(!page.contains("<script>alert"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1, "{page}");
+        assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
+        assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
+        assert!(page.contains("Untitled &lt;script&gt;alert(&#x27;x&#x27;)&lt;"), "{page}");
+    }
+
+    #[tokio::test]
+    async fn targets_are_drawn_over_the_picture() {
+        let mut pixels = image_of(64, 48);
+        pixels[0] = 7;
+        let pixels = picture_of(pixels, 64, 48);
+        let page = page(pixels, CaptureSize::new(1000, 600)).await;
+        assert!(page.contains("<img src=\"data:image/png;base64,"), "{page}");
+        assert!(page.contains("viewBox=\"0 0 1000 600\""), "{page}");
+        assert!(page.contains("x=\"300\" y=\"210\" width=\"320\" height=\"34\""), "{page}");
+        if let Ok(path) = std::env::var("PAGE_DEMO") {
+            let shown = std::fs::read(&path).unwrap();
+            let (width, height) = picture::dimensions(&shown).unwrap();
+            let size = CaptureSize::new(width as i32, height as i32);
+            std::fs::write(path + ".html", super::tests::page(shown, size).await).unwrap();
+        }
+    }
+
+    fn image_of(width: usize, height: usize) -> Vec<u8> {
+        vec![200; width * height * 4]
+    }
+
+    fn picture_of(pixels: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
+        let pixels = motorium_imaging::picture::from_bgrx(&pixels, width, height, width as usize * 4).unwrap();
+        match picture::encode(&pixels, ImageFormat::Png).unwrap().content {
+            ImageContent::Bytes(bytes) => bytes.to_vec(),
+            ImageContent::BlobUri(_) => Vec::new(),
+        }
+    }
+}
