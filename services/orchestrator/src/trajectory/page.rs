@@ -464,7 +464,8 @@ mod tests {
     fn decided(progress: &str, next: Next) -> Event {
         Event::Decided {
             decision: std::boxed::Box::new(Decision {
-                thought: "The form asks for a name first; the field is empty and has no focus.".into(),
+                thought: "The form asks for a name first; the field is empty and has no focus."
+                    .into(),
                 progress: progress.into(),
                 next,
                 safety_checks: vec![],
@@ -536,7 +537,12 @@ mod tests {
             elapsed: Duration::from_millis(milliseconds),
         };
         Event::StepFinished {
-            timings: vec![stage("observe", 180), stage("decide", 2300), stage("act", 41), stage("settle", 512)],
+            timings: vec![
+                stage("observe", 180),
+                stage("decide", 2300),
+                stage("act", 41),
+                stage("settle", 512),
+            ],
             recording: None,
         }
     }
@@ -551,7 +557,9 @@ mod tests {
             size_bytes: 1,
             file_name: "step.png".into(),
         };
-        let place = |x, y, w, h| CaptureRect::from_origin_and_size(CapturePoint::new(x, y), CaptureSize::new(w, h));
+        let place = |x, y, w, h| {
+            CaptureRect::from_origin_and_size(CapturePoint::new(x, y), CaptureSize::new(w, h))
+        };
         let spec = TaskSpec::from_wire(
             TaskName::from_segment("t").unwrap(),
             "u".into(),
@@ -564,27 +572,82 @@ mod tests {
         let two = vec![planned("click \"Name\""), planned("click \"Save\"")];
         let mut events = vec![
             (0, Event::Created(std::boxed::Box::new(spec.unwrap()))),
-            (0, Event::Started { orchestrator: "o".into() }),
+            (
+                0,
+                Event::Started {
+                    orchestrator: "o".into(),
+                },
+            ),
             (1, observed(artifact(), size)),
             (1, decided("Clicking into the name field", Next::Act(two))),
         ];
-        events.extend(acted("t/1/0/0", "click \"Name\"", place(300, 210, 320, 34), Verdict::Confirmed).into_iter().map(|e| (1, e)));
-        events.extend(acted("t/1/1/0", "click \"Save\"", place(760, 500, 120, 40), Verdict::NoEffect).into_iter().map(|e| (1, e)));
+        events.extend(
+            acted(
+                "t/1/0/0",
+                "click \"Name\"",
+                place(300, 210, 320, 34),
+                Verdict::Confirmed,
+            )
+            .into_iter()
+            .map(|e| (1, e)),
+        );
+        events.extend(
+            acted(
+                "t/1/1/0",
+                "click \"Save\"",
+                place(760, 500, 120, 40),
+                Verdict::NoEffect,
+            )
+            .into_iter()
+            .map(|e| (1, e)),
+        );
         events.extend([
-            (1, Event::TargetMissed { message: "\"Save\" cannot be found any more".into() }),
+            (
+                1,
+                Event::TargetMissed {
+                    message: "\"Save\" cannot be found any more".into(),
+                },
+            ),
             (1, finished()),
-            (0, Event::UserAsked(UserRequest::new(UserRequestKind::Question, "Which printer shall I use?"))),
-            (0, Event::UserAcknowledged { message: HOSTILE.into() }),
+            (
+                0,
+                Event::UserAsked(UserRequest::new(
+                    UserRequestKind::Question,
+                    "Which printer shall I use?",
+                )),
+            ),
+            (
+                0,
+                Event::UserAcknowledged {
+                    message: HOSTILE.into(),
+                },
+            ),
             (2, observed(artifact(), size)),
-            (2, decided("Reading the result", Next::Done { answer: HOSTILE.into(), evidence: vec![] })),
+            (
+                2,
+                decided(
+                    "Reading the result",
+                    Next::Done {
+                        answer: HOSTILE.into(),
+                        evidence: vec![],
+                    },
+                ),
+            ),
             (2, finished()),
-            (0, Event::Failed(Failure::new("STEP_LIMIT", "the limit of 2 steps is used up"))),
+            (
+                0,
+                Event::Failed(Failure::new(
+                    "STEP_LIMIT",
+                    "the limit of 2 steps is used up",
+                )),
+            ),
         ]);
         let log: Vec<Recorded> = (1..)
             .zip(events)
             .map(|(seq, (step, event))| Recorded {
                 seq: EventSeq(seq),
-                at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + 850 * seq.unsigned_abs()),
+                at: SystemTime::UNIX_EPOCH
+                    + Duration::from_millis(1_700_000_000_000 + 850 * seq.unsigned_abs()),
                 step,
                 event,
             })
@@ -602,9 +665,17 @@ mod tests {
         assert!(page.contains("There is no picture of this step."));
         assert!(!page.contains("<script>alert"), "{page}");
         assert_eq!(page.matches("<script").count(), 1, "{page}");
-        assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
-        assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
-        assert!(page.contains("Untitled &lt;script&gt;alert(&#x27;x&#x27;)&lt;"), "{page}");
+        assert!(
+            page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'")
+        );
+        assert!(
+            !page.contains("http://") && !page.contains("https://"),
+            "{page}"
+        );
+        assert!(
+            page.contains("Untitled &lt;script&gt;alert(&#x27;x&#x27;)&lt;"),
+            "{page}"
+        );
     }
 
     #[tokio::test]
@@ -615,7 +686,10 @@ mod tests {
         let page = page(pixels, CaptureSize::new(1000, 600)).await;
         assert!(page.contains("<img src=\"data:image/png;base64,"), "{page}");
         assert!(page.contains("viewBox=\"0 0 1000 600\""), "{page}");
-        assert!(page.contains("x=\"300\" y=\"210\" width=\"320\" height=\"34\""), "{page}");
+        assert!(
+            page.contains("x=\"300\" y=\"210\" width=\"320\" height=\"34\""),
+            "{page}"
+        );
         if let Ok(path) = std::env::var("PAGE_DEMO") {
             let shown = std::fs::read(&path).unwrap();
             let (width, height) = picture::dimensions(&shown).unwrap();
@@ -629,7 +703,9 @@ mod tests {
     }
 
     fn picture_of(pixels: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
-        let pixels = motorium_imaging::picture::from_bgrx(&pixels, width, height, width as usize * 4).unwrap();
+        let pixels =
+            motorium_imaging::picture::from_bgrx(&pixels, width, height, width as usize * 4)
+                .unwrap();
         match picture::encode(&pixels, ImageFormat::Png).unwrap().content {
             ImageContent::Bytes(bytes) => bytes.to_vec(),
             ImageContent::BlobUri(_) => Vec::new(),
