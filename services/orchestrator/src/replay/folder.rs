@@ -264,7 +264,7 @@ impl Folder {
             .map(|(begins, ends)| Run {
                 begins: *begins,
                 ends,
-                is_last: ends == self.log.len() && self.task.lifecycle.is_terminal(),
+                is_last: ends == self.log.len() && self.ended_in_its_run(),
                 orchestrator: self.log[*begins..ends]
                     .iter()
                     .find_map(carrier)
@@ -277,6 +277,13 @@ impl Folder {
                     .collect(),
             })
             .collect()
+    }
+
+    /// Whether the last run has ended the task: a task that nobody carries out is cancelled without one.
+    fn ended_in_its_run(&self) -> bool {
+        let step = self.task.steps.last().map_or(0, |step| step.number);
+        let last = self.log.last().map(|last| last.step);
+        self.task.lifecycle.is_terminal() && last == Some(step)
     }
 
     /// Where a run begins that gets its desktop here: it may have had to ask for it again.
