@@ -34,6 +34,8 @@ pub(crate) enum Command {
     /// Perform one action on the current display, under the rules of the configuration. Exit code 0 only if it was
     /// performed.
     Act(Act),
+    /// Carry an exported task out again from its record, and say where it differs. Exit code 0 only if it does not.
+    Replay(Replay),
     /// Say what is missing on this machine and how to get it.
     Doctor,
     /// Print the configuration in force and where each value comes from, secrets masked.
@@ -169,6 +171,26 @@ pub(crate) enum TasksCommand {
     Tell { name: String, message: String },
     /// Save the screenshots of a task's steps and its files in a folder.
     Save { name: String, folder: PathBuf },
+    /// Save everything about a task in a folder: a page to scroll through, its steps, events, pictures and answer.
+    Export {
+        name: String,
+        /// Where to. Without it, a folder of the task's name here.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+        /// Keep only the page, as one file of the task's name.
+        #[arg(long)]
+        html: bool,
+    },
+}
+
+/// `motorium replay`.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A folder that `motorium tasks export` has written.
+    pub(crate) folder: PathBuf,
+    /// Print the verdict as JSON, and nothing else on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `motorium see`.

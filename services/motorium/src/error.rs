@@ -29,6 +29,8 @@ pub(crate) enum Error {
     Server(#[from] motorium_kit::server::Error),
     #[error("the virtual desktop did not start: {0}")]
     Desktop(#[from] crate::virtual_desktop::Error),
+    #[error(transparent)]
+    Trajectory(#[from] motorium_orchestrator::trajectory::Error),
     #[error("{0}")]
     Start(String),
 }

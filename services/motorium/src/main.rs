@@ -48,6 +48,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,
+        Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
         Command::Config => commands::config::config(&loaded),
     }

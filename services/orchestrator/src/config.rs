@@ -74,6 +74,9 @@ pub struct Settings {
     pub tool_addresses: Vec<String>,
     /// Who else has a say, in this order: see docs/hooks.md.
     pub hooks: Vec<HookSettings>,
+    /// Whether what is asked of other services and answered is kept with each step, so that the task can be replayed:
+    /// `on` or `off`.
+    pub recording: String,
 }
 
 impl Default for Settings {
@@ -97,6 +100,7 @@ impl Default for Settings {
             tools: BTreeMap::new(),
             tool_addresses: Vec::new(),
             hooks: Vec::new(),
+            recording: "on".to_owned(),
         }
     }
 }
@@ -182,6 +186,7 @@ impl Settings {
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,
+                recording: recording(&self.recording)?,
             },
         })
     }
@@ -220,6 +225,17 @@ fn lease(lease: Duration) -> Result<Duration, FieldError> {
 fn rules(rules: &str, words: Option<&Path>) -> Result<Source, FieldError> {
     let opened = Source::open(rules, words);
     opened.map_err(|error| FieldError::new("orchestrator.rules", error.to_string()))
+}
+
+fn recording(switch: &str) -> Result<bool, FieldError> {
+    match switch {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(FieldError::new(
+            "orchestrator.recording",
+            format!("`{switch}` is neither `on` nor `off`"),
+        )),
+    }
 }
 
 fn approval_timeout(timeout: Duration) -> Result<Duration, FieldError> {

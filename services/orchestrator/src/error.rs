@@ -1,7 +1,7 @@
 //! Everything that can be wrong with a call to the Orchestrator, and how it travels.
 
 use motorium_proto::domain::id::TaskName;
-use motorium_proto::error::{ErrorReport, FieldError, reason as common};
+use motorium_proto::error::{ErrorReport, FieldError};
 use tonic::{Code, Status};
 
 /// Why a call cannot be answered.
@@ -27,14 +27,25 @@ pub enum Error {
     ApprovalNotFound { name: String },
     #[error("{name} {state}")]
     ApprovalEnded { name: String, state: &'static str },
-    #[error("{call} is not served by this build")]
-    NotServed { call: &'static str },
     #[error(
         "the stored log cannot be read: {detail}; it was written by another version or damaged"
     )]
     CorruptLog { detail: String },
+    #[error("the trajectory cannot be exported: {detail}")]
+    ExportFailed { detail: String },
     #[error(transparent)]
     Store(#[from] motorium_store::Error),
+}
+
+impl From<crate::trajectory::Error> for Error {
+    fn from(error: crate::trajectory::Error) -> Self {
+        match error {
+            crate::trajectory::Error::Log(error) => error,
+            error => Self::ExportFailed {
+                detail: error.to_string(),
+            },
+        }
+    }
 }
 
 /// Reasons of this service alone, each with a page in `docs/errors/`: of calls that are refused, and of tasks that
@@ -48,6 +59,8 @@ pub mod reason {
     pub const APPROVAL_NOT_FOUND: &str = "APPROVAL_NOT_FOUND";
     pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
     pub const CORRUPT_LOG: &str = "CORRUPT_LOG";
+    pub const EXPORT_FAILED: &str = "EXPORT_FAILED";
+    pub const RECORD_UNREADABLE: &str = "RECORD_UNREADABLE";
 
     pub const TIME_LIMIT: &str = "TIME_LIMIT";
     pub const STEP_LIMIT: &str = "STEP_LIMIT";
@@ -73,6 +86,8 @@ pub mod reason {
         APPROVAL_NOT_FOUND,
         APPROVAL_ENDED,
         CORRUPT_LOG,
+        EXPORT_FAILED,
+        RECORD_UNREADABLE,
         TIME_LIMIT,
         STEP_LIMIT,
         TOKEN_LIMIT,
@@ -127,12 +142,11 @@ impl Error {
                     .with("approval", name)
                     .with("state", state)
             }
-            Error::NotServed { call } => {
-                ErrorReport::new(Code::Unimplemented, common::NOT_SERVED, message)
-                    .with("call", call)
-            }
             Error::CorruptLog { .. } => {
                 ErrorReport::new(Code::DataLoss, reason::CORRUPT_LOG, message)
+            }
+            Error::ExportFailed { .. } => {
+                ErrorReport::new(Code::Internal, reason::EXPORT_FAILED, message)
             }
             Error::Store(error) => error.report(),
         }

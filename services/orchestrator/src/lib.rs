@@ -8,6 +8,9 @@
 //! - [`run`]: carrying one task out, and finding the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the service as the contract has it
+//! - `recording`: what a run asks and is answered, kept with its steps
+//! - [`replay`]: a task, carried out again from its record
+//! - [`trajectory`]: a task as files, for people and for programs
 //!
 //! It never sees a pixel, never moves the mouse and never speaks to a model: the services that do are behind traits.
 //! It alone writes the store. Invariant: an action is performed only after its intent is stored, and never twice.
@@ -21,9 +24,12 @@ pub mod functions;
 pub mod hooks;
 mod log;
 pub mod policy;
+mod recording;
+pub mod replay;
 pub mod run;
 pub mod storage;
 pub mod task;
+pub mod trajectory;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,8 @@ pub(crate) mod act;
 pub(crate) mod config;
 pub(crate) mod desktops;
 pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod see;
 pub(crate) mod tasks;

@@ -147,6 +147,9 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
             let back = raw.hand_back(request).await.map(Response::into_inner);
             state(back.map_err(reach)?.task);
         }
+        TasksCommand::Export { name, to, html } => {
+            super::export::export(&client, &full_name(&name), to, html).await?;
+        }
         TasksCommand::Save { name, folder } => save(&client, &full_name(&name), &folder).await?,
     }
     Ok(ExitCode::SUCCESS)

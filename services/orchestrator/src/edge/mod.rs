@@ -8,6 +8,7 @@ mod artifacts;
 mod commands;
 mod desktops;
 mod sessions;
+mod trajectory;
 mod watch;
 
 use std::fmt;
@@ -275,12 +276,10 @@ impl OrchestratorService for Edge {
 
     async fn export_trajectory(
         &self,
-        _: Request<wire::ExportTrajectoryRequest>,
+        request: Request<wire::ExportTrajectoryRequest>,
     ) -> Answer<Self::ExportTrajectoryStream> {
-        Err(Error::NotServed {
-            call: "ExportTrajectory",
-        }
-        .into())
+        let pieces = self.trajectory(request.into_inner()).await?;
+        Ok(Response::new(pieces))
     }
 
     async fn list_approvals(

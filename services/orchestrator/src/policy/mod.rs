@@ -17,4 +17,4 @@ pub mod words;
 
 pub use rules::{Rule, Rules, Ruling};
 pub use situation::{CallCircumstances, Circumstances, Situation};
-pub use source::Source;
+pub use source::{Source, Written};

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use motorium_kit::shutdown::Shutdown;
+use serde::{Deserialize, Serialize};
 
 use super::rules::{self, Rules};
 use super::words;
@@ -38,6 +39,16 @@ pub struct Source {
     in_force: Arc<RwLock<Arc<Rules>>>,
 }
 
+/// Rules as they were written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    pub name: String,
+    /// `None`: the crate has rules of this name.
+    pub policies: Option<String>,
+    /// `None`: the words of the crate.
+    pub words: Option<String>,
+}
+
 impl Default for Source {
     fn default() -> Self {
         Self {
@@ -59,6 +70,38 @@ impl Source {
             rules: rules.to_owned(),
             words: words.map(Path::to_owned),
             in_force: Arc::new(RwLock::new(Arc::new(read))),
+        })
+    }
+
+    /// The rules as they were written: those of the crate by their name, others whole.
+    #[must_use]
+    pub fn written(&self) -> Written {
+        Written {
+            name: self.rules.clone(),
+            policies: (!is_built_in(&self.rules))
+                .then(|| text(Path::new(&self.rules)).ok())
+                .flatten(),
+            words: self.words.as_deref().and_then(|path| text(path).ok()),
+        }
+    }
+
+    /// Rules that were written down, which no file changes any more.
+    ///
+    /// # Errors
+    /// If they are not what rules should be.
+    pub fn of(written: &Written) -> Result<Self, Error> {
+        let named = BUILT_IN.iter().find(|(known, _)| *known == written.name);
+        let policies = match (&written.policies, named) {
+            (Some(policies), _) => policies,
+            (None, Some((_, policies))) => *policies,
+            (None, None) => "",
+        };
+        let words = written.words.as_deref().unwrap_or(words::DEFAULT);
+        let rules = Rules::read(policies, words)?;
+        Ok(Self {
+            rules: written.name.clone(),
+            words: None,
+            in_force: Arc::new(RwLock::new(Arc::new(rules))),
         })
     }
 

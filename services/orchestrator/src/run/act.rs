@@ -243,7 +243,10 @@ impl Runner {
         let executor = self.ports.executor.clone();
         let performed = tokio::select! {
             biased;
-            _ = self.stop.paused() => Err(Halt::LookAgain),
+            _ = self.stop.paused() => {
+                self.tape.stopped();
+                Err(Halt::LookAgain)
+            }
             performed = self.guard(executor.perform(request)) => performed,
         };
         match performed {
@@ -310,7 +313,7 @@ impl Runner {
                 let id = action_id.clone();
                 let asked = self.ports.executor.look_up_action(self.display(), id).await;
                 match asked {
-                    Ok(ActionProgress::Running) => tokio::time::sleep(LOOK_UP_PAUSE).await,
+                    Ok(ActionProgress::Running) => self.tape.pause(LOOK_UP_PAUSE).await,
                     asked => return asked.unwrap_or(ActionProgress::Unknown),
                 }
             }
@@ -321,7 +324,7 @@ impl Runner {
 
     /// How far an action came. One that is still being performed is waited for, for a while.
     pub(super) async fn look_up(&mut self, action_id: ActionId) -> Flow<ActionProgress> {
-        let began = Instant::now();
+        let began = self.tape.begin();
         loop {
             let (display, id) = (self.display(), action_id.clone());
             let progress = self
@@ -330,10 +333,10 @@ impl Runner {
                     async move { ports.executor.look_up_action(display, id).await }
                 })
                 .await?;
-            if progress != ActionProgress::Running || began.elapsed() > RUNNING_PATIENCE {
+            if progress != ActionProgress::Running || self.since(began) > RUNNING_PATIENCE {
                 return Ok(progress);
             }
-            self.guard(tokio::time::sleep(LOOK_UP_PAUSE)).await?;
+            self.guard(self.tape.pause(LOOK_UP_PAUSE)).await?;
         }
     }
 

@@ -233,7 +233,7 @@ impl Runner {
 
     /// Stands still until something was said.
     pub(super) async fn await_user(&mut self) -> Flow {
-        self.journal.flush(&mut self.task).await?;
+        self.flush().await?;
         self.forget_the_screen();
         if self.task.is_taken_over() {
             return self.watch_the_person().await;
@@ -246,10 +246,13 @@ impl Runner {
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
             changed = self.journal.changed(&mut self.task) => changed,
-            () = tokio::time::sleep(left) => match waiting {
-                Some(approval) => self.expire(&approval).await,
-                None => Ok(()),
-            },
+            () = self.tape.time_up(left) => {
+                self.tape.timed_out();
+                match waiting {
+                    Some(approval) => self.expire(&approval).await,
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

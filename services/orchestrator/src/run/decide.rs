@@ -75,11 +75,7 @@ impl Runner {
             self.show_progress(progress).await?;
         }
         // A decision to act is stored with the intent of its first action.
-        if acts {
-            Ok(())
-        } else {
-            self.journal.flush(&mut self.task).await
-        }
+        if acts { Ok(()) } else { self.flush().await }
     }
 
     /// How the suspected words look, each with what is around it.

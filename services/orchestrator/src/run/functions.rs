@@ -101,7 +101,7 @@ impl Runner {
                 };
                 self.record(vec![disturbed]).await?;
             }
-            self.guard(tokio::time::sleep(pause)).await?;
+            self.guard(self.tape.pause(pause)).await?;
             pause *= 2;
         }
     }

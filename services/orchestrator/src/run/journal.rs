@@ -17,7 +17,8 @@ use super::person::Deeds;
 use super::{Flow, Halt, Stop, StopSignal};
 use crate::error::Error;
 use crate::log;
-use crate::task::event::{Event, Recorded};
+use crate::recording::Tape;
+use crate::task::event::{Artifact, Event, Recorded};
 use crate::task::{Lifecycle, Task};
 
 /// How often the log is looked at for what others appended if nobody rings. Whoever appends rings; a ring is lost when the
@@ -41,6 +42,8 @@ pub struct Journal {
     /// Last number that is in the store and in memory.
     stored: EventSeq,
     deferred: Vec<Recorded>,
+    /// Says when things happen.
+    tape: Tape,
 }
 
 impl fmt::Debug for Journal {
@@ -72,27 +75,42 @@ impl Journal {
             lease,
             stored,
             deferred: Vec::new(),
+            tape: Tape::Off,
+        }
+    }
+
+    pub(super) fn keep_time_by(&mut self, tape: Tape) {
+        self.tape = tape;
+    }
+
+    /// The step that is over and not written yet.
+    pub(super) fn finished_step(&self) -> Option<u32> {
+        let mut deferred = self.deferred.iter();
+        let finished = deferred.find(|one| matches!(one.event, Event::StepFinished { .. }));
+        finished.map(|one| one.step)
+    }
+
+    /// Gives it what was asked and answered in it.
+    pub(super) fn add_recording(&mut self, stored: Artifact) {
+        for recorded in &mut self.deferred {
+            if let Event::StepFinished { recording, .. } = &mut recorded.event {
+                *recording = Some(stored);
+                return;
+            }
         }
     }
 
     /// Takes an event into the task now and into the log with the next recorded one.
     pub(super) fn defer(&mut self, task: &mut Task, event: Event) {
+        let seq = EventSeq(task.last_seq.0 + 1);
         let recorded = Recorded {
-            seq: EventSeq(task.last_seq.0 + 1),
-            at: SystemTime::now(),
+            seq,
+            at: self.tape.stamp(seq),
             step: step_of(task, &event),
             event,
         };
         task.apply(&recorded);
         self.deferred.push(recorded);
-    }
-
-    /// Records events, and everything that was deferred before them.
-    pub(super) async fn append(&mut self, task: &mut Task, events: Vec<Event>) -> Flow {
-        for event in events {
-            self.defer(task, event);
-        }
-        self.flush(task).await
     }
 
     /// Writes what was deferred. If others have appended meanwhile, their events are taken in first; if they have
@@ -157,6 +175,7 @@ impl Journal {
         let Some(last) = foreign.last() else {
             return Ok(());
         };
+        self.tape.took_in(last.seq);
         if self.deferred.is_empty() {
             self.stored = last.seq;
             foreign.iter().for_each(|recorded| task.apply(recorded));

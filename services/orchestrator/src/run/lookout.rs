@@ -7,11 +7,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use motorium_proto::convert::all;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::service::{CaptureRequest, CompareRequest, Perception, Redaction};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::recording::{Changed, Seen};
 
 /// Between two looks: shorter than a caret blinks, so that it is seen in both of its states.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -28,6 +31,31 @@ pub(super) struct Sighting {
     pub(super) changes: Vec<Vec<CaptureRect>>,
     /// The frames of these looks.
     pub(super) frames: Vec<FrameId>,
+}
+
+impl Sighting {
+    /// As it is recorded.
+    pub(super) fn noted(self) -> Seen {
+        let changed = |places: Vec<CaptureRect>| Changed {
+            places: all(places),
+        };
+        Seen {
+            changes: self.changes.into_iter().map(changed).collect(),
+            frames: self.frames.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// As it was recorded. What is no place is none.
+    pub(super) fn of(seen: Seen) -> Self {
+        let places = |changed: Changed| {
+            let places = changed.places.into_iter();
+            places.filter_map(|place| place.try_into().ok()).collect()
+        };
+        Self {
+            changes: seen.changes.into_iter().map(places).collect(),
+            frames: seen.frames.into_iter().map(FrameId::new).collect(),
+        }
+    }
 }
 
 /// Where to look.

@@ -48,7 +48,9 @@ use crate::functions::Tools;
 use crate::hooks::Chain;
 use crate::policy::Source;
 use crate::policy::provenance::Seen;
-use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
+use crate::recording::settings::RunSettings;
+use crate::recording::{Began, Recorder, Tape, taped};
+use crate::task::event::{Artifact, Event, Failure, UserRequest, UserRequestKind};
 use crate::task::loops::{Measure, Notice};
 use crate::task::machine::{self, Directive};
 use crate::task::{Lifecycle, Task};
@@ -63,6 +65,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long letting go of keys and buttons may take; the end of a lease does the same.
 const LET_GO: Duration = Duration::from_secs(2);
+
+/// A `Recording` as zstd has made it smaller.
+const RECORDING: &str = "application/zstd";
 
 /// How long a person has to approve something, if the configuration does not say.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
@@ -85,6 +90,8 @@ pub struct Conduct {
     pub tools: Tools,
     /// Who else has a say.
     pub hooks: Chain,
+    /// What is asked of other services and answered is kept with each step.
+    pub recording: bool,
 }
 
 impl Default for Conduct {
@@ -98,6 +105,7 @@ impl Default for Conduct {
             pause_on_human_input: true,
             tools: Tools::default(),
             hooks: Chain::default(),
+            recording: true,
         }
     }
 }
@@ -170,10 +178,23 @@ pub struct Assignment {
     pub ports: Ports,
 }
 
+/// Perception, for what goes on beside the loop.
+#[derive(Clone)]
+struct Aside(Arc<dyn Perception>);
+
+impl std::fmt::Debug for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Aside").finish_non_exhaustive()
+    }
+}
+
 /// Carries one task out.
 #[derive(Debug)]
 pub struct Runner {
     ports: Ports,
+    /// For what goes on beside the loop, and is not recorded as it does.
+    aside: Aside,
+    tape: Tape,
     blobs: BlobStore,
     journal: Journal,
     task: Task,
@@ -227,8 +248,15 @@ impl Runner {
             desktop,
             ports,
         } = assignment;
+        let tape = if conduct.recording {
+            Tape::Recording(Recorder::begin(&RunSettings::of(&desktop, &conduct)))
+        } else {
+            Tape::Off
+        };
         Self {
+            aside: Aside(Arc::clone(&ports.perception)),
             ports,
+            tape: Tape::Off,
             blobs,
             journal,
             task,
@@ -254,6 +282,17 @@ impl Runner {
             has_begun: false,
             interruptions: 0,
         }
+        .over(tape)
+    }
+
+    /// The same runner, which notes on this tape what it asks, or is told from it.
+    pub(crate) fn over(mut self, tape: Tape) -> Self {
+        if !matches!(tape, Tape::Off) {
+            self.ports = taped(self.ports, &tape);
+        }
+        self.journal.keep_time_by(tape.clone());
+        self.tape = tape;
+        self
     }
 
     /// Runs until the task has ended, or has to be left to somebody else.
@@ -407,7 +446,41 @@ impl Runner {
 
     /// Records what happened, now.
     async fn record(&mut self, events: Vec<Event>) -> Flow {
-        self.journal.append(&mut self.task, events).await
+        for event in events {
+            self.journal.defer(&mut self.task, event);
+        }
+        self.flush().await
+    }
+
+    /// Writes what was deferred. A step that is over is written with what was asked and answered in it.
+    async fn flush(&mut self) -> Flow {
+        self.keep_recording().await;
+        self.journal.flush(&mut self.task).await
+    }
+
+    /// A record that cannot be stored is done without: the task is what matters.
+    async fn keep_recording(&mut self) {
+        let Tape::Recording(recorder) = &self.tape else {
+            return;
+        };
+        let Some(step) = self.journal.finished_step() else {
+            return;
+        };
+        let Some(record) = recorder.take(self.task.lifecycle.is_terminal()) else {
+            return;
+        };
+        let size_bytes = record.len() as u64;
+        match self.blobs.put(record).await {
+            Ok(stored) => self.journal.add_recording(Artifact {
+                sha256: stored.sha256(),
+                media_type: RECORDING.to_owned(),
+                size_bytes,
+                file_name: format!("step-{step}.binpb.zst"),
+            }),
+            Err(error) => {
+                tracing::warn!(task = %self.task.spec.name, %error, "what was asked in a step is not kept");
+            }
+        }
     }
 
     /// Cancelling works from the first moment on, also while the desktop is waited for.
@@ -417,7 +490,12 @@ impl Runner {
     }
 
     fn now(&self) -> SystemTime {
-        SystemTime::now()
+        self.tape.now()
+    }
+
+    /// How much time has passed.
+    fn since(&self, began: Began) -> Duration {
+        self.tape.since(began)
     }
 
     fn timed(&mut self, stage: &str, since: Instant) {
@@ -435,10 +513,19 @@ impl Runner {
     async fn guard<T>(&self, work: impl Future<Output = T>) -> Flow<T> {
         tokio::select! {
             biased;
-            stop = self.stop.requested() => Err(stop.into()),
-            _ = self.stop.taken_over() => Err(Halt::LookAgain),
+            stop = self.stop.requested() => {
+                self.tape.stopped();
+                Err(stop.into())
+            }
+            _ = self.stop.taken_over() => {
+                self.tape.stopped();
+                Err(Halt::LookAgain)
+            }
             done = work => Ok(done),
-            () = tokio::time::sleep(self.time_left()) => Err(Halt::LookAgain),
+            () = self.tape.time_up(self.time_left()) => {
+                self.tape.timed_out();
+                Err(Halt::LookAgain)
+            }
         }
     }
 
@@ -470,14 +557,14 @@ impl Runner {
     where
         F: Future<Output = motorium_proto::service::Result<T>>,
     {
-        let began = Instant::now();
+        let began = self.tape.begin();
         let mut pause = FIRST_PAUSE;
         loop {
             let report = match self.guard(call(self.ports.clone())).await? {
                 Ok(value) => return Ok(Ok(value)),
                 Err(report) => report,
             };
-            if !is_transient(&report) || began.elapsed() + pause > PATIENCE {
+            if !is_transient(&report) || self.since(began) + pause > PATIENCE {
                 return Ok(Err(report));
             }
             tracing::warn!(task = %self.task.spec.name, what, %report, "asking again");
@@ -489,7 +576,7 @@ impl Runner {
                 }])
                 .await?;
             }
-            self.guard(tokio::time::sleep(pause)).await?;
+            self.guard(self.tape.pause(pause)).await?;
             pause *= 2;
         }
     }

@@ -1,18 +1,23 @@
 //! Beginning a step: what is on the screen.
 
+use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, ImageFormat, ImageOptions, Observation, ObserveRequest,
     ParseOptions, Redaction,
 };
+use motorium_proto::v1::{common, perception as wire};
+use prost::Message as _;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::hooks::with_hidden;
 use super::lookout::{self, Lookout};
 use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
+use crate::recording::{OBSERVE, Tape};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
+use crate::trajectory::json;
 
 /// Lossless and small; what a person looks at later and a model is shown.
 pub(super) const PICTURE: ImageOptions = ImageOptions {
@@ -23,9 +28,12 @@ pub(super) const PICTURE: ImageOptions = ImageOptions {
 impl Runner {
     pub(super) async fn observe(&mut self) -> Flow {
         let began = Instant::now();
+        let step = self.task.next_step();
+        if let Tape::Recording(recorder) = &self.tape {
+            recorder.begin_step(step, self.journal.finished_step().is_some());
+        }
         let observation = self.next_look().await?;
         let elapsed = began.elapsed();
-        let step = self.task.next_step();
         let image = self
             .keep(observation.image.as_ref(), &format!("step-{step}"))
             .await?;
@@ -35,6 +43,7 @@ impl Runner {
                 &format!("step-{step}-marked"),
             )
             .await?;
+        let scene = self.keep_scene(&observation.scene, step).await?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
@@ -42,7 +51,7 @@ impl Runner {
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
-            scene: None,
+            scene,
         }));
         // What is stored need not be held: a step waits for a model most of its time.
         let observation = Observation {
@@ -57,7 +66,7 @@ impl Runner {
             painted_over: self.painted_over(&self.task.secret_fields.boxes()),
         };
         self.seen.note(&observation.scene);
-        self.lookout = Some(Lookout::start(self.ports.perception.clone(), view));
+        self.lookout = Some(Lookout::start(self.aside.0.clone(), view));
         self.view = Some(View::of(observation));
         self.timed("observe", began);
         self.record(vec![observed]).await
@@ -127,7 +136,7 @@ impl Runner {
         };
         let redactions = with_hidden(&self.task.secret_fields.boxes(), &hidden);
         let request = self.whole_screen(true, redactions);
-        let perception = self.ports.perception.clone();
+        let perception = self.aside.0.clone();
         let looking = tokio::spawn(async move { perception.observe(request).await });
         self.upcoming = Some(AbortOnDropHandle::new(looking));
         Ok(())
@@ -136,14 +145,50 @@ impl Runner {
     /// The look that has begun already, or a new one. A look that failed is nothing to go by.
     async fn next_look(&mut self) -> Flow<Observation> {
         if let Some(looking) = self.upcoming.take()
-            && let Ok(Ok(observation)) = self.guard(looking).await?
+            && self.tape.is_live()
         {
             self.next_screenshot_is_taken();
-            self.after_screenshot(&observation.frame, observation.image.as_ref())
-                .await;
-            return Ok(observation);
+            if let Some(observation) = self.guard(self.noted(looking)).await? {
+                self.after_screenshot(&observation.frame, observation.image.as_ref())
+                    .await;
+                return Ok(observation);
+            }
         }
         self.look(true).await
+    }
+
+    /// What a look that has begun already has seen, noted as if it had been asked for now: whoever tells it again does not
+    /// know when it began.
+    async fn noted(
+        &self,
+        looking: AbortOnDropHandle<motorium_proto::service::Result<Observation>>,
+    ) -> Option<Observation> {
+        let Tape::Recording(recorder) = &self.tape else {
+            return looking.await.ok()?.ok();
+        };
+        let redactions = self.painted_over_on(&CaptureArea::Display);
+        let asked = wire::ObserveRequest::from(self.whole_screen(true, redactions));
+        let open = recorder.open(OBSERVE, asked.encode_to_vec());
+        let Ok(Ok(observation)) = looking.await else {
+            open.forget();
+            return None;
+        };
+        open.answered(wire::ObserveResponse::from(observation.clone()));
+        Some(observation)
+    }
+
+    /// What was seen, for people and for whoever carries the step out again.
+    async fn keep_scene(&self, scene: &Scene, step: u32) -> Flow<Option<Artifact>> {
+        if matches!(self.tape, Tape::Off) {
+            return Ok(None);
+        }
+        let scene = json::of(json::SCENE, &common::Scene::from(scene.clone())).to_string();
+        let stored = self.store_blob(
+            scene.into(),
+            "application/json",
+            format!("step-{step}.json"),
+        );
+        stored.await.map(Some)
     }
 
     pub(super) async fn keep(&self, image: Option<&Image>, name: &str) -> Flow<Option<Artifact>> {

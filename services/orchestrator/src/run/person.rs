@@ -99,7 +99,7 @@ impl Runner {
 
     /// Looks at the screen as soon as it is quiet.
     fn glance(&self) -> Glance {
-        let perception = self.ports.perception.clone();
+        let perception = self.aside.0.clone();
         let request = self.whole_screen(false, self.painted_over_on(&CaptureArea::Display));
         let quiet = AwaitQuiet {
             display: self.display(),

@@ -177,7 +177,10 @@ impl Runner {
         let executor = self.ports.executor.clone();
         let moved = tokio::select! {
             biased;
-            _ = self.stop.paused() => return Err(Halt::LookAgain),
+            _ = self.stop.paused() => {
+                self.tape.stopped();
+                return Err(Halt::LookAgain);
+            }
             moved = self.guard(executor.perform(request)) => moved?,
         };
         let outcome = match moved {

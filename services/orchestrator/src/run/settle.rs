@@ -15,6 +15,7 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tonic::Code;
 
+use super::lookout::Sighting;
 use super::{Flow, Runner, View, halt};
 use crate::effect::{self, Evidence, Rule};
 use crate::task::ActionRecord;
@@ -411,7 +412,8 @@ impl Runner {
         let Some(lookout) = self.lookout.take() else {
             return;
         };
-        let sighting = lookout.end();
+        let seen = self.tape.sighting(|| lookout.end().noted());
+        let sighting = Sighting::of(seen);
         for changed in &sighting.changes {
             self.stirring.add(changed);
         }

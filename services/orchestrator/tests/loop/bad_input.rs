@@ -513,13 +513,17 @@ async fn sessions_that_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_says_so() {
+async fn what_cannot_be_exported_says_so() {
     let cluster = Cluster::start(Vec::new()).await;
     let mut client = cluster.client().raw();
-    let code = Code::Unimplemented;
-    let words = "is not served by this build";
-    let export = client
-        .export_trajectory(wire::ExportTrajectoryRequest::default())
-        .await;
-    check(export.map(drop), code, "NOT_SERVED", words);
+    let mut export = async |name: &str| {
+        let request = wire::ExportTrajectoryRequest {
+            name: name.to_owned(),
+        };
+        client.export_trajectory(request).await.map(drop)
+    };
+    let malformed = export("").await;
+    check(malformed, Code::InvalidArgument, "INVALID_FIELD", "name");
+    let unknown = export("tasks/nobody").await;
+    check(unknown, Code::NotFound, "TASK_NOT_FOUND", "tasks/nobody");
 }

@@ -20,6 +20,7 @@ mod lists;
 mod pausing;
 mod pointer;
 mod recovery;
+mod replay;
 mod requests;
 mod several;
 mod support;

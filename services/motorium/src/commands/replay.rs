@@ -1,0 +1,26 @@
+//! `motorium replay`: an exported task, carried out again from its record.
+
+use std::process::ExitCode;
+
+use motorium_orchestrator::replay::replay as carry_out;
+
+use crate::cli::Replay;
+use crate::error::Error;
+use crate::output;
+
+pub(crate) async fn replay(args: Replay) -> Result<ExitCode, Error> {
+    let folder = args.folder;
+    // It has a clock of its own, which passes only when the record says so.
+    let replayed = tokio::task::spawn_blocking(move || carry_out(&folder)).await;
+    let verdict = replayed.map_err(|error| Error::Start(error.to_string()))??;
+    if args.json {
+        output::line(&verdict.json());
+    } else {
+        verdict.lines().iter().for_each(|line| output::line(line));
+    }
+    Ok(if verdict.is_same() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,354 @@
+//! An exported task, as it lies on the disk.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use motorium_proto::v1::common::Scene;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::Exchange;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::exchange::Answer;
+use motorium_proto::v1::perception::ObserveResponse;
+use motorium_proto::v1::planner::PlanResponse;
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
+
+use super::compare;
+use super::verdict::Difference;
+use crate::recording::settings::RunSettings;
+use crate::recording::{OBSERVE, RUN, unpacked};
+use crate::task::Task;
+use crate::task::event::{Event, Recorded, hex};
+use crate::trajectory::{Error, FORMAT, MANIFEST, artifacts, json, plain};
+
+/// What an export has that a replay needs.
+#[derive(Debug)]
+pub(super) struct Folder {
+    root: PathBuf,
+    pub(super) task: Task,
+    pub(super) log: Vec<Recorded>,
+    /// By step, in order.
+    records: Vec<(usize, Vec<Exchange>)>,
+    pub(super) notes: Vec<String>,
+    /// What is in the files that the log names, by the hash that the log has.
+    contents: HashMap<[u8; 32], Bytes>,
+}
+
+/// One run of the task, from when an orchestrator took it to when that one left it.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// So many events had happened before.
+    pub(super) begins: usize,
+    /// So many had when it was left.
+    pub(super) ends: usize,
+    /// It was not left in the middle.
+    pub(super) is_last: bool,
+    pub(super) orchestrator: String,
+    pub(super) tape: Vec<Exchange>,
+}
+
+impl Folder {
+    pub(super) fn read(root: &Path) -> Result<Self, Error> {
+        let events = root.join("events.jsonl");
+        let text = fs::read_to_string(&events).map_err(Error::file(&events))?;
+        let unreadable = |reason: String| Error::Unreadable {
+            path: events.clone(),
+            reason,
+        };
+        let mut log = Vec::new();
+        for line in text.lines() {
+            let mut event: wire::Event = json::read(json::EVENT, line).map_err(unreadable)?;
+            fill_attachments(root, &mut event);
+            let recorded =
+                Recorded::try_from(event).map_err(|error| unreadable(error.to_string()))?;
+            log.push(recorded);
+        }
+        let numbered = (1..).zip(&log).all(|(number, one)| one.seq.0 == number);
+        if !numbered {
+            return Err(unreadable(
+                "its events are not numbered from 1 without gaps".to_owned(),
+            ));
+        }
+        let task = Task::from_events(log.clone());
+        let task =
+            task.ok_or_else(|| unreadable("it does not begin with the creation".to_owned()))?;
+        let mut folder = Self {
+            root: root.to_owned(),
+            task,
+            log,
+            records: Vec::new(),
+            notes: Vec::new(),
+            contents: HashMap::new(),
+        };
+        folder.read_files()?;
+        folder.fill_conversations();
+        folder.check_manifest();
+        if folder.records.is_empty() {
+            return Err(folder.unreadable(
+                "nothing of this task was recorded: it ended before its first step was over, or `orchestrator.recording` \
+                 was off",
+            ));
+        }
+        Ok(folder)
+    }
+
+    fn read_files(&mut self) -> Result<(), Error> {
+        for (index, recorded) in self.log.iter().enumerate() {
+            for (path, artifact) in artifacts(recorded) {
+                let Ok(content) = fs::read(self.root.join(&path)) else {
+                    continue;
+                };
+                if let Event::StepFinished { .. } = recorded.event {
+                    let record = unpacked(&content).map_err(|reason| Error::Unreadable {
+                        path: self.root.join(&path),
+                        reason,
+                    })?;
+                    self.records.push((index, record));
+                } else if content_is(&content, &artifact.sha256)
+                    || !self.contents.contains_key(&artifact.sha256)
+                {
+                    // The same picture may lie there twice, and one of them be altered.
+                    self.contents.insert(artifact.sha256, content.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Events come without what a planner wants to see again; its answers have it.
+    fn fill_conversations(&mut self) {
+        let exchanges = self.records.iter().flat_map(|(_, record)| record);
+        let mut by_step: HashMap<u32, Bytes> = HashMap::new();
+        for exchange in exchanges.filter(|exchange| exchange.method.ends_with("/Plan")) {
+            if let Some(Answer::Response(answer)) = &exchange.answer
+                && let Ok(planned) = PlanResponse::decode(answer.clone())
+            {
+                let decision = planned.decision.unwrap_or_default();
+                by_step.insert(exchange.step, decision.conversation);
+            }
+        }
+        for recorded in &mut self.log {
+            if let Event::Decided { decision, .. } = &mut recorded.event
+                && let Some(conversation) = by_step.get(&recorded.step)
+            {
+                decision.conversation = conversation.clone();
+            }
+        }
+    }
+
+    /// That a file is another one than when the folder was written is only worth a word: what it comes to is seen by
+    /// carrying the task out.
+    fn check_manifest(&mut self) {
+        let manifest = fs::read_to_string(self.root.join(MANIFEST)).unwrap_or_default();
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
+        let Some(files) = manifest["files"].as_array() else {
+            self.notes
+                .push(format!("there is no {MANIFEST}, or it cannot be read"));
+            return;
+        };
+        if manifest["format"] != FORMAT {
+            let format = &manifest["format"];
+            self.notes.push(format!(
+                "the export has the format {format}; this is {FORMAT}"
+            ));
+        }
+        for file in files {
+            let path = file["path"].as_str().unwrap_or_default();
+            let is_inside = !path.split('/').any(|part| part == "..") && !path.starts_with('/');
+            let Some(content) = is_inside
+                .then(|| fs::read(self.root.join(path)).ok())
+                .flatten()
+            else {
+                self.notes.push(format!("{path} is missing"));
+                continue;
+            };
+            if file["sha256"] != hex(&Sha256::digest(&content)) {
+                self.notes
+                    .push(format!("{path} was changed after the export"));
+            }
+        }
+        if manifest["complete"] == false {
+            self.notes
+                .push("the task had not ended when it was exported".to_owned());
+        }
+    }
+
+    pub(super) fn unreadable(&self, reason: &str) -> Error {
+        Error::Unreadable {
+            path: self.root.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// All pictures, as they are now.
+    pub(super) fn pictures(&self) -> Vec<Bytes> {
+        self.contents.values().cloned().collect()
+    }
+
+    pub(super) fn contents(&self) -> HashMap<[u8; 32], Bytes> {
+        self.contents.clone()
+    }
+
+    /// The files that are not what the log says, in words.
+    pub(super) fn altered(&self) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        for recorded in &self.log {
+            if matches!(recorded.event, Event::StepFinished { .. }) {
+                continue;
+            }
+            for (path, artifact) in artifacts(recorded) {
+                let content = fs::read(self.root.join(&path)).ok();
+                let content = content.as_deref();
+                if content.is_some_and(|content| content_is(content, &artifact.sha256)) {
+                    continue;
+                }
+                let got = content.map(|content| hex(&Sha256::digest(content)));
+                let expected = hex(&artifact.sha256);
+                let by_element = content
+                    .filter(|_| path.starts_with("scenes/"))
+                    .and_then(|content| self.altered_scene(recorded, content));
+                let (what, expected, got) = by_element.unwrap_or_else(|| {
+                    let got = got.map_or("nothing".to_owned(), |hash| format!("SHA-256 {hash}"));
+                    (String::new(), format!("SHA-256 {expected}"), got)
+                });
+                let what = match (content, what.is_empty()) {
+                    (None, _) => format!("{path} is missing"),
+                    (_, true) => format!("{path} is not what was recorded"),
+                    (_, false) => format!("{path} is not what was recorded: {what}"),
+                };
+                differences.push(Difference {
+                    step: recorded.step,
+                    what,
+                    expected,
+                    got,
+                });
+            }
+        }
+        differences
+    }
+
+    fn altered_scene(&self, recorded: &Recorded, now: &[u8]) -> Option<(String, String, String)> {
+        let Event::Observed(observed) = &recorded.event else {
+            return None;
+        };
+        let now: Scene = json::read(json::SCENE, std::str::from_utf8(now).ok()?).ok()?;
+        let exchanges = self.records.iter().flat_map(|(_, record)| record);
+        let seen = exchanges
+            .filter(|exchange| exchange.method == OBSERVE)
+            .filter_map(|exchange| match &exchange.answer {
+                Some(Answer::Response(answer)) => ObserveResponse::decode(answer.clone()).ok(),
+                _ => None,
+            })
+            .find(|seen| {
+                let frame = seen.frame.as_ref();
+                frame.is_some_and(|frame| frame.id == observed.frame.id.as_str())
+            })?;
+        compare::scenes(&seen.scene?, &now)
+    }
+
+    /// The runs, in order.
+    pub(super) fn runs(&self) -> Vec<Run> {
+        let begins: Vec<usize> = self
+            .log
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| matches!(one.event, Event::DesktopAcquired { .. }))
+            .map(|(index, _)| self.with_waiting(index))
+            .collect();
+        let ends = begins.iter().skip(1).copied().chain([self.log.len()]);
+        begins
+            .iter()
+            .zip(ends)
+            .map(|(begins, ends)| Run {
+                begins: *begins,
+                ends,
+                is_last: ends == self.log.len() && self.ended_in_its_run(),
+                orchestrator: self.log[*begins..ends]
+                    .iter()
+                    .find_map(carrier)
+                    .unwrap_or_default(),
+                tape: self
+                    .records
+                    .iter()
+                    .filter(|(index, _)| (*begins..ends).contains(index))
+                    .flat_map(|(_, record)| record.clone())
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Whether the last run has ended the task: a task that nobody carries out is cancelled without one.
+    fn ended_in_its_run(&self) -> bool {
+        let step = self.task.steps.last().map_or(0, |step| step.number);
+        let last = self.log.last().map(|last| last.step);
+        self.task.lifecycle.is_terminal() && last == Some(step)
+    }
+
+    /// Where a run begins that gets its desktop here: it may have had to ask for it again.
+    fn with_waiting(&self, acquired: usize) -> usize {
+        let before = self.log[..acquired].iter().rev();
+        let waited = before.take_while(|one| matches!(one.event, Event::Disturbed { .. }));
+        acquired - waited.count()
+    }
+
+    /// Number and line of each step.
+    pub(super) fn steps(&self) -> Vec<(u32, String)> {
+        let line = |decision: &motorium_proto::domain::decision::Decision| {
+            if decision.progress.is_empty() {
+                decision.thought.clone()
+            } else {
+                decision.progress.clone()
+            }
+        };
+        let steps = self.task.steps.iter();
+        steps
+            .map(|step| {
+                (
+                    step.number,
+                    step.decision.as_ref().map(line).unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+}
+
+impl Run {
+    pub(super) fn settings(&self) -> Result<RunSettings, String> {
+        let begun = self.tape.iter().find(|exchange| exchange.method == RUN);
+        match begun.and_then(|exchange| exchange.answer.as_ref()) {
+            Some(Answer::Response(json)) => RunSettings::read(json),
+            _ => Err("the record of a run does not begin with its settings".to_owned()),
+        }
+    }
+}
+
+fn content_is(content: &[u8], sha256: &[u8; 32]) -> bool {
+    Sha256::digest(content)[..] == sha256[..]
+}
+
+/// Who carries the task out, if an event says so.
+fn carrier(recorded: &Recorded) -> Option<String> {
+    match &recorded.event {
+        Event::Started { orchestrator } | Event::Recovered { orchestrator, .. } => {
+            Some(orchestrator.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What events leave out of a task's files.
+fn fill_attachments(root: &Path, event: &mut wire::Event) {
+    let Some(Kind::Created(created)) = &mut event.kind else {
+        return;
+    };
+    for attachment in created
+        .task
+        .iter_mut()
+        .flat_map(|task| &mut task.attachments)
+    {
+        let path = root.join("attachments").join(plain(&attachment.name));
+        attachment.data = fs::read(path).map(Bytes::from).unwrap_or_default();
+    }
+}

@@ -1,0 +1,714 @@
+//! The page of a trajectory: one file that needs nothing else, neither a network nor a script.
+//!
+//! It is written step by step, so that one picture at a time is in memory. Everything from the log is escaped by the
+//! template engine; its policy (`Content-Security-Policy`) lets no other script run than its own, by its hash, and loads
+//! nothing. What was aimed at is drawn over the picture, never into it.
+
+use std::fs::File as Disk;
+use std::io::{BufWriter, Write as _};
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use motorium_imaging::picture;
+use motorium_imaging::resize;
+use motorium_imaging::space::{ModelSpace, PictureLimit, fit};
+use motorium_proto::domain::frame::ImageContent;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::service::ImageFormat;
+use motorium_store::BlobStore;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::answer::{duration, facts, outcome};
+use super::steps::{Act, Called, Moment, Step, Steps, time, verdict};
+use super::{Error, rewound};
+use crate::task::{Lifecycle, Task};
+
+/// A picture of a page is at most so wide and high, in pixels.
+const LONGEST_SIDE: u32 = 1280;
+/// Small text stays legible.
+const QUALITY: u8 = 82;
+/// A picture that is stored smaller than this goes into the page as it is, in bytes.
+const SMALL: usize = 120 * 1024;
+/// How large the point of a click is drawn, against the width of the frame.
+const POINT: f64 = 0.009;
+
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: &str = include_str!("page/script.js");
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let parts = [
+        ("head", include_str!("page/head.html.jinja")),
+        ("step", include_str!("page/step.html.jinja")),
+        ("foot", include_str!("page/foot.html.jinja")),
+    ];
+    for (name, text) in parts {
+        templates
+            .add_template(name, text)
+            .expect("the templates of the page are sound");
+    }
+    templates
+});
+
+/// Writes the page into a file without a name.
+pub(super) async fn write(task: &Task, steps: &Steps, blobs: &BlobStore) -> Result<Disk, Error> {
+    let file = tempfile::tempfile().map_err(Error::file(&std::env::temp_dir()))?;
+    let mut page = BufWriter::new(file);
+    put(&mut page, "head", &Head::of(task, steps))?;
+    for step in &steps.steps {
+        let stored = match &step.image {
+            Some(image) => blobs.get(image.sha256).await.ok(),
+            None => None,
+        };
+        let shown = match stored {
+            Some(stored) => shrunk(stored).await,
+            None => None,
+        };
+        put(&mut page, "step", &Shown::of(step, shown))?;
+    }
+    put(&mut page, "foot", &Foot::of(task))?;
+    let file = page
+        .into_inner()
+        .map_err(|error| Error::Page(error.to_string()))?;
+    rewound(file).map_err(|error| Error::Page(error.to_string()))
+}
+
+fn put(page: &mut BufWriter<Disk>, template: &str, values: &impl Serialize) -> Result<(), Error> {
+    let failed = |error: minijinja::Error| Error::Page(error.to_string());
+    let template = TEMPLATES.get_template(template).map_err(failed)?;
+    let values = minijinja::value::Serde(values);
+    let text = template.render(values).map_err(failed)?;
+    page.write_all(text.as_bytes())
+        .map_err(|error| Error::Page(error.to_string()))
+}
+
+/// A picture for the page, as an address that holds it. Nothing, if it is none.
+async fn shrunk(stored: Bytes) -> Option<String> {
+    let shrinking = tokio::task::spawn_blocking(move || shrink(&stored));
+    shrinking.await.ok().flatten()
+}
+
+fn shrink(stored: &[u8]) -> Option<String> {
+    let (width, height) = picture::dimensions(stored).ok()?;
+    let pixels = picture::decode(stored).ok()?;
+    if stored.len() < SMALL && width.max(height) <= LONGEST_SIDE {
+        return Some(address(stored_type(stored), stored));
+    }
+    let size = picture::size_of(&pixels);
+    let space = ModelSpace::whole(size, fit(size, PictureLimit::long_side(LONGEST_SIDE))).ok()?;
+    let small = resize::render(&pixels, &space).ok()?;
+    let quality = ImageFormat::Jpeg { quality: QUALITY };
+    let encoded = picture::encode(&small, quality).ok()?;
+    match encoded.content {
+        ImageContent::Bytes(bytes) => Some(address(&encoded.media_type, &bytes)),
+        ImageContent::BlobUri(_) => None,
+    }
+}
+
+fn stored_type(stored: &[u8]) -> &'static str {
+    match stored {
+        [0x89, b'P', ..] => "image/png",
+        [0xff, 0xd8, ..] => "image/jpeg",
+        _ => "image/webp",
+    }
+}
+
+fn address(media_type: &str, content: &[u8]) -> String {
+    format!("data:{media_type};base64,{}", BASE64.encode(content))
+}
+
+/// What is above the steps.
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    goal: &'a str,
+    state: &'static str,
+    outcome: &'static str,
+    answer: String,
+    facts: Vec<(&'static str, String)>,
+    steps: Vec<u32>,
+    before: Vec<Line<'a>>,
+    instructions: &'a str,
+    style: &'static str,
+    script_hash: String,
+}
+
+/// What is below them.
+#[derive(Debug, Serialize)]
+struct Foot {
+    outcome: &'static str,
+    answer: String,
+    state: &'static str,
+    script: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    at: String,
+    tone: &'a str,
+    title: &'a str,
+    text: &'a str,
+}
+
+/// A step as the page shows it.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    number: u32,
+    at: String,
+    took: String,
+    window: &'a str,
+    picture: Option<String>,
+    width: i32,
+    height: i32,
+    targets: Vec<Box>,
+    points: Vec<Point>,
+    decided: &'a str,
+    progress: &'a str,
+    thought: &'a str,
+    backend: String,
+    actions: Vec<ShownAct<'a>>,
+    functions: Vec<ShownCall<'a>>,
+    extracted: Option<&'a str>,
+    moments: Vec<Line<'a>>,
+    timings: Vec<(&'a str, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Box {
+    x: i32,
+    y: i32,
+    width: i32,
+    height: i32,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    x: i32,
+    y: i32,
+    radius: f64,
+    /// Of the action; nothing where the step has only one.
+    number: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownAct<'a> {
+    number: usize,
+    intent: &'a str,
+    outcome: &'a str,
+    detail: &'a str,
+    verdict: &'a str,
+    /// `good`, `bad` or `open`.
+    tone: &'static str,
+    explanation: &'a str,
+    attempts: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCall<'a> {
+    name: &'a str,
+    arguments: &'a str,
+    outcome: &'a str,
+    failed: bool,
+}
+
+impl<'a> Head<'a> {
+    fn of(task: &'a Task, steps: &'a Steps) -> Self {
+        Self {
+            goal: &task.spec.goal,
+            state: state(task),
+            outcome: outcome(task),
+            answer: said(task),
+            facts: facts(task),
+            steps: steps.steps.iter().map(|step| step.number).collect(),
+            before: steps.before.iter().map(Line::of).collect(),
+            instructions: &task.spec.instructions,
+            style: STYLE,
+            script_hash: BASE64.encode(Sha256::digest(SCRIPT)),
+        }
+    }
+}
+
+impl Foot {
+    fn of(task: &Task) -> Self {
+        Self {
+            outcome: outcome(task),
+            answer: said(task),
+            state: state(task),
+            script: SCRIPT,
+        }
+    }
+}
+
+/// How it stands, as a name for the style.
+fn state(task: &Task) -> &'static str {
+    match &task.lifecycle {
+        Lifecycle::Succeeded { .. } => "succeeded",
+        Lifecycle::Failed(_) => "failed",
+        Lifecycle::Cancelled { .. } => "cancelled",
+        _ => "going",
+    }
+}
+
+/// What the task said at its end.
+fn said(task: &Task) -> String {
+    match &task.lifecycle {
+        Lifecycle::Succeeded { answer } => answer.clone(),
+        Lifecycle::Failed(failure) => format!("{} ({})", failure.message, failure.reason),
+        Lifecycle::Cancelled { reason } => reason.clone(),
+        Lifecycle::AwaitingUser(request) => request.message.clone(),
+        _ => String::new(),
+    }
+}
+
+impl<'a> Line<'a> {
+    fn of(moment: &'a Moment) -> Self {
+        Self {
+            at: clock(moment.at),
+            tone: moment.tone,
+            title: moment.title,
+            text: &moment.text,
+        }
+    }
+}
+
+/// The time of day alone.
+fn clock(at: std::time::SystemTime) -> String {
+    let time = time(at);
+    time.get(11..19).unwrap_or_default().to_owned()
+}
+
+impl<'a> Shown<'a> {
+    fn of(step: &'a Step, picture: Option<String>) -> Self {
+        let frame = &step.frame;
+        let size = frame.size;
+        let inside = |point: CapturePoint| point - frame.origin.to_vector();
+        let targets = step.actions.iter().filter_map(|act| act.intended.target);
+        let decision = step.decision.as_ref();
+        let several = step.actions.len() > 1;
+        Self {
+            number: step.number,
+            at: clock(step.at),
+            took: step.took().map(duration).unwrap_or_default(),
+            window: frame
+                .active_window()
+                .map_or("", |window| window.title.as_str()),
+            picture,
+            width: size.width,
+            height: size.height,
+            targets: targets
+                .map(|target| {
+                    let corner = inside(target.min);
+                    Box {
+                        x: corner.x,
+                        y: corner.y,
+                        width: target.width(),
+                        height: target.height(),
+                    }
+                })
+                .collect(),
+            points: step
+                .actions
+                .iter()
+                .enumerate()
+                .flat_map(|(index, act)| {
+                    let number = if several {
+                        (index + 1).to_string()
+                    } else {
+                        String::new()
+                    };
+                    act.points.iter().map(move |point| (number.clone(), *point))
+                })
+                .map(|(number, point)| {
+                    let point = inside(point);
+                    Point {
+                        x: point.x,
+                        y: point.y,
+                        radius: (f64::from(size.width) * POINT).max(5.0),
+                        number,
+                    }
+                })
+                .collect(),
+            decided: step.decided(),
+            progress: decision.map_or("", |decision| decision.progress.as_str()),
+            thought: decision.map_or("", |decision| decision.thought.as_str()),
+            backend: decision
+                .map(|decision| [decision.backend.as_str(), decision.model.as_str()])
+                .map(|names| {
+                    let named = names.into_iter().filter(|name| !name.is_empty());
+                    named.collect::<Vec<_>>().join(" · ")
+                })
+                .unwrap_or_default(),
+            actions: step
+                .actions
+                .iter()
+                .enumerate()
+                .map(|(index, act)| ShownAct::of(index, act))
+                .collect(),
+            functions: step.functions.iter().map(ShownCall::of).collect(),
+            extracted: step.extracted.as_deref(),
+            moments: step.moments.iter().map(Line::of).collect(),
+            timings: step
+                .timings
+                .iter()
+                .map(|(stage, elapsed)| (stage.as_str(), duration(*elapsed)))
+                .collect(),
+        }
+    }
+}
+
+impl<'a> ShownAct<'a> {
+    fn of(index: usize, act: &'a Act) -> Self {
+        let (outcome, detail) = match &act.outcome {
+            Some((word, detail)) => (*word, detail.as_str()),
+            None => ("under way", ""),
+        };
+        let word = act
+            .effect
+            .as_ref()
+            .map_or("", |effect| verdict(effect.verdict));
+        let tone = match (outcome, word) {
+            ("performed", "confirmed" | "changed elsewhere" | "end reached") => "good",
+            ("performed", "no effect") => "bad",
+            ("performed" | "under way", _) => "open",
+            _ => "bad",
+        };
+        Self {
+            number: index + 1,
+            intent: &act.intended.planned.intent,
+            outcome,
+            detail,
+            verdict: word,
+            tone,
+            explanation: act
+                .effect
+                .as_ref()
+                .map_or("", |effect| effect.explanation.as_str()),
+            attempts: act.points.len().max(1),
+        }
+    }
+}
+
+impl<'a> ShownCall<'a> {
+    fn of(called: &'a Called) -> Self {
+        let (outcome, failed) = match &called.outcome {
+            Some(Ok(result)) => (result.as_str(), false),
+            Some(Err(error)) => (error.as_str(), true),
+            None => ("", false),
+        };
+        Self {
+            name: &called.name,
+            arguments: &called.arguments,
+            outcome,
+            failed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use motorium_proto::domain::action::{Action, Button, Target};
+    use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+    use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
+    use motorium_proto::domain::frame::Frame;
+    use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+    use motorium_proto::domain::id::{ActionId, DisplayId, ElementId, EventSeq, FrameId, TaskName};
+    use motorium_proto::service::StageTiming;
+    use motorium_proto::v1::orchestrator as wire;
+
+    use super::*;
+    use crate::task::event::{
+        ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
+    };
+    use crate::task::screen::Fingerprint;
+    use crate::task::spec::{Limits, TaskSpec};
+
+    const HOSTILE: &str = "Untitled <script>alert('x')</script> & \"more\"";
+
+    fn observed(artifact: Artifact, size: CaptureSize) -> Event {
+        let frame = motorium_proto::v1::common::Frame {
+            id: "f".into(),
+            display: ":1".into(),
+            origin: Some(CapturePoint::zero().into()),
+            size: Some(size.into()),
+            scale: 1.0,
+            capture_time: Some(Default::default()),
+            windows: vec![motorium_proto::v1::common::Window {
+                id: "1".into(),
+                title: HOSTILE.into(),
+                active: true,
+                bounds: Some(CaptureRect::from_size(size).into()),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let frame: Frame = frame.try_into().expect("it keeps the contract");
+        let _ = (FrameId::new("f"), DisplayId::new(":1"));
+        Event::Observed(std::boxed::Box::new(Observed {
+            frame,
+            image: Some(artifact),
+            marked_image: None,
+            element_count: 12,
+            elapsed: Duration::from_millis(180),
+            fingerprint: Fingerprint::default(),
+            scene: None,
+        }))
+    }
+
+    fn decided(progress: &str, next: Next) -> Event {
+        Event::Decided {
+            decision: std::boxed::Box::new(Decision {
+                thought: "The form asks for a name first; the field is empty and has no focus."
+                    .into(),
+                progress: progress.into(),
+                next,
+                safety_checks: vec![],
+                conversation: Bytes::new(),
+                backend: "claude_som".into(),
+                model: "claude".into(),
+                usage: Usage {
+                    input_tokens: Some(4120),
+                    output_tokens: Some(96),
+                    calls: 1,
+                    ..Usage::default()
+                },
+                suspected_injections: vec![],
+            }),
+            elapsed: Duration::from_millis(2300),
+        }
+    }
+
+    fn planned(intent: &str) -> PlannedAction {
+        PlannedAction {
+            action: Action::Click {
+                at: Some(Target::Element(ElementId(3))),
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            intent: intent.into(),
+            verify_pointer: false,
+            repeatable: true,
+        }
+    }
+
+    fn acted(id: &str, intent: &str, target: CaptureRect, verdict: Verdict) -> Vec<Event> {
+        let action_id = ActionId::new(id);
+        let at = Some(target.center());
+        let intended = ActionIntended {
+            action_id: action_id.clone(),
+            retry_of: None,
+            planned: planned(intent),
+            action: Action::Click {
+                at,
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            },
+            target: Some(target),
+        };
+        let effect = Effect {
+            verdict,
+            explanation: "2.1 % of the place changed".into(),
+            ..crate::effect::unknown(String::new())
+        };
+        vec![
+            Event::ActionIntended(std::boxed::Box::new(intended)),
+            Event::ActionPerformed {
+                action_id: action_id.clone(),
+                outcome: ActionOutcome::new(ActionResult::Performed, ""),
+            },
+            Event::EffectJudged {
+                action_id,
+                effect: std::boxed::Box::new(effect),
+            },
+        ]
+    }
+
+    fn finished() -> Event {
+        let stage = |stage: &str, milliseconds| StageTiming {
+            stage: stage.into(),
+            elapsed: Duration::from_millis(milliseconds),
+        };
+        Event::StepFinished {
+            timings: vec![
+                stage("observe", 180),
+                stage("decide", 2300),
+                stage("act", 41),
+                stage("settle", 512),
+            ],
+            recording: None,
+        }
+    }
+
+    /// The page of a task with these pictures.
+    async fn page(picture: Vec<u8>, size: CaptureSize) -> String {
+        let blobs = BlobStore::memory();
+        let stored = blobs.put(picture.into()).await.unwrap();
+        let artifact = || Artifact {
+            sha256: stored.sha256(),
+            media_type: "image/png".into(),
+            size_bytes: 1,
+            file_name: "step.png".into(),
+        };
+        let place = |x, y, w, h| {
+            CaptureRect::from_origin_and_size(CapturePoint::new(x, y), CaptureSize::new(w, h))
+        };
+        let spec = TaskSpec::from_wire(
+            TaskName::from_segment("t").unwrap(),
+            "u".into(),
+            wire::Task {
+                goal: "Fill in the form with Alice's address, then save it as a PDF".into(),
+                ..Default::default()
+            },
+            Limits::default(),
+        );
+        let two = vec![planned("click \"Name\""), planned("click \"Save\"")];
+        let mut events = vec![
+            (0, Event::Created(std::boxed::Box::new(spec.unwrap()))),
+            (
+                0,
+                Event::Started {
+                    orchestrator: "o".into(),
+                },
+            ),
+            (1, observed(artifact(), size)),
+            (1, decided("Clicking into the name field", Next::Act(two))),
+        ];
+        events.extend(
+            acted(
+                "t/1/0/0",
+                "click \"Name\"",
+                place(300, 210, 320, 34),
+                Verdict::Confirmed,
+            )
+            .into_iter()
+            .map(|e| (1, e)),
+        );
+        events.extend(
+            acted(
+                "t/1/1/0",
+                "click \"Save\"",
+                place(760, 500, 120, 40),
+                Verdict::NoEffect,
+            )
+            .into_iter()
+            .map(|e| (1, e)),
+        );
+        events.extend([
+            (
+                1,
+                Event::TargetMissed {
+                    message: "\"Save\" cannot be found any more".into(),
+                },
+            ),
+            (1, finished()),
+            (
+                0,
+                Event::UserAsked(UserRequest::new(
+                    UserRequestKind::Question,
+                    "Which printer shall I use?",
+                )),
+            ),
+            (
+                0,
+                Event::UserAcknowledged {
+                    message: HOSTILE.into(),
+                },
+            ),
+            (2, observed(artifact(), size)),
+            (
+                2,
+                decided(
+                    "Reading the result",
+                    Next::Done {
+                        answer: HOSTILE.into(),
+                        evidence: vec![],
+                    },
+                ),
+            ),
+            (2, finished()),
+            (
+                0,
+                Event::Failed(Failure::new(
+                    "STEP_LIMIT",
+                    "the limit of 2 steps is used up",
+                )),
+            ),
+        ]);
+        let log: Vec<Recorded> = (1..)
+            .zip(events)
+            .map(|(seq, (step, event))| Recorded {
+                seq: EventSeq(seq),
+                at: SystemTime::UNIX_EPOCH
+                    + Duration::from_millis(1_700_000_000_000 + 850 * seq.unsigned_abs()),
+                step,
+                event,
+            })
+            .collect();
+        let task = Task::from_events(log.clone()).unwrap();
+        let mut file = write(&task, &Steps::of(&log), &blobs).await.unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn what_is_on_the_screen_is_shown_and_never_run() {
+        let page = page(b"no picture".to_vec(), CaptureSize::new(1000, 600)).await;
+        assert!(page.contains("There is no picture of this step."));
+        assert!(!page.contains("<script>alert"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1, "{page}");
+        assert!(
+            page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'")
+        );
+        assert!(
+            !page.contains("http://") && !page.contains("https://"),
+            "{page}"
+        );
+        assert!(
+            page.contains("Untitled &lt;script&gt;alert(&#x27;x&#x27;)&lt;"),
+            "{page}"
+        );
+    }
+
+    #[tokio::test]
+    async fn targets_are_drawn_over_the_picture() {
+        let mut pixels = image_of(64, 48);
+        pixels[0] = 7;
+        let pixels = picture_of(pixels, 64, 48);
+        let page = page(pixels, CaptureSize::new(1000, 600)).await;
+        assert!(page.contains("<img src=\"data:image/png;base64,"), "{page}");
+        assert!(page.contains("viewBox=\"0 0 1000 600\""), "{page}");
+        assert!(
+            page.contains("x=\"300\" y=\"210\" width=\"320\" height=\"34\""),
+            "{page}"
+        );
+        if let Ok(path) = std::env::var("PAGE_DEMO") {
+            let shown = std::fs::read(&path).unwrap();
+            let (width, height) = picture::dimensions(&shown).unwrap();
+            let size = CaptureSize::new(width as i32, height as i32);
+            std::fs::write(path + ".html", super::tests::page(shown, size).await).unwrap();
+        }
+    }
+
+    fn image_of(width: usize, height: usize) -> Vec<u8> {
+        vec![200; width * height * 4]
+    }
+
+    fn picture_of(pixels: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
+        let pixels =
+            motorium_imaging::picture::from_bgrx(&pixels, width, height, width as usize * 4)
+                .unwrap();
+        match picture::encode(&pixels, ImageFormat::Png).unwrap().content {
+            ImageContent::Bytes(bytes) => bytes.to_vec(),
+            ImageContent::BlobUri(_) => Vec::new(),
+        }
+    }
+}

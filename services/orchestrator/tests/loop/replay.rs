@@ -1,0 +1,474 @@
+//! A task is exported and carried out again from its record: the same decisions, the same events; what was altered is said
+//! at its step.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use motorium_kit::config::Span;
+use motorium_orchestrator::replay::{Verdict, replay};
+use motorium_orchestrator::trajectory::{PAGE, unpack};
+use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck, Usage};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::exchange::Answer;
+use motorium_proto::v1::orchestrator::{Exchange, Recording};
+use motorium_proto::v1::planner::PlanResponse;
+use prost::Message as _;
+use tempfile::TempDir;
+use tonic::Code;
+
+use crate::support::cluster::Cluster;
+use crate::support::crash::Point;
+use crate::support::script::{
+    act, ask, click, click_once, done, done_because, give_up, scroll_down, typing, typing_secret,
+};
+
+/// Everything about a task, in a folder.
+async fn exported(cluster: &Cluster, task: &str) -> TempDir {
+    let request = wire::ExportTrajectoryRequest {
+        name: task.to_owned(),
+    };
+    let pieces = cluster.client().raw().export_trajectory(request).await;
+    let mut pieces = pieces.unwrap().into_inner();
+    let mut archive = Vec::new();
+    while let Some(piece) = pieces.message().await.unwrap() {
+        archive.extend(piece.chunk);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    unpack(archive.as_slice(), folder.path()).unwrap();
+    folder
+}
+
+async fn replayed(folder: &Path) -> Verdict {
+    let folder = folder.to_owned();
+    let replaying = tokio::task::spawn_blocking(move || replay(&folder));
+    replaying.await.unwrap().unwrap()
+}
+
+/// Asserts that a task which has ended comes out the same.
+async fn check(cluster: &Cluster, task: &str) {
+    let folder = exported(cluster, task).await;
+    let verdict = replayed(folder.path()).await;
+    assert!(verdict.is_same(), "{}", verdict.lines().join("\n"));
+    assert!(verdict.events_replayed > 3, "{verdict:?}");
+    assert_eq!(verdict.notes, [""; 0]);
+}
+
+async fn check_task(cluster: &Cluster, task: wire::Task) {
+    let name = cluster.create_with(task).await;
+    cluster.follow(&name).await;
+    check(cluster, &name).await;
+}
+
+async fn check_script(script: Vec<Next>, prepare: impl FnOnce(&Cluster)) {
+    let cluster = Cluster::start(script).await;
+    prepare(&cluster);
+    check_task(&cluster, wire::Task::default()).await;
+}
+
+fn verified(element: u32) -> PlannedAction {
+    PlannedAction {
+        verify_pointer: true,
+        ..click(element)
+    }
+}
+
+#[tokio::test]
+async fn what_is_clicked_typed_and_scrolled() {
+    check_script(vec![act([click(1)]), done("clicked")], |_| {}).await;
+    check_script(vec![act([click(1), typing("a"), click(2)])], |_| {}).await;
+    check_script(vec![act([typing_secret("bank")]), act([click(3)])], |_| {}).await;
+    check_script(vec![act([scroll_down()])], |cluster| {
+        cluster.world.act_in_vain(1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_tried_again_or_comes_to_nothing() {
+    check_script(vec![act([click(1)])], |cluster| {
+        cluster.world.act_in_vain(2)
+    })
+    .await;
+    check_script(vec![act([click_once(1)]), act([click(2)])], |cluster| {
+        cluster.world.act_in_vain(1);
+    })
+    .await;
+    check_script(vec![act([click(1)])], |cluster| cluster.world.come_late()).await;
+    check_script(vec![act([click(1)])], |cluster| cluster.world.stir(1)).await;
+    check_script((1..5).map(|_| act([click(1)])).collect(), |cluster| {
+        cluster.world.act_in_vain(12);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn failures_of_actions_and_services() {
+    let refused = || ActionOutcome::new(ActionResult::Refused, "not on the list");
+    check_script(vec![act([click(1)]), act([click(2)])], |cluster| {
+        cluster.world.answer(refused());
+    })
+    .await;
+    let away = ErrorReport::new(Code::Unavailable, "TRANSPORT", "the connection broke");
+    check_script(vec![act([click(1)])], |cluster| {
+        cluster.world.fail("plan", 2, &away);
+        cluster.world.fail("compare", 1, &away);
+    })
+    .await;
+    check_script(
+        vec![act([click(42)]), done("there is no such thing")],
+        |_| {},
+    )
+    .await;
+    check_script(vec![act([click(1)]), give_up("it cannot be done")], |_| {}).await;
+    check_script(
+        vec![
+            done_because("saved", "Saved!"),
+            done_because("saved", "Saved!"),
+        ],
+        |_| {},
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn pointers_pages_and_films() {
+    check_script(vec![act([verified(1)])], |cluster| {
+        cluster.world.miss([(60, 0), (60, -40), (60, -38)]);
+    })
+    .await;
+    check_script(vec![act([click(1)]), act([click(2)])], |cluster| {
+        cluster.world.show_a_film()
+    })
+    .await;
+    check_script((1..6).map(|_| act([click(1)])).collect(), |cluster| {
+        cluster.world.turn_pages()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn limits_are_reached_at_the_same_place() {
+    let cluster = Cluster::start((1..9).map(|number| act([click(number)])).collect()).await;
+    let limits = wire::Limits {
+        max_steps: 2,
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    check_task(&cluster, task).await;
+
+    let cluster = Cluster::start((1..9).map(|number| act([click(number)])).collect()).await;
+    cluster.world.charge(Usage {
+        input_tokens: Some(1000),
+        output_tokens: Some(10),
+        calls: 1,
+        ..Usage::default()
+    });
+    let limits = wire::Limits {
+        max_tokens: 2500,
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    check_task(&cluster, task).await;
+}
+
+#[tokio::test]
+async fn time_that_is_up_in_the_middle_of_a_question() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let limits = wire::Limits {
+        max_duration: Some(prost_types::Duration {
+            seconds: 2,
+            nanos: 0,
+        }),
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.world.called("await_quiet", 1).await;
+    cluster.world.hold("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.failure().0, "TIME_LIMIT");
+    check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn files_come_and_go() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("fetched")]).await;
+    let task = wire::Task {
+        attachments: vec![wire::Attachment {
+            name: "in.txt".to_owned(),
+            data: "a file".into(),
+        }],
+        results: vec!["in.txt".to_owned(), "missing.txt".to_owned()],
+        ..wire::Task::default()
+    };
+    check_task(&cluster, task).await;
+}
+
+#[tokio::test]
+async fn questions_messages_and_answers() {
+    let cluster = Cluster::start(vec![ask("which one?"), act([click(2)])]).await;
+    let name = cluster.create().await;
+    cluster.acknowledge_once_asked(&name, 1, "the second").await;
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let say = wire::SendMessageRequest {
+        name: name.clone(),
+        text: "be quick".to_owned(),
+        ..wire::SendMessageRequest::default()
+    };
+    cluster.client().raw().send_message(say).await.unwrap();
+    cluster.world.release("plan");
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn pauses_and_people_who_take_over() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.hold("perform");
+    let name = cluster.create().await;
+    cluster.world.called("perform", 1).await;
+    let pause = wire::PauseTaskRequest {
+        name: name.clone(),
+        ..wire::PauseTaskRequest::default()
+    };
+    cluster.client().raw().pause_task(pause).await.unwrap();
+    cluster.world.called("release_all", 1).await;
+    cluster.world.release("perform");
+    cluster.happened(&name, "action_performed").await;
+    let resume = wire::ResumeTaskRequest {
+        name: name.clone(),
+        ..wire::ResumeTaskRequest::default()
+    };
+    cluster.client().raw().resume_task(resume).await.unwrap();
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let take = wire::TakeOverRequest {
+        name: name.clone(),
+        user: "somebody".to_owned(),
+        ..wire::TakeOverRequest::default()
+    };
+    cluster.client().raw().take_over(take).await.unwrap();
+    cluster.world.called("release_all", 1).await;
+    cluster.world.person_types(3);
+    cluster.happened(&name, "human_acted").await;
+    cluster.world.release("plan");
+    let back = wire::HandBackRequest {
+        name: name.clone(),
+        message: "go on".to_owned(),
+        ..wire::HandBackRequest::default()
+    };
+    cluster.client().raw().hand_back(back).await.unwrap();
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let name = cluster.create().await;
+    cluster.world.called("await_quiet", 1).await;
+    cluster.world.hold("plan");
+    cluster.world.called("plan", 2).await;
+    cluster.cancel(&name).await;
+    check(&cluster, &name).await;
+}
+
+async fn resolve(cluster: &Cluster, task: &str, approve: bool) {
+    cluster.happened(task, "user_asked").await;
+    let asked = cluster.get(task).await.user_request.unwrap();
+    let request = wire::ResolveApprovalRequest {
+        name: asked.approval,
+        approve,
+        message: "not today".to_owned(),
+        user: "somebody".to_owned(),
+        ..wire::ResolveApprovalRequest::default()
+    };
+    cluster
+        .client()
+        .raw()
+        .resolve_approval(request)
+        .await
+        .unwrap();
+}
+
+async fn shop(patience: Duration) -> Cluster {
+    let cluster = Cluster::start_with(vec![act([click(1)]), done("paid")], |settings| {
+        settings.rules = "careful".to_owned();
+        settings.approval_timeout = Span(patience);
+    })
+    .await;
+    cluster.world.label(1, "Pay now");
+    cluster
+}
+
+#[tokio::test]
+async fn approvals_given_refused_and_lapsed() {
+    for approve in [true, false] {
+        let cluster = shop(Duration::from_secs(60)).await;
+        let name = cluster.create().await;
+        resolve(&cluster, &name, approve).await;
+        cluster.follow(&name).await;
+        check(&cluster, &name).await;
+    }
+    let cluster = shop(Duration::from_millis(300)).await;
+    check_task(&cluster, wire::Task::default()).await;
+
+    let cluster = Cluster::start(vec![act([click(1)]), done("read")]).await;
+    cluster.world.warn(SafetyCheck {
+        id: "1".to_owned(),
+        code: "malicious_instructions".to_owned(),
+        message: "the page gives orders".to_owned(),
+    });
+    let name = cluster.create().await;
+    resolve(&cluster, &name, true).await;
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn a_crash_costs_the_record_of_its_step_alone() {
+    let script = vec![act([click(1)]), act([click(2)]), act([click(3)])];
+    let mut cluster = Cluster::start_until(script, Some(Point::After(6))).await;
+    let name = cluster.create().await;
+    cluster.stands_still().await;
+    cluster.crash().await;
+    cluster.follow(&name).await;
+    check(&cluster, &name).await;
+}
+
+/// A task of three steps, exported.
+async fn three_steps() -> TempDir {
+    let script = vec![act([click(1)]), act([click(2)]), done("saved")];
+    let cluster = Cluster::start(script).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    exported(&cluster, &name).await
+}
+
+/// Changes a record.
+fn alter(folder: &Path, step: u32, change: impl Fn(&mut Exchange)) {
+    let path = folder.join(format!("recording/step-{step:03}.binpb.zst"));
+    let plain = zstd::stream::decode_all(fs::read(&path).unwrap().as_slice()).unwrap();
+    let mut recording = Recording::decode(plain.as_slice()).unwrap();
+    recording.exchanges.iter_mut().for_each(change);
+    let packed = zstd::bulk::compress(&recording.encode_to_vec(), 3).unwrap();
+    fs::write(path, packed).unwrap();
+}
+
+fn check_difference(verdict: &Verdict, step: u32, words: &str) {
+    let difference = verdict.difference.as_ref().expect("something was altered");
+    let lines = verdict.lines().join("\n");
+    assert_eq!(difference.step, step, "{lines}");
+    assert!(difference.what.contains(words), "{lines}");
+}
+
+#[tokio::test]
+async fn an_altered_picture_is_reported_at_its_step() {
+    let folder = three_steps().await;
+    fs::write(
+        folder.path().join("frames/step-002.webp"),
+        "another picture",
+    )
+    .unwrap();
+    let verdict = replayed(folder.path()).await;
+    check_difference(&verdict, 2, "frames/step-002.webp is not what was recorded");
+    assert_eq!(verdict.steps[0].same, Some(true));
+    assert_eq!(verdict.steps[2].same, None);
+}
+
+#[tokio::test]
+async fn an_altered_screen_is_reported_by_its_element() {
+    let folder = three_steps().await;
+    let path = folder.path().join("scenes/step-003.json");
+    let scene = fs::read_to_string(&path).unwrap();
+    fs::write(&path, scene.replace("\"Button 7\"", "\"Delete all\"")).unwrap();
+    let verdict = replayed(folder.path()).await;
+    check_difference(&verdict, 3, "element 7 “Button 7” is another one");
+}
+
+#[tokio::test]
+async fn an_altered_answer_of_the_model_is_reported_at_its_step() {
+    let folder = three_steps().await;
+    alter(folder.path(), 2, |exchange| {
+        if let Some(Answer::Response(answer)) = &mut exchange.answer
+            && exchange.method.ends_with("/Plan")
+        {
+            let mut planned = PlanResponse::decode(answer.clone()).unwrap();
+            planned.decision.as_mut().unwrap().thought = "something else".to_owned();
+            *answer = planned.encode_to_vec().into();
+        }
+    });
+    let verdict = replayed(folder.path()).await;
+    check_difference(&verdict, 2, "decided");
+    assert_eq!(verdict.difference.unwrap().got, "\"something else\"");
+}
+
+#[tokio::test]
+async fn without_a_record_it_is_said_so() {
+    let script = vec![act([click(1)])];
+    let cluster = Cluster::start_with(script, |settings| settings.recording = "off".to_owned());
+    let cluster = cluster.await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let folder = exported(&cluster, &name).await;
+    assert!(folder.path().join(PAGE).exists());
+    let refused = replay(folder.path()).unwrap_err().to_string();
+    assert!(
+        refused.contains("`orchestrator.recording` was off"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
+    let hostile = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>";
+    let cluster = Cluster::start(vec![act([click(1)]), done(hostile)]).await;
+    let task = wire::Task {
+        instructions: hostile.to_owned(),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.follow(&name).await;
+    let folder = exported(&cluster, &name).await;
+    let read = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
+    let page = read(PAGE);
+    assert!(
+        !page.contains("<script>alert") && !page.contains("<img src=x"),
+        "{page}"
+    );
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    assert_eq!(page.matches("<script").count(), 1);
+    assert_eq!(read("steps.jsonl").lines().count(), 2);
+    assert!(read("answer.md").contains("Done."));
+    for file in [
+        "task.json",
+        "events.jsonl",
+        "manifest.json",
+        "frames/step-001-marked.webp",
+    ] {
+        assert!(folder.path().join(file).exists(), "{file}");
+    }
+}
