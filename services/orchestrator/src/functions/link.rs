@@ -3,6 +3,9 @@
 //! To the loop both kinds are alike but for one thing: a ToolService may be asked again for a call that it may have
 //! carried out, with the same id; an MCP server knows no such ids.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use motorium_proto::domain::decision::FunctionDeclaration;
 use serde_json::{Map, Value};
 
@@ -10,6 +13,8 @@ use super::mcp::Server;
 use super::outcome::{self, Outcome};
 use super::service::Service;
 use super::settings::{Place, Tool};
+
+const ONLY_RECORDED: &str = "the tool belongs to a recorded task";
 
 /// Why a tool cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +50,10 @@ pub struct Link {
 enum End {
     Service(Service),
     Mcp(Server),
+    /// Nowhere: what it would answer is told from a record.
+    Recorded {
+        may_ask_again: bool,
+    },
 }
 
 impl Link {
@@ -60,6 +69,24 @@ impl Link {
         Ok(Self { tool, end })
     }
 
+    /// A tool of a recorded task, which is never called.
+    #[must_use]
+    pub fn recorded(label: String, prefix: Option<String>, may_ask_again: bool) -> Self {
+        let tool = Tool {
+            label,
+            prefix,
+            place: Place::Program(Vec::new()),
+            environment: BTreeMap::new(),
+            token: None,
+            ca_file: None,
+            timeout: Duration::ZERO,
+        };
+        Self {
+            tool,
+            end: End::Recorded { may_ask_again },
+        }
+    }
+
     /// What it leads to.
     #[must_use]
     pub fn tool(&self) -> &Tool {
@@ -69,7 +96,11 @@ impl Link {
     /// Whether a call that may have been carried out may be made once more, with the same id.
     #[must_use]
     pub fn may_ask_again(&self) -> bool {
-        matches!(self.end, End::Service(_))
+        match self.end {
+            End::Service(_) => true,
+            End::Mcp(_) => false,
+            End::Recorded { may_ask_again } => may_ask_again,
+        }
     }
 
     /// The functions of the tool.
@@ -81,6 +112,7 @@ impl Link {
             match &self.end {
                 End::Service(service) => service.list(task).await,
                 End::Mcp(server) => server.list().await,
+                End::Recorded { .. } => Err(Problem::Unusable(ONLY_RECORDED.to_owned())),
             }
         };
         let in_time = tokio::time::timeout(self.tool.timeout, listed).await;
@@ -93,6 +125,7 @@ impl Link {
             match &self.end {
                 End::Service(service) => service.call(call).await,
                 End::Mcp(server) => server.call(call).await,
+                End::Recorded { .. } => Err(ONLY_RECORDED.to_owned()),
             }
         };
         match tokio::time::timeout(self.tool.timeout, called).await {

@@ -42,6 +42,8 @@ pub(crate) const STOPPED: &str = "stopped";
 pub(crate) const TIME_UP: &str = "time-up";
 /// What the look-out had seen.
 pub(crate) const LOOKOUT: &str = "look-out";
+/// What functions the task's tools have.
+pub(crate) const FUNCTIONS: &str = "functions";
 /// How the run was configured.
 pub(crate) const RUN: &str = "run";
 
@@ -89,6 +91,8 @@ pub(crate) trait Playback: Send + Sync {
     /// The loop waits for so long.
     fn pause(&self, pause: Duration);
     fn sighting(&self) -> Seen;
+    /// What functions there were.
+    fn functions(&self) -> Bytes;
     /// What was answered; never returns if nothing was, or if something else was asked.
     fn answer(&self, method: &'static str, request: Vec<u8>) -> BoxFuture<'_, Result<Bytes>>;
     /// Makes the question what it would be in the record.
@@ -218,7 +222,7 @@ impl Tape {
     }
 
     /// Asks, and notes what was asked and answered; or answers what was.
-    pub(super) async fn exchange<Q, A, D>(
+    pub(crate) async fn exchange<Q, A, D>(
         &self,
         method: &'static str,
         mut asked: Q,

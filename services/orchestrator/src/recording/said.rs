@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use motorium_proto::v1::common::image::Content;
 use motorium_proto::v1::common::{Frame, Image, Scene};
-use motorium_proto::v1::{executor, perception, planner};
+use motorium_proto::v1::{executor, perception, planner, tool};
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 
@@ -67,6 +67,8 @@ plain!(
     executor::StatFileResponse,
     executor::GetCapabilitiesRequest,
     executor::GetCapabilitiesResponse,
+    tool::InvokeRequest,
+    tool::InvokeResponse,
 );
 
 impl Said for perception::CaptureResponse {

@@ -59,7 +59,7 @@ async fn carry_out(folder: Folder) -> Result<Verdict, Error> {
         if run.tape.is_empty() {
             continue;
         }
-        let (difference, events) = carry_out_run(&folder, &run, &blobs).await?;
+        let (difference, events) = Box::pin(carry_out_run(&folder, &run, &blobs)).await?;
         replayed += events;
         if let Some(difference) = difference {
             differences.push(difference);

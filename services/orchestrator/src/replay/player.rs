@@ -42,8 +42,8 @@ use super::folder::{Folder, Run};
 use super::verdict::Difference;
 use crate::log;
 use crate::recording::{
-    CLOCK, Known, LOG, LOOKOUT, OBSERVE, Playback, RUN, STOPPED, Said, Seen, TIME_UP, is_note,
-    report_of,
+    CLOCK, FUNCTIONS, Known, LOG, LOOKOUT, OBSERVE, Playback, RUN, STOPPED, Said, Seen, TIME_UP,
+    is_note, report_of,
 };
 use crate::run::Ports;
 use crate::task::ApprovalState;
@@ -485,6 +485,13 @@ impl Playback for Player {
         match self.pass_by(LOOKOUT).and_then(|note| note.answer) {
             Some(Answer::Response(seen)) => Seen::decode(seen).unwrap_or_default(),
             _ => Seen::default(),
+        }
+    }
+
+    fn functions(&self) -> Bytes {
+        match self.pass_by(FUNCTIONS).and_then(|note| note.answer) {
+            Some(Answer::Response(functions)) => functions,
+            _ => Bytes::new(),
         }
     }
 

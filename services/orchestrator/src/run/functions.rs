@@ -5,12 +5,17 @@
 //! allows; of an MCP server the planner is told that nobody knows. Each call of a decision gets exactly one result, in
 //! order, and none of them ends the task.
 
+mod recorded;
+
 use std::time::Duration;
 
+use motorium_proto::convert::require;
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult};
+use motorium_proto::v1::tool as wire;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use self::recorded::INVOKE;
 use super::permission::{CallPermission, IntendedCall};
 use super::{FIRST_PAUSE, Flow, Halt, PATIENCE, Runner};
 use crate::error::reason;
@@ -18,6 +23,7 @@ use crate::functions::link::Call;
 use crate::functions::offer::Listed;
 use crate::functions::outcome::Outcome;
 use crate::functions::{Link, Offer, Problem, Tool};
+use crate::recording::{FUNCTIONS, Tape};
 use crate::task::event::{Event, Failure};
 use crate::task::{Lifecycle, machine};
 
@@ -58,6 +64,16 @@ impl Functions {
 impl Runner {
     /// Asks the task's tools what functions they have. What is the matter with one is the user's to know at once.
     pub(super) async fn learn_about_functions(&mut self) -> Flow {
+        if self.task.spec.tool_endpoints.is_empty() {
+            return Ok(());
+        }
+        if let Tape::Playing(playback) = &self.tape {
+            let (links, listed) = recorded::read(&playback.functions());
+            let offer = Offer::of(&listed);
+            let offer = offer.map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
+            self.functions = Functions { offer, links };
+            return Ok(());
+        }
         let mut links = Vec::new();
         let mut listed = Vec::new();
         for endpoint in self.task.spec.tool_endpoints.clone() {
@@ -73,6 +89,9 @@ impl Runner {
             links.push(std::sync::Arc::new(link));
         }
         let offer = Offer::of(&listed).map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
+        if let Tape::Recording(recorder) = &self.tape {
+            recorder.noted(FUNCTIONS, recorded::written(&links, &listed));
+        }
         self.functions = Functions { offer, links };
         Ok(())
     }
@@ -171,8 +190,11 @@ impl Runner {
         };
         let called = tokio::select! {
             biased;
-            _ = self.stop.paused() => Err(Halt::LookAgain),
-            called = self.guard(ready.link.call(&made)) => called,
+            _ = self.stop.paused() => {
+                self.tape.stopped();
+                Err(Halt::LookAgain)
+            }
+            called = self.guard(self.called(&ready.link, &made)) => called,
         };
         self.timed("call", began);
         match called {
@@ -191,6 +213,33 @@ impl Runner {
             }
             Err(halt) => Err(halt),
         }
+    }
+
+    /// What the tool answers, over the tape.
+    async fn called(&self, link: &Link, made: &Call) -> Outcome {
+        let asked = FunctionCall {
+            call_id: made.id.clone(),
+            name: made.name.clone(),
+            arguments_json: Value::Object(made.arguments.clone()).to_string(),
+        };
+        let asked = wire::InvokeRequest {
+            task: made.task.clone(),
+            call: Some(asked.into()),
+        };
+        // A connection that is being made is large; few steps call a function.
+        let work = Box::pin(async {
+            Ok(FunctionResult {
+                call_id: made.id.clone(),
+                outcome: link.call(made).await,
+            })
+        });
+        let told = |result: FunctionResult| wire::InvokeResponse {
+            result: Some(result.into()),
+        };
+        let read = |answer: wire::InvokeResponse| require("result", answer.result);
+        let result: Result<FunctionResult, _> =
+            self.tape.exchange(INVOKE, asked, work, told, read).await;
+        result.map_err(|report| report.message)?.outcome
     }
 
     /// Whether the task runs as far as anybody here knows.

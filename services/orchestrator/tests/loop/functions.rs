@@ -112,6 +112,27 @@ async fn a_function_is_called_and_the_planner_sees_its_result_and_the_screen() {
 }
 
 #[tokio::test]
+async fn a_task_is_replayed_without_its_tools() {
+    for tools in both().await {
+        let script = vec![
+            call([("notes_note", NOTE), ("notes_fail", "{}")]),
+            call([("notes_nothing", "{}")]),
+            done("noted"),
+        ];
+        let cluster = with(&tools, script).await;
+        let name = cluster.create_with(notes()).await;
+        cluster.follow(&name).await;
+        let called = tools.notes.names();
+        crate::replay::check(&cluster, &name).await;
+        assert_eq!(
+            tools.notes.names(),
+            called,
+            "nothing is called for a replay"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_task_may_name_an_address_that_is_allowed() {
     for tools in both().await {
         let script = vec![call([("note", NOTE)]), done("noted")];

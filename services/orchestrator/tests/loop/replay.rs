@@ -48,7 +48,7 @@ async fn replayed(folder: &Path) -> Verdict {
 }
 
 /// Asserts that a task which has ended comes out the same.
-async fn check(cluster: &Cluster, task: &str) {
+pub(crate) async fn check(cluster: &Cluster, task: &str) {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;
     assert!(verdict.is_same(), "{}", verdict.lines().join("\n"));
