@@ -2,14 +2,103 @@
 // for what it does not have. `dk-` classes only, so that they meet no kit's own.
 
 const families = {
-  gtk: { radius: 6, border: '#cdc7c2', face: '#f6f5f4', base: '#fff', ink: '#2e3436', accent: '#3584e4', height: 32, mark: 16, knob: 20, gradient: 0.04 },
-  breeze: { radius: 3, border: '#bcbebf', face: '#eff0f1', base: '#fcfcfc', ink: '#232629', accent: '#3daee9', height: 28, mark: 18, knob: 18, gradient: 0.03 },
-  fluent: { radius: 4, border: '#d1d1d1', face: '#fbfbfb', base: '#fff', ink: '#1b1b1b', accent: '#005fb8', height: 32, mark: 18, knob: 16, gradient: 0 },
-  aqua: { radius: 6, border: '#c8c8c8', face: '#ffffff', base: '#fff', ink: '#262626', accent: '#007aff', height: 22, mark: 14, knob: 16, gradient: 0.02 },
-  swing: { radius: 0, border: '#7a8a99', face: '#e3ebf3', base: '#fff', ink: '#222', accent: '#6382bf', height: 25, mark: 13, knob: 15, gradient: 0.12 },
-  motif: { radius: 0, border: '#777', face: '#c3c3c3', base: '#d8d8d8', ink: '#000', accent: '#4a6984', height: 26, mark: 13, knob: 14, gradient: 0, bevel: true },
-  flat: { radius: 10, border: '#e2e8f0', face: '#f1f5f9', base: '#fff', ink: '#0f172a', accent: '#6366f1', height: 38, mark: 18, knob: 20, gradient: 0 },
-  sharp: { radius: 0, border: '#d4d4d8', face: '#fafafa', base: '#fff', ink: '#18181b', accent: '#e11d48', height: 30, mark: 15, knob: 14, gradient: 0 },
+  gtk: {
+    radius: 6,
+    border: '#cdc7c2',
+    face: '#f6f5f4',
+    base: '#fff',
+    ink: '#2e3436',
+    accent: '#3584e4',
+    height: 32,
+    mark: 16,
+    knob: 20,
+    gradient: 0.04,
+  },
+  breeze: {
+    radius: 3,
+    border: '#bcbebf',
+    face: '#eff0f1',
+    base: '#fcfcfc',
+    ink: '#232629',
+    accent: '#3daee9',
+    height: 28,
+    mark: 18,
+    knob: 18,
+    gradient: 0.03,
+  },
+  fluent: {
+    radius: 4,
+    border: '#d1d1d1',
+    face: '#fbfbfb',
+    base: '#fff',
+    ink: '#1b1b1b',
+    accent: '#005fb8',
+    height: 32,
+    mark: 18,
+    knob: 16,
+    gradient: 0,
+  },
+  aqua: {
+    radius: 6,
+    border: '#c8c8c8',
+    face: '#ffffff',
+    base: '#fff',
+    ink: '#262626',
+    accent: '#007aff',
+    height: 22,
+    mark: 14,
+    knob: 16,
+    gradient: 0.02,
+  },
+  swing: {
+    radius: 0,
+    border: '#7a8a99',
+    face: '#e3ebf3',
+    base: '#fff',
+    ink: '#222',
+    accent: '#6382bf',
+    height: 25,
+    mark: 13,
+    knob: 15,
+    gradient: 0.12,
+  },
+  motif: {
+    radius: 0,
+    border: '#777',
+    face: '#c3c3c3',
+    base: '#d8d8d8',
+    ink: '#000',
+    accent: '#4a6984',
+    height: 26,
+    mark: 13,
+    knob: 14,
+    gradient: 0,
+    bevel: true,
+  },
+  flat: {
+    radius: 10,
+    border: '#e2e8f0',
+    face: '#f1f5f9',
+    base: '#fff',
+    ink: '#0f172a',
+    accent: '#6366f1',
+    height: 38,
+    mark: 18,
+    knob: 20,
+    gradient: 0,
+  },
+  sharp: {
+    radius: 0,
+    border: '#d4d4d8',
+    face: '#fafafa',
+    base: '#fff',
+    ink: '#18181b',
+    accent: '#e11d48',
+    height: 30,
+    mark: 15,
+    knob: 14,
+    gradient: 0,
+  },
 };
 
 export const familyNames = Object.keys(families);
@@ -17,16 +106,32 @@ export const familyNames = Object.keys(families);
 /** The colours and measures of one page. */
 export function look(r, family, theme) {
   const f = { ...families[family] };
-  if (theme === 'dark') Object.assign(f, { face: r.pick(['#353535', '#2d2f33', '#31363b']), base: r.pick(['#1e1e1e', '#242424', '#1b1e20']), ink: '#eee', border: r.pick(['#5b5b5b', '#474747']) });
-  if (theme === 'contrast') Object.assign(f, { face: '#000', base: '#000', ink: '#fff', border: '#fff', accent: r.pick(['#ffff00', '#00ffff', '#1aebff']) });
-  if (r.maybe(0.4)) f.accent = r.pick(['#3584e4', '#0d9488', '#c026d3', '#d97706', '#16a34a', '#dc2626', '#475569', '#7c3aed']);
+  if (theme === 'dark')
+    Object.assign(f, {
+      face: r.pick(['#353535', '#2d2f33', '#31363b']),
+      base: r.pick(['#1e1e1e', '#242424', '#1b1e20']),
+      ink: '#eee',
+      border: r.pick(['#5b5b5b', '#474747']),
+    });
+  if (theme === 'contrast')
+    Object.assign(f, {
+      face: '#000',
+      base: '#000',
+      ink: '#fff',
+      border: '#fff',
+      accent: r.pick(['#ffff00', '#00ffff', '#1aebff']),
+    });
+  if (r.maybe(0.4))
+    f.accent = r.pick(['#3584e4', '#0d9488', '#c026d3', '#d97706', '#16a34a', '#dc2626', '#475569', '#7c3aed']);
   f.size = r.pick([11, 12, 13, 13, 14, 14, 15, 16]);
   f.height = Math.max(18, Math.round(f.height * r.pick([0.8, 1, 1, 1.15])));
   return f;
 }
 
 export function css(f) {
-  const face = f.gradient ? `linear-gradient(color-mix(in srgb, ${f.face}, white ${f.gradient * 200}%), color-mix(in srgb, ${f.face}, black ${f.gradient * 100}%))` : f.face;
+  const face = f.gradient
+    ? `linear-gradient(color-mix(in srgb, ${f.face}, white ${f.gradient * 200}%), color-mix(in srgb, ${f.face}, black ${f.gradient * 100}%))`
+    : f.face;
   const bevel = f.bevel ? 'border:2px outset #ddd;' : `border:1px solid ${f.border};`;
   const sunk = f.bevel ? 'border:2px inset #ddd;' : `border:1px solid ${f.border};`;
   return `
@@ -61,19 +166,36 @@ export function css(f) {
 
 /** Every control. `o.a(kind, extra)` gives the attributes that label an element. */
 export const controls = {
-  button: (o) => `<span class="dk-btn ${o.pick(['', '', 'main', 'text'])} ${o.off}" ${o.a('button')}>${o.icon}${o.text}</span>`,
-  icon: (o) => o.framed ? `<span class="dk-ico framed ${o.off}" ${o.a('icon')}>${o.icon}</span>` : `<span class="dk-ico ${o.off}" style="margin:${o.int(2, 9)}px" ${o.a('icon')}>${o.icon}</span>`,
-  text_field: (o) => `<span class="dk-field ${o.pick(['', '', 'under'])} ${o.focus} ${o.off}" style="width:${o.width}px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.maybe(0.2) ? o.icon : ''}<span class="${o.empty ? 'ph' : ''}">${o.text}</span></span>`,
-  text_area: (o) => `<div class="dk-field ${o.focus}" style="display:block;width:${o.width}px;height:${o.int(60, 140)}px;white-space:normal;padding:6px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.text}</div>`,
-  checkbox: (o) => `<span class="dk-mark ${o.on} ${o.off}" ${o.a('checkbox', { checked: !!o.on })}>${o.on ? '✓' : ''}</span>`,
-  radio: (o) => `<span class="dk-mark round ${o.on} ${o.off}" ${o.a('radio', { checked: !!o.on })}>${o.on ? '●' : ''}</span>`,
+  button: (o) =>
+    `<span class="dk-btn ${o.pick(['', '', 'main', 'text'])} ${o.off}" ${o.a('button')}>${o.icon}${o.text}</span>`,
+  icon: (o) =>
+    o.framed
+      ? `<span class="dk-ico framed ${o.off}" ${o.a('icon')}>${o.icon}</span>`
+      : `<span class="dk-ico ${o.off}" style="margin:${o.int(2, 9)}px" ${o.a('icon')}>${o.icon}</span>`,
+  text_field: (o) =>
+    `<span class="dk-field ${o.pick(['', '', 'under'])} ${o.focus} ${o.off}" style="width:${o.width}px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.maybe(0.2) ? o.icon : ''}<span class="${o.empty ? 'ph' : ''}">${o.text}</span></span>`,
+  text_area: (o) =>
+    `<div class="dk-field ${o.focus}" style="display:block;width:${o.width}px;height:${o.int(60, 140)}px;white-space:normal;padding:6px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.text}</div>`,
+  checkbox: (o) =>
+    `<span class="dk-mark ${o.on} ${o.off}" ${o.a('checkbox', { checked: !!o.on })}>${o.on ? '✓' : ''}</span>`,
+  radio: (o) =>
+    `<span class="dk-mark round ${o.on} ${o.off}" ${o.a('radio', { checked: !!o.on })}>${o.on ? '●' : ''}</span>`,
   switch: (o) => `<span class="dk-switch ${o.on} ${o.off}" ${o.a('switch', { checked: !!o.on })}></span>`,
-  drop_down: (o) => `<span class="dk-field ${o.off}" style="width:${o.width}px" ${o.a('drop_down', { expanded: false })}><span>${o.text}</span><span style="margin-inline-start:auto;font-family:'DejaVu Sans'">${o.pick(['▾', '⌄', '▼', '⇅'])}</span></span>`,
-  slider: (o) => { const at = o.int(0, 85); return `<span class="dk-slide ${o.off}" ${o.a('slider')}><i></i><u style="width:${at}%"></u><b style="left:${at}%"></b></span>`; },
-  spin_box: (o) => `<span class="dk-field dk-spin ${o.off}" style="width:${o.int(70, 130)}px" ${o.a('spin_box')}><span>${o.number}</span>${o.maybe(0.7) ? '<em><s style="text-decoration:none">▲</s><s style="text-decoration:none">▼</s></em>' : '<em style="width:44px;flex-direction:row;font-size:14px;align-items:center"><s style="text-decoration:none">−</s><s style="text-decoration:none">+</s></em>'}</span>`,
-  tabs: (o) => `<div class="dk-tabs">${o.items.map((t, i) => `<span class="dk-tab ${i === o.at ? 'on' : ''}" ${o.a('tab', { selected: i === o.at })}>${o.maybe(0.3) ? o.icon : ''}${t}</span>`).join('')}</div>`,
+  drop_down: (o) =>
+    `<span class="dk-field ${o.off}" style="width:${o.width}px" ${o.a('drop_down', { expanded: false })}><span>${o.text}</span><span style="margin-inline-start:auto;font-family:'DejaVu Sans'">${o.pick(['▾', '⌄', '▼', '⇅'])}</span></span>`,
+  slider: (o) => {
+    const at = o.int(0, 85);
+    return `<span class="dk-slide ${o.off}" ${o.a('slider')}><i></i><u style="width:${at}%"></u><b style="left:${at}%"></b></span>`;
+  },
+  spin_box: (o) =>
+    `<span class="dk-field dk-spin ${o.off}" style="width:${o.int(70, 130)}px" ${o.a('spin_box')}><span>${o.number}</span>${o.maybe(0.7) ? '<em><s style="text-decoration:none">▲</s><s style="text-decoration:none">▼</s></em>' : '<em style="width:44px;flex-direction:row;font-size:14px;align-items:center"><s style="text-decoration:none">−</s><s style="text-decoration:none">+</s></em>'}</span>`,
+  tabs: (o) =>
+    `<div class="dk-tabs">${o.items.map((t, i) => `<span class="dk-tab ${i === o.at ? 'on' : ''}" ${o.a('tab', { selected: i === o.at })}>${o.maybe(0.3) ? o.icon : ''}${t}</span>`).join('')}</div>`,
   link: (o) => `<a class="dk-link" ${o.a('link')}>${o.text}</a>`,
-  menu: (o) => `<div class="dk-menu">${o.items.map((t, i) => `<div class="dk-item ${i === o.at ? 'on' : ''}" ${o.a('menu_item', { selected: i === o.at })}>${o.icons[i] ?? ''}<span>${t}</span>${o.keys[i] ?? ''}</div>${o.maybe(0.15) ? '<hr style="margin:3px 0;border:0;border-top:1px solid #8886">' : ''}`).join('')}</div>`,
-  table: (o) => `<table class="dk-table"><thead><tr>${o.head.map((h) => `<th>${h}</th>`).join('')}</tr></thead><tbody>${o.rows.map((row, i) => `<tr class="${i === o.at ? 'on' : ''}" ${o.a('table_row', { selected: i === o.at })}>${row.map((c) => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`,
-  dialog: (o) => `<div class="dk-dialog" ${o.a('dialog')}><div style="font-weight:bold;margin-bottom:10px">${o.title}</div><div>${o.body}</div><div style="display:flex;gap:8px;justify-content:flex-end;margin-top:16px">${o.buttons}</div></div>`,
+  menu: (o) =>
+    `<div class="dk-menu">${o.items.map((t, i) => `<div class="dk-item ${i === o.at ? 'on' : ''}" ${o.a('menu_item', { selected: i === o.at })}>${o.icons[i] ?? ''}<span>${t}</span>${o.keys[i] ?? ''}</div>${o.maybe(0.15) ? '<hr style="margin:3px 0;border:0;border-top:1px solid #8886">' : ''}`).join('')}</div>`,
+  table: (o) =>
+    `<table class="dk-table"><thead><tr>${o.head.map((h) => `<th>${h}</th>`).join('')}</tr></thead><tbody>${o.rows.map((row, i) => `<tr class="${i === o.at ? 'on' : ''}" ${o.a('table_row', { selected: i === o.at })}>${row.map((c) => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`,
+  dialog: (o) =>
+    `<div class="dk-dialog" ${o.a('dialog')}><div style="font-weight:bold;margin-bottom:10px">${o.title}</div><div>${o.body}</div><div style="display:flex;gap:8px;justify-content:flex-end;margin-top:16px">${o.buttons}</div></div>`,
 };

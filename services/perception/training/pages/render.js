@@ -2,7 +2,16 @@
 //   node render.js --out DIR --seed 1 --train 1000 --validation 100 --test 150 [--workers 1] [--labels-only]
 // One line of JSON per picture in DIR/SPLIT/labels.jsonl; what is there already is kept, so a run can be resumed.
 
-import { readFileSync, readdirSync, mkdirSync, appendFileSync, existsSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  readFileSync,
+  readdirSync,
+  mkdirSync,
+  appendFileSync,
+  existsSync,
+  writeFileSync,
+  mkdtempSync,
+  rmSync,
+} from 'node:fs';
 import { join, dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tmpdir } from 'node:os';
@@ -14,17 +23,48 @@ import { fontFiles } from './kits.js';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const modules = join(here, 'node_modules');
-const { values: args } = parseArgs({ options: {
-  out: { type: 'string' }, seed: { type: 'string', default: '1' }, train: { type: 'string', default: '1000' }, validation: { type: 'string', default: '100' }, test: { type: 'string', default: '150' },
-  workers: { type: 'string', default: '1' }, chromium: { type: 'string', default: '/usr/bin/chromium' }, 'labels-only': { type: 'boolean', default: false } } });
+const { values: args } = parseArgs({
+  options: {
+    out: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    train: { type: 'string', default: '1000' },
+    validation: { type: 'string', default: '100' },
+    test: { type: 'string', default: '150' },
+    workers: { type: 'string', default: '1' },
+    chromium: { type: 'string', default: '/usr/bin/chromium' },
+    'labels-only': { type: 'boolean', default: false },
+  },
+});
 if (!args.out) throw new Error('name the folder to write to: --out DIR');
 
-const types = { '.css': 'text/css', '.woff2': 'font/woff2', '.woff': 'font/woff', '.ttf': 'font/ttf', '.svg': 'image/svg+xml', '.png': 'image/png' };
-const iconFiles = new Map(), iconTexts = new Map();
+const types = {
+  '.css': 'text/css',
+  '.woff2': 'font/woff2',
+  '.woff': 'font/woff',
+  '.ttf': 'font/ttf',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+};
+const iconFiles = new Map(),
+  iconTexts = new Map();
 function svg(set, r) {
-  if (!iconFiles.has(set)) iconFiles.set(set, readdirSync(join(modules, set)).filter((n) => n.endsWith('.svg')).sort());
+  if (!iconFiles.has(set))
+    iconFiles.set(
+      set,
+      readdirSync(join(modules, set))
+        .filter((n) => n.endsWith('.svg'))
+        .sort(),
+    );
   const file = join(modules, set, r.pick(iconFiles.get(set)));
-  if (!iconTexts.has(file)) iconTexts.set(file, readFileSync(file, 'utf8').replace(/<!--[\s\S]*?-->|<\?xml[^>]*>/g, '').replace(/\s(width|height|class)=\s*"[^"]*"/g, '').replace(/<svg(?![^>]*fill=)/, '<svg fill="currentColor"').trim());
+  if (!iconTexts.has(file))
+    iconTexts.set(
+      file,
+      readFileSync(file, 'utf8')
+        .replace(/<!--[\s\S]*?-->|<\?xml[^>]*>/g, '')
+        .replace(/\s(width|height|class)=\s*"[^"]*"/g, '')
+        .replace(/<svg(?![^>]*fill=)/, '<svg fill="currentColor"')
+        .trim(),
+    );
   return iconTexts.get(file);
 }
 
@@ -35,8 +75,20 @@ function html(s) {
 
 async function worker(jobs) {
   const profile = mkdtempSync(join(tmpdir(), 'pages-'));
-  const context = await chromium.launchPersistentContext(profile, { executablePath: args.chromium, headless: true, viewport: null,
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--font-render-hinting=slight'] });
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: args.chromium,
+    headless: true,
+    viewport: null,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--font-render-hinting=slight',
+    ],
+  });
   try {
     const page = context.pages()[0] ?? (await context.newPage());
     let document = '';
@@ -45,13 +97,20 @@ async function worker(jobs) {
       if (url.hostname !== 'pages.invalid') return route.abort();
       if (url.pathname === '/page') return route.fulfill({ contentType: 'text/html', body: document });
       const file = join(modules, decodeURIComponent(url.pathname));
-      return file.startsWith(modules) && existsSync(file) ? route.fulfill({ contentType: types[extname(file)] ?? 'application/octet-stream', path: file }) : route.abort();
+      return file.startsWith(modules) && existsSync(file)
+        ? route.fulfill({ contentType: types[extname(file)] ?? 'application/octet-stream', path: file })
+        : route.abort();
     });
     const cdp = await context.newCDPSession(page);
     for (let job = jobs.shift(); job; job = jobs.shift()) {
       const s = screen(job.seed, job.split, svg);
       document = html(s);
-      await cdp.send('Emulation.setDeviceMetricsOverride', { width: s.width, height: s.height, deviceScaleFactor: s.scale, mobile: false });
+      await cdp.send('Emulation.setDeviceMetricsOverride', {
+        width: s.width,
+        height: s.height,
+        deviceScaleFactor: s.scale,
+        mobile: false,
+      });
       try {
         await page.goto('http://pages.invalid/page', { waitUntil: 'load', timeout: 30000 });
         await page.evaluate(() => document.fonts.ready.then(() => true));
@@ -76,12 +135,20 @@ const jobs = [];
 for (const split of ['train', 'validation', 'test']) {
   const labels = join(args.out, split, 'labels.jsonl');
   mkdirSync(dirname(labels), { recursive: true });
-  const done = new Set(existsSync(labels) ? readFileSync(labels, 'utf8').split('\n').filter(Boolean).map((l) => JSON.parse(l).image) : []);
+  const done = new Set(
+    existsSync(labels)
+      ? readFileSync(labels, 'utf8')
+          .split('\n')
+          .filter(Boolean)
+          .map((l) => JSON.parse(l).image)
+      : [],
+  );
   for (let i = 0; i < Number(args[split]); i++) {
     const file = `${String(i).padStart(6, '0')}.webp`;
     if (!done.has(file)) jobs.push({ seed: `${args.seed}/${split}/${i}`, split, file, labels });
   }
 }
-const started = Date.now(), total = jobs.length;
+const started = Date.now(),
+  total = jobs.length;
 await Promise.all(Array.from({ length: Number(args.workers) }, () => worker(jobs)));
 console.log(`${total} screens in ${((Date.now() - started) / 1000).toFixed(0)} s`);
