@@ -1,0 +1,462 @@
+// The kits: which files they need, which split they belong to, and their own markup for the controls they have.
+// What a kit lacks is drawn (drawn.js) in a look near to it. A kit is in one split only, wholly.
+
+const mark = (kind) => (o) =>
+  `<input type="${kind}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a(kind, { checked: !!o.on })}>`;
+const native = {
+  button: (o) => `<button ${o.dis} ${o.a('button')}>${o.text}</button>`,
+  text_field: (o) =>
+    `<input style="width:${o.width}px" type="${o.pick(['text', 'email', 'search', 'password'])}" ${o.dis} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+  text_area: (o) =>
+    `<textarea rows="${o.int(2, 6)}" style="width:${o.width}px" ${o.a('text_field')}>${o.plain}</textarea>`,
+  checkbox: mark('checkbox'),
+  radio: mark('radio'),
+  drop_down: (o) =>
+    `<select style="width:${o.width}px" ${o.dis} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+  slider: (o) => `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.a('slider')}>`,
+  link: (o) => `<a href="#" ${o.a('link')}>${o.text}</a>`,
+};
+const classed = (c) => ({
+  ...(c.button && {
+    button: (o) =>
+      `<button class="${o.pick(c.button)}" ${o.dis} ${o.a('button')}>${o.maybe(0.25) ? o.icon : ''}${o.text}</button>`,
+  }),
+  ...(c.field && {
+    text_field: (o) =>
+      `<input class="${c.field}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+    text_area: (o) =>
+      `<textarea class="${c.area ?? c.field}" rows="${o.int(2, 6)}" style="width:${o.width}px;height:auto" ${o.a('text_field')}>${o.plain}</textarea>`,
+  }),
+  ...(c.select && {
+    drop_down: (o) =>
+      `<select class="${c.select}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+  }),
+  ...(c.check && {
+    checkbox: (o) =>
+      `<input type="checkbox" class="${c.check}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a('checkbox', { checked: !!o.on })}>`,
+  }),
+  ...(c.radio && {
+    radio: (o) =>
+      `<input type="radio" class="${c.radio}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a('radio', { checked: !!o.on })}>`,
+  }),
+  ...(c.range && {
+    slider: (o) =>
+      `<input type="range" class="${c.range}" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.a('slider')}>`,
+  }),
+  ...(c.table && {
+    table: (o) =>
+      `<table class="${c.table}" style="width:100%"><thead><tr>${o.head.map((h) => `<th>${h}</th>`).join('')}</tr></thead><tbody>${o.rows.map((row, i) => `<tr ${o.a('table_row', { selected: i === o.at })} ${i === o.at ? 'style="background:#3b82f640"' : ''}>${row.map((x) => `<td>${x}</td>`).join('')}</tr>`).join('')}</tbody></table>`,
+  }),
+  ...(c.tabs && { tabs: (o) => c.tabs(o) }),
+});
+const list = (ul, li, a, on) => (o) =>
+  `<ul class="${ul}">${o.items.map((t, i) => `<li class="${li} ${i === o.at ? on : ''}" ${a === undefined ? o.a('tab', { selected: i === o.at }) : ''}>${a === undefined ? t : `<a href="#" class="${a} ${i === o.at ? on : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</a>`}</li>`).join('')}</ul>`;
+
+const linked = native.link;
+export const kits = {
+  // train
+  browser: { split: 'train', css: [], controls: native },
+  bootstrap: {
+    split: 'train',
+    css: ['bootstrap/dist/css/bootstrap.min.css'],
+    dark: 'data-bs-theme="dark"',
+    controls: {
+      link: linked,
+      ...classed({
+        button: [
+          'btn btn-primary',
+          'btn btn-secondary',
+          'btn btn-outline-primary',
+          'btn btn-light',
+          'btn btn-danger',
+          'btn btn-sm btn-success',
+        ],
+        field: 'form-control',
+        select: 'form-select',
+        range: 'form-range',
+        table: 'table table-hover',
+        check: 'form-check-input',
+        radio: 'form-check-input',
+        tabs: list('nav nav-tabs', 'nav-item', 'nav-link', 'active'),
+      }),
+      switch: (o) =>
+        `<span class="form-check form-switch" style="display:inline-block"><input class="form-check-input" type="checkbox" role="switch" ${o.on ? 'checked' : ''} ${o.dis} ${o.a('switch', { checked: !!o.on })}></span>`,
+      menu: (o) =>
+        `<div class="dropdown-menu show" style="position:static;display:inline-block">${o.items.map((t, i) => `<a class="dropdown-item ${i === o.at ? 'active' : ''}" href="#" ${o.a('menu_item', { selected: i === o.at })}>${t}</a>`).join('')}</div>`,
+    },
+  },
+  bulma: {
+    split: 'train',
+    css: ['bulma/css/bulma.min.css'],
+    dark: 'data-theme="dark"',
+    controls: {
+      link: linked,
+      checkbox: mark('checkbox'),
+      radio: mark('radio'),
+      ...classed({
+        button: [
+          'button',
+          'button is-primary',
+          'button is-link is-light',
+          'button is-small',
+          'button is-danger is-outlined',
+        ],
+        field: 'input',
+        area: 'textarea',
+        table: 'table is-striped is-fullwidth',
+      }),
+      drop_down: (o) =>
+        `<span class="select" ${o.a('drop_down', { expanded: false })}><select style="width:${o.width}px" ${o.dis}><option>${o.plain}</option></select></span>`,
+    },
+  },
+  pico: {
+    split: 'train',
+    css: ['@picocss/pico/css/pico.min.css'],
+    dark: 'data-theme="dark"',
+    plainDark: true,
+    controls: {
+      ...native,
+      button: (o) =>
+        `<button class="${o.pick(['', 'secondary', 'contrast', 'outline'])}" style="width:auto" ${o.dis} ${o.a('button')}>${o.text}</button>`,
+      switch: (o) =>
+        `<input type="checkbox" role="switch" ${o.on ? 'checked' : ''} ${o.a('switch', { checked: !!o.on })}>`,
+      ...classed({ table: 'striped' }),
+    },
+  },
+  spectre: {
+    split: 'train',
+    css: ['spectre.css/dist/spectre.min.css'],
+    controls: {
+      link: linked,
+      ...classed({
+        button: ['btn', 'btn btn-primary', 'btn btn-link', 'btn btn-sm'],
+        field: 'form-input',
+        select: 'form-select',
+        range: 'slider',
+        table: 'table table-striped',
+      }),
+      checkbox: (o) =>
+        `<label class="form-checkbox" style="display:inline-block;padding-left:18px;margin:0"><input type="checkbox" ${o.on ? 'checked' : ''} ${o.dis}><i class="form-icon" ${o.a('checkbox', { checked: !!o.on })}></i>&nbsp;</label>`,
+      radio: (o) =>
+        `<label class="form-radio" style="display:inline-block;padding-left:18px;margin:0"><input type="radio" ${o.on ? 'checked' : ''} ${o.dis}><i class="form-icon" ${o.a('radio', { checked: !!o.on })}></i>&nbsp;</label>`,
+      switch: (o) =>
+        `<label class="form-switch" style="display:inline-block;padding-left:36px;margin:0"><input type="checkbox" ${o.on ? 'checked' : ''} ${o.dis}><i class="form-icon" ${o.a('switch', { checked: !!o.on })}></i>&nbsp;</label>`,
+    },
+  },
+  uikit: {
+    split: 'train',
+    css: ['uikit/dist/css/uikit.min.css'],
+    controls: classed({
+      button: [
+        'uk-button uk-button-default',
+        'uk-button uk-button-primary',
+        'uk-button uk-button-danger uk-button-small',
+        'uk-button uk-button-text',
+      ],
+      field: 'uk-input',
+      area: 'uk-textarea',
+      select: 'uk-select',
+      check: 'uk-checkbox',
+      radio: 'uk-radio',
+      range: 'uk-range',
+      table: 'uk-table uk-table-divider',
+      tabs: list('uk-tab', '', '', 'uk-active'),
+    }),
+  },
+  win98: {
+    split: 'train',
+    css: ['98.css/dist/98.css'],
+    family: 'motif',
+    light: true,
+    controls: { ...native, checkbox: undefined, radio: undefined },
+  },
+  winxp: {
+    split: 'train',
+    css: ['xp.css/dist/XP.css'],
+    family: 'swing',
+    light: true,
+    controls: { ...native, checkbox: undefined, radio: undefined },
+  },
+  antd: {
+    split: 'train',
+    css: ['antd/dist/antd.css'],
+    darkCss: ['antd/dist/antd.dark.css'],
+    controls: {
+      link: linked,
+      ...classed({
+        button: [
+          'ant-btn',
+          'ant-btn ant-btn-primary',
+          'ant-btn ant-btn-dashed',
+          'ant-btn ant-btn-link',
+          'ant-btn ant-btn-sm',
+          'ant-btn ant-btn-primary ant-btn-lg',
+        ],
+        field: 'ant-input',
+      }),
+      checkbox: (o) =>
+        `<span class="ant-checkbox ${o.on && 'ant-checkbox-checked'}" ${o.a('checkbox', { checked: !!o.on })}><input type="checkbox" class="ant-checkbox-input"><span class="ant-checkbox-inner"></span></span>`,
+      radio: (o) =>
+        `<span class="ant-radio ${o.on && 'ant-radio-checked'}" style="top:0" ${o.a('radio', { checked: !!o.on })}><input type="radio" class="ant-radio-input"><span class="ant-radio-inner"></span></span>`,
+      switch: (o) =>
+        `<button class="ant-switch ${o.on && 'ant-switch-checked'}" ${o.a('switch', { checked: !!o.on })}><div class="ant-switch-handle"></div><span class="ant-switch-inner"></span></button>`,
+      drop_down: (o) =>
+        `<div class="ant-select ant-select-single ant-select-show-arrow" style="width:${o.width}px" ${o.a('drop_down', { expanded: false })}><div class="ant-select-selector"><span class="ant-select-selection-item">${o.text}</span></div><span class="ant-select-arrow">▾</span></div>`,
+      tabs: (o) =>
+        `<div class="ant-tabs ant-tabs-top"><div class="ant-tabs-nav"><div class="ant-tabs-nav-list">${o.items.map((t, i) => `<div class="ant-tabs-tab ${i === o.at ? 'ant-tabs-tab-active' : ''}" ${o.a('tab', { selected: i === o.at })}><div class="ant-tabs-tab-btn">${t}</div></div>`).join('')}</div></div></div>`,
+    },
+  },
+  fomantic: {
+    split: 'train',
+    css: ['fomantic-ui-css/semantic.min.css'],
+    controls: {
+      link: linked,
+      checkbox: mark('checkbox'),
+      radio: mark('radio'),
+      ...classed({
+        button: ['ui button', 'ui primary button', 'ui basic button', 'ui mini button', 'ui red button'],
+        table: 'ui celled table',
+      }),
+      text_field: (o) =>
+        `<div class="ui input" ${o.a('text_field', o.empty ? { placeholder: true } : {})}><input style="width:${o.width}px" ${o.empty ? 'placeholder' : 'value'}="${o.plain}"></div>`,
+      tabs: (o) =>
+        `<div class="ui tabular menu">${o.items.map((t, i) => `<a class="item ${i === o.at ? 'active' : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</a>`).join('')}</div>`,
+    },
+  },
+  primer: {
+    split: 'train',
+    css: ['@primer/css/dist/primer.css'],
+    controls: {
+      link: linked,
+      checkbox: mark('checkbox'),
+      radio: mark('radio'),
+      ...classed({
+        button: ['btn', 'btn btn-primary', 'btn btn-danger', 'btn btn-sm', 'btn-link'],
+        field: 'form-control',
+        select: 'form-select',
+      }),
+    },
+  },
+  milligram: {
+    split: 'train',
+    css: ['milligram/dist/milligram.min.css'],
+    light: true,
+    controls: {
+      ...native,
+      ...classed({ button: ['button', 'button button-outline', 'button button-clear'], table: 'x' }),
+    },
+  },
+  pure: {
+    split: 'train',
+    css: ['purecss/build/pure-min.css'],
+    light: true,
+    controls: {
+      ...native,
+      ...classed({
+        button: ['pure-button', 'pure-button pure-button-primary'],
+        table: 'pure-table pure-table-horizontal',
+      }),
+    },
+  },
+  daisyui: {
+    split: 'train',
+    css: ['daisyui/dist/full.css'],
+    dark: 'data-theme="dark"',
+    controls: {
+      link: linked,
+      ...classed({
+        button: ['btn', 'btn btn-primary', 'btn btn-ghost', 'btn btn-outline', 'btn btn-sm btn-accent'],
+        field: 'input input-bordered',
+        area: 'textarea textarea-bordered',
+        select: 'select select-bordered',
+        check: 'checkbox',
+        radio: 'radio',
+        range: 'range',
+        table: 'table',
+        tabs: (o) =>
+          `<div class="tabs tabs-bordered">${o.items.map((t, i) => `<a class="tab ${i === o.at ? 'tab-active' : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</a>`).join('')}</div>`,
+      }),
+      switch: (o) =>
+        `<input type="checkbox" class="toggle" ${o.on ? 'checked' : ''} ${o.a('switch', { checked: !!o.on })}>`,
+    },
+  },
+  nes: {
+    split: 'train',
+    css: ['nes.css/css/nes.min.css'],
+    light: true,
+    controls: {
+      link: linked,
+      ...classed({
+        button: ['nes-btn', 'nes-btn is-primary', 'nes-btn is-warning'],
+        field: 'nes-input',
+        area: 'nes-textarea',
+      }),
+    },
+  },
+  gtk: { split: 'train', css: [], family: 'gtk', controls: {} },
+  fluent: { split: 'train', css: [], family: 'fluent', controls: {} },
+  swing: { split: 'train', css: [], family: 'swing', controls: {} },
+  flat: { split: 'train', css: [], family: 'flat', controls: {} },
+  sharp: { split: 'train', css: [], family: 'sharp', controls: {} },
+  // validation
+  breeze: { split: 'validation', css: [], family: 'breeze', controls: {} },
+  carbon: {
+    split: 'validation',
+    css: ['carbon-components/css/carbon-components.min.css'],
+    light: true,
+    controls: {
+      link: linked,
+      ...classed({
+        button: [
+          'bx--btn bx--btn--primary',
+          'bx--btn bx--btn--secondary',
+          'bx--btn bx--btn--tertiary',
+          'bx--btn bx--btn--ghost bx--btn--sm',
+        ],
+        field: 'bx--text-input',
+        area: 'bx--text-area',
+        table: 'bx--data-table',
+      }),
+      drop_down: (o) =>
+        `<div class="bx--select-input__wrapper" style="display:inline-block;width:${o.width}px"><select class="bx--select-input" ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select></div>`,
+    },
+  },
+  layui: {
+    split: 'validation',
+    css: ['layui/dist/css/layui.css'],
+    light: true,
+    controls: {
+      link: linked,
+      ...classed({
+        button: [
+          'layui-btn',
+          'layui-btn layui-btn-primary',
+          'layui-btn layui-btn-sm layui-btn-normal',
+          'layui-btn layui-btn-danger',
+        ],
+        field: 'layui-input',
+        area: 'layui-textarea',
+        table: 'layui-table',
+      }),
+      tabs: (o) =>
+        `<div class="layui-tab layui-tab-brief"><ul class="layui-tab-title">${o.items.map((t, i) => `<li class="${i === o.at ? 'layui-this' : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</li>`).join('')}</ul></div>`,
+    },
+  },
+  // test
+  aqua: { split: 'test', css: [], family: 'aqua', controls: {} },
+  win7: {
+    split: 'test',
+    css: ['7.css/dist/7.css'],
+    family: 'breeze',
+    light: true,
+    controls: { ...native, checkbox: undefined, radio: undefined },
+  },
+  blueprint: {
+    split: 'test',
+    css: ['@blueprintjs/core/lib/css/blueprint.css'],
+    darkClass: 'bp5-dark',
+    controls: {
+      link: linked,
+      ...classed({
+        button: [
+          'bp5-button',
+          'bp5-button bp5-intent-primary',
+          'bp5-button bp5-minimal bp5-intent-success',
+          'bp5-button bp5-small',
+        ],
+        field: 'bp5-input',
+        area: 'bp5-text-area',
+        table: 'bp5-html-table bp5-interactive',
+      }),
+      checkbox: (o) =>
+        `<label class="bp5-control bp5-checkbox" style="display:inline-block;margin:0"><input type="checkbox" ${o.on ? 'checked' : ''} ${o.dis}><span class="bp5-control-indicator" ${o.a('checkbox', { checked: !!o.on })}></span></label>`,
+      switch: (o) =>
+        `<label class="bp5-control bp5-switch" style="display:inline-block;margin:0"><input type="checkbox" ${o.on ? 'checked' : ''} ${o.dis}><span class="bp5-control-indicator" ${o.a('switch', { checked: !!o.on })}></span></label>`,
+      drop_down: (o) =>
+        `<div class="bp5-html-select" ${o.a('drop_down', { expanded: false })}><select style="width:${o.width}px" ${o.dis}><option>${o.plain}</option></select></div>`,
+    },
+  },
+  patternfly: {
+    split: 'test',
+    css: ['@patternfly/patternfly/patternfly.min.css'],
+    light: true,
+    controls: {
+      ...classed({
+        button: [
+          'pf-v5-c-button pf-m-primary',
+          'pf-v5-c-button pf-m-secondary',
+          'pf-v5-c-button pf-m-link',
+          'pf-v5-c-button pf-m-danger',
+        ],
+        table: 'pf-v5-c-table pf-m-grid-md',
+      }),
+      text_field: (o) =>
+        `<span class="pf-v5-c-form-control" style="display:inline-grid;width:${o.width}px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}><input ${o.empty ? 'placeholder' : 'value'}="${o.plain}"></span>`,
+      switch: (o) =>
+        `<label class="pf-v5-c-switch"><input class="pf-v5-c-switch__input" type="checkbox" ${o.on ? 'checked' : ''}><span class="pf-v5-c-switch__toggle" ${o.a('switch', { checked: !!o.on })}></span></label>`,
+    },
+  },
+  element: {
+    split: 'test',
+    css: ['element-plus/dist/index.css', 'element-plus/theme-chalk/dark/css-vars.css'],
+    darkClass: 'dark',
+    controls: {
+      link: (o) =>
+        `<a class="el-link el-link--primary" ${o.a('link')}><span class="el-link__inner">${o.text}</span></a>`,
+      ...classed({
+        button: [
+          'el-button',
+          'el-button el-button--primary',
+          'el-button el-button--success is-plain',
+          'el-button el-button--small',
+          'el-button is-round',
+        ],
+      }),
+      text_field: (o) =>
+        `<div class="el-input" style="width:${o.width}px"><div class="el-input__wrapper" ${o.a('text_field', o.empty ? { placeholder: true } : {})}><input class="el-input__inner" ${o.empty ? 'placeholder' : 'value'}="${o.plain}"></div></div>`,
+      checkbox: (o) =>
+        `<span class="el-checkbox__input ${o.on && 'is-checked'}"><span class="el-checkbox__inner" ${o.a('checkbox', { checked: !!o.on })}></span></span>`,
+      radio: (o) =>
+        `<span class="el-radio__input ${o.on && 'is-checked'}"><span class="el-radio__inner" ${o.a('radio', { checked: !!o.on })}></span></span>`,
+      switch: (o) =>
+        `<div class="el-switch ${o.on && 'is-checked'}"><span class="el-switch__core" ${o.a('switch', { checked: !!o.on })}><div class="el-switch__action"></div></span></div>`,
+      tabs: (o) =>
+        `<div class="el-tabs el-tabs--top"><div class="el-tabs__header is-top"><div class="el-tabs__nav is-top">${o.items.map((t, i) => `<div class="el-tabs__item is-top ${i === o.at ? 'is-active' : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</div>`).join('')}</div></div></div>`,
+    },
+  },
+};
+
+/** Icon sets and fonts, likewise each in one split. */
+export const iconSets = {
+  'lucide-static/icons': 'train',
+  'bootstrap-icons/icons': 'train',
+  '@mdi/svg/svg': 'train',
+  '@tabler/icons/icons/outline': 'train',
+  '@fortawesome/fontawesome-free/svgs/solid': 'train',
+  '@phosphor-icons/core/assets/regular': 'validation',
+  'remixicon/icons/System': 'test',
+  'remixicon/icons/Document': 'test',
+};
+export const fonts = {
+  'DejaVu Sans': 'train',
+  'Liberation Sans': 'train',
+  'Nimbus Sans': 'train',
+  'Liberation Serif': 'train',
+  Inter: 'train',
+  Roboto: 'train',
+  'Open Sans': 'train',
+  Cantarell: 'train',
+  'Noto Sans CJK SC': 'train',
+  'Source Sans 3': 'validation',
+  'DejaVu Serif': 'validation',
+  Ubuntu: 'test',
+  'URW Gothic': 'test',
+};
+export const fontFiles = {
+  Inter: '@fontsource/inter/index.css',
+  Roboto: '@fontsource/roboto/index.css',
+  'Open Sans': '@fontsource/open-sans/index.css',
+  Cantarell: '@fontsource/cantarell/index.css',
+  'Source Sans 3': '@fontsource/source-sans-3/index.css',
+  Ubuntu: '@fontsource/ubuntu/index.css',
+};
