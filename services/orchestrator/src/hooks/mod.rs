@@ -2,7 +2,7 @@
 //!
 //! - [`happening`]: the points, what is told at each, and what may be changed there
 //! - [`chain`]: asking one hook after the other, contained and bounded
-//! - [`image_retention`], [`redaction`], [`ledger`], [`audit`]: hooks that come with Motorium
+//! - [`image_retention`], [`redaction`], [`ledger`], [`audit`], [`trajectory`]: hooks that come with Motorium
 //! - [`service`]: a hook in another process
 //! - [`settings`]: the chain as configuration has it
 //!
@@ -19,6 +19,7 @@ pub mod ledger;
 pub mod redaction;
 pub mod service;
 pub mod settings;
+pub mod trajectory;
 mod wire_form;
 
 use std::fmt;
@@ -36,6 +37,7 @@ pub use happening::{Amendment, Happening, ModelCallAmendment, Point, Points};
 use crate::log;
 use crate::task::Task;
 use crate::task::event::Recorded;
+use crate::trajectory::Trajectory;
 
 /// How long a hook may take, if nothing else is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -163,6 +165,14 @@ impl Archive {
     pub async fn events(&self, task: &TaskName) -> Result<Vec<Recorded>, crate::Error> {
         let beginning = motorium_proto::domain::id::EventSeq(0);
         log::read(self.store.as_ref(), task, beginning).await
+    }
+
+    /// Everything about a task, to be written somewhere.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or the log is of another version.
+    pub async fn trajectory(&self, task: &TaskName) -> Result<Trajectory, crate::Error> {
+        Trajectory::gather(self.store.as_ref(), self.blobs.clone(), task).await
     }
 }
 

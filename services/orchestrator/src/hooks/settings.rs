@@ -10,6 +10,7 @@ use super::image_retention::{self, ImageRetention};
 use super::ledger::{self, Ledger};
 use super::redaction::{self, Redaction};
 use super::service::{self, Service};
+use super::trajectory::{self, Writer};
 use super::{Chain, Hook};
 
 /// One hook. A kind that there is not is refused with those that there are.
@@ -24,6 +25,8 @@ pub enum HookSettings {
     Ledger(ledger::Settings),
     /// Who did what, in a file.
     Audit(audit::Settings),
+    /// Everything about a task that has ended, in a folder.
+    Trajectory(trajectory::Settings),
     /// A hook in another process.
     Service(service::Settings),
 }
@@ -59,6 +62,7 @@ fn made(settings: HookSettings) -> Result<Arc<dyn Hook>, FieldError> {
         HookSettings::Redaction(settings) => Arc::new(Redaction::new(settings)?),
         HookSettings::Ledger(settings) => Arc::new(Ledger::new(settings)?),
         HookSettings::Audit(settings) => Arc::new(Audit::new(settings)?),
+        HookSettings::Trajectory(settings) => Arc::new(Writer::new(settings)?),
         HookSettings::Service(settings) => Arc::new(Service::new(settings)?),
     })
 }
@@ -118,7 +122,7 @@ mod tests {
     fn what_cannot_be_meant_is_refused() {
         check_error(
             "[[hooks]]\nkind = \"budget\"",
-            "expected one of `image_retention`, `redaction`, `ledger`, `audit`, `service`",
+            "expected one of `image_retention`, `redaction`, `ledger`, `audit`, `trajectory`, `service`",
         );
         check_error(
             "[[hooks]]\nkind = \"ledger\"\npath = \"x\"",
@@ -127,6 +131,10 @@ mod tests {
         check_error(
             "[[hooks]]\nkind = \"audit\"",
             "orchestrator.hooks[0].path: is missing",
+        );
+        check_error(
+            "[[hooks]]\nkind = \"trajectory\"",
+            "orchestrator.hooks[0].folder: is missing",
         );
         check_error(
             "[[hooks]]\nkind = \"service\"\naddress = \"here\"",

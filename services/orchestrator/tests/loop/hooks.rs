@@ -14,7 +14,7 @@ use motorium_orchestrator::hooks::happening::{Words, WordsKind};
 use motorium_orchestrator::hooks::settings::HookSettings;
 use motorium_orchestrator::hooks::{
     Amendment, Context, Error, Happening, Hook, ModelCallAmendment, OnError, Point, Points,
-    Verdict, audit, image_retention, ledger, redaction, service,
+    Verdict, audit, image_retention, ledger, redaction, service, trajectory,
 };
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::decision::{Next, Usage};
@@ -565,6 +565,32 @@ async fn nothing_is_done_that_has_to_be_written_down_and_cannot_be() {
         settings.hooks = vec![configured(false)];
     });
     assert_eq!(wanted.await.carry_out().await.answer(), "it is done");
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_is_written_into_a_folder_and_can_be_replayed_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let configured = HookSettings::Trajectory(trajectory::Settings {
+        folder: folder.path().join("trajectories"),
+        ..trajectory::Settings::default()
+    });
+    let script = vec![act([click(1)]), done("it is done")];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let segment = name.strip_prefix("tasks/").unwrap();
+    let written = folder.path().join("trajectories").join(segment);
+    let is_whole = async {
+        // It is the last file.
+        let is_json = |text: Vec<u8>| serde_json::from_slice::<serde_json::Value>(&text).is_ok();
+        while !std::fs::read(written.join("manifest.json")).is_ok_and(is_json) {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the trajectory", is_whole).await;
+    assert!(written.join("trajectory.html").exists());
+    let verdict = crate::replay::replayed(&written).await;
+    assert!(verdict.is_same(), "{}", verdict.lines().join("\n"));
 }
 
 // === A service of a user ===

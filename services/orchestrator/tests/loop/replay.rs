@@ -41,7 +41,7 @@ async fn exported(cluster: &Cluster, task: &str) -> TempDir {
     folder
 }
 
-async fn replayed(folder: &Path) -> Verdict {
+pub(crate) async fn replayed(folder: &Path) -> Verdict {
     let folder = folder.to_owned();
     let replaying = tokio::task::spawn_blocking(move || replay(&folder));
     replaying.await.unwrap().unwrap()
