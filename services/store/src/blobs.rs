@@ -37,10 +37,10 @@ impl BlobId {
         self.0
     }
 
-    /// `sha256/ab/cd/abcd…`: folders stay small however many blobs there are.
+    /// `sha256/ab/abcd…`: a million blobs are some four thousand to a folder, and no folder has to be made for each.
     fn key(self) -> Key {
         let hex = self.to_string();
-        Key::from_iter(["sha256", &hex[..2], &hex[2..4], &hex])
+        Key::from_iter(["sha256", &hex[..2], &hex])
     }
 }
 
@@ -290,12 +290,7 @@ mod tests {
         let (folder, store) = folder();
         keeps_content_by_its_hash(store).await;
         let hex = BlobId::of(b"x").to_string();
-        let path = folder
-            .path()
-            .join("sha256")
-            .join(&hex[..2])
-            .join(&hex[2..4])
-            .join(&hex);
+        let path = folder.path().join("sha256").join(&hex[..2]).join(&hex);
         assert_eq!(fs::read(path).unwrap(), b"x");
     }
 

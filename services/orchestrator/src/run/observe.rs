@@ -34,16 +34,12 @@ impl Runner {
         }
         let observation = self.next_look().await?;
         let elapsed = began.elapsed();
-        let image = self
-            .keep(observation.image.as_ref(), &format!("step-{step}"))
-            .await?;
-        let marked_image = self
-            .keep(
-                observation.marked_image.as_ref(),
-                &format!("step-{step}-marked"),
-            )
-            .await?;
-        let scene = self.keep_scene(&observation.scene, step).await?;
+        let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
+        let (image, marked_image, scene) = tokio::try_join!(
+            self.keep(observation.image.as_ref(), &plain),
+            self.keep(observation.marked_image.as_ref(), &marked),
+            self.keep_scene(&observation.scene, step),
+        )?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
