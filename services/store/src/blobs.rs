@@ -13,14 +13,12 @@ use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use crate::disk::Disk;
 use crate::folder::{self, Durability};
-
-/// From this many bytes on, a hash is taken aside: it takes as long as many calls.
-const HASH_ASIDE: usize = 256 * 1024;
 
 /// Names a blob: the SHA-256 of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,10 +37,10 @@ impl BlobId {
         self.0
     }
 
-    /// `sha256/ab/cd/abcd…`: folders stay small however many blobs there are.
+    /// `sha256/ab/abcd…`: a million blobs are some four thousand to a folder, and no folder has to be made for each.
     fn key(self) -> Key {
         let hex = self.to_string();
-        Key::from_iter(["sha256", &hex[..2], &hex[2..4], &hex])
+        Key::from_iter(["sha256", &hex[..2], &hex])
     }
 }
 
@@ -67,6 +65,14 @@ impl fmt::Debug for BlobId {
 /// Keeps blobs. Clones are the same store.
 #[derive(Debug, Clone)]
 pub struct BlobStore {
+    shelf: Shelf,
+    /// For what is not in memory.
+    disk: Option<Disk>,
+}
+
+/// Where the blobs lie. Its calls may wait for the disk.
+#[derive(Debug, Clone)]
+struct Shelf {
     objects: Arc<dyn ObjectStore>,
     /// Where they are, for errors.
     place: PathBuf,
@@ -93,16 +99,17 @@ impl BlobStore {
     /// A store in memory.
     #[must_use]
     pub fn memory() -> Self {
-        Self {
+        let shelf = Shelf {
             objects: Arc::new(InMemory::new()),
             place: PathBuf::from("memory"),
-        }
+        };
+        Self { shelf, disk: None }
     }
 
     /// A store in a folder, which is made if it is missing.
     ///
     /// # Errors
-    /// `Unwritable` or `Full` if the folder cannot be made or written.
+    /// `Unwritable` or `Full` if the folder cannot be made or written; `Failed` if there is no thread left.
     pub fn folder(path: &Path, durability: Durability) -> Result<Self, Error> {
         folder::prepare(path)?;
         let objects = LocalFileSystem::new_with_prefix(path)
@@ -111,9 +118,14 @@ impl BlobStore {
                 detail: error.to_string(),
             })?
             .with_fsync(durability == Durability::Full);
-        Ok(Self {
+        let shelf = Shelf {
             objects: Arc::new(objects),
             place: path.to_owned(),
+        };
+        let disk = Disk::start().map_err(|error| Error::Failed(Box::new(error)))?;
+        Ok(Self {
+            shelf,
+            disk: Some(disk),
         })
     }
 
@@ -122,25 +134,8 @@ impl BlobStore {
     /// # Errors
     /// `Full`, `Unwritable` or `Failed`.
     pub async fn put(&self, content: Bytes) -> Result<BlobId, Error> {
-        let id = hash(content.clone()).await;
-        let created = self.write(id, content.clone(), PutMode::Create).await;
-        if !matches!(created, Err(object_store::Error::AlreadyExists { .. })) {
-            return created
-                .map(|()| id)
-                .map_err(|error| self.failure(id, error));
-        }
-        // After a power failure a file may be there without its content; then it is written again.
-        let there = self
-            .objects
-            .head(&id.key())
+        self.aside(|shelf| async move { shelf.put(content).await })
             .await
-            .map_err(|error| self.failure(id, error))?;
-        if there.size != content.len() as u64 {
-            self.write(id, content, PutMode::Overwrite)
-                .await
-                .map_err(|error| self.failure(id, error))?;
-        }
-        Ok(id)
     }
 
     /// The content of this name.
@@ -149,19 +144,8 @@ impl BlobStore {
     /// `BlobNotFound`, `BlobCorrupt` if its hash is another, or `Failed`.
     pub async fn get(&self, id: impl Into<BlobId> + Send) -> Result<Bytes, Error> {
         let id = id.into();
-        let found = self
-            .objects
-            .get(&id.key())
+        self.aside(move |shelf| async move { shelf.get(id).await })
             .await
-            .map_err(|error| self.failure(id, error))?;
-        let content = found
-            .bytes()
-            .await
-            .map_err(|error| self.failure(id, error))?;
-        if hash(content.clone()).await != id {
-            return Err(Error::BlobCorrupt { id });
-        }
-        Ok(content)
     }
 
     /// Size in bytes of the content of this name, without reading it.
@@ -170,12 +154,57 @@ impl BlobStore {
     /// `BlobNotFound` or `Failed`.
     pub async fn size(&self, id: impl Into<BlobId> + Send) -> Result<u64, Error> {
         let id = id.into();
-        let there = self
-            .objects
-            .head(&id.key())
+        self.aside(move |shelf| async move { Ok(shelf.there(id).await?.size) })
             .await
-            .map_err(|error| self.failure(id, error))?;
-        Ok(there.size)
+    }
+
+    async fn aside<T, W>(&self, work: impl FnOnce(Shelf) -> W + Send + 'static) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Error>> + Send,
+    {
+        let shelf = self.shelf.clone();
+        let Some(disk) = &self.disk else {
+            return work(shelf).await;
+        };
+        let done = disk.run(move || futures::executor::block_on(work(shelf)));
+        let done = done.await;
+        done.unwrap_or_else(|| Err(Error::Failed("a thread for the disk has panicked".into())))
+    }
+}
+
+impl Shelf {
+    async fn put(self, content: Bytes) -> Result<BlobId, Error> {
+        let id = BlobId::of(&content);
+        // Screens repeat, and looking costs less than writing the same once more.
+        let written = match self.objects.head(&id.key()).await {
+            Ok(there) if there.size == content.len() as u64 => return Ok(id),
+            // After a power failure a file may be there without its content; then it is written again.
+            Ok(_) => self.write(id, content, PutMode::Overwrite).await,
+            Err(object_store::Error::NotFound { .. }) => {
+                self.write(id, content, PutMode::Create).await
+            }
+            Err(error) => Err(error),
+        };
+        match written {
+            // Somebody else has written the same meanwhile.
+            Ok(()) | Err(object_store::Error::AlreadyExists { .. }) => Ok(id),
+            Err(error) => Err(self.failure(id, error)),
+        }
+    }
+
+    async fn get(self, id: BlobId) -> Result<Bytes, Error> {
+        let read = async { self.objects.get(&id.key()).await?.bytes().await };
+        let content = read.await.map_err(|error| self.failure(id, error))?;
+        if BlobId::of(&content) != id {
+            return Err(Error::BlobCorrupt { id });
+        }
+        Ok(content)
+    }
+
+    async fn there(self, id: BlobId) -> Result<ObjectMeta, Error> {
+        let there = self.objects.head(&id.key()).await;
+        there.map_err(|error| self.failure(id, error))
     }
 
     async fn write(&self, id: BlobId, content: Bytes, mode: PutMode) -> object_store::Result<()> {
@@ -212,17 +241,6 @@ fn is_folders_fault(kind: io::ErrorKind) -> bool {
 /// The first error of this type among an error and its causes.
 fn cause<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     error.downcast_ref().or_else(|| cause(error.source()?))
-}
-
-async fn hash(content: Bytes) -> BlobId {
-    if content.len() < HASH_ASIDE {
-        return BlobId::of(&content);
-    }
-    match tokio::task::spawn_blocking(move || BlobId::of(&content)).await {
-        Ok(id) => id,
-        // Hashing does not panic, so the runtime is going away and the caller with it.
-        Err(_) => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]
@@ -272,12 +290,7 @@ mod tests {
         let (folder, store) = folder();
         keeps_content_by_its_hash(store).await;
         let hex = BlobId::of(b"x").to_string();
-        let path = folder
-            .path()
-            .join("sha256")
-            .join(&hex[..2])
-            .join(&hex[2..4])
-            .join(&hex);
+        let path = folder.path().join("sha256").join(&hex[..2]).join(&hex);
         assert_eq!(fs::read(path).unwrap(), b"x");
     }
 

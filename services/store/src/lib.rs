@@ -15,6 +15,7 @@
 mod blobs;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod disk;
 mod doorbell;
 mod error;
 mod fault;

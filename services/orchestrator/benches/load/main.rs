@@ -12,6 +12,7 @@
 
 mod desktop;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ fn numbers(name: &str, default: &str) -> Vec<usize> {
 async fn serve(
     number: usize,
     stores: StoreSettings,
-    folder: &std::path::Path,
+    folder: &Path,
     all: &[Arc<Simulated>],
 ) -> Served {
     let settings = Settings {
@@ -133,11 +134,10 @@ async fn create(client: &Client<Channel>) {
     client.create(request).await.expect("it is created");
 }
 
-async fn measure(load: Load, store: &str) {
+async fn measure(load: Load, store: &str, folder: &Path) {
     let server = store
         .starts_with("postgres")
         .then(|| LocalPostgres::start_with(Durability::Full));
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let database = match &server {
         Some(server) => Some(server.database().await.into()),
         None => None,
@@ -154,7 +154,7 @@ async fn measure(load: Load, store: &str) {
         let desktops: Vec<_> = (0..share)
             .map(|_| Simulated::new(load.steps, load.picture, timings.clone()))
             .collect();
-        served.push(serve(number, stores, folder.path(), &desktops).await);
+        served.push(serve(number, stores, folder, &desktops).await);
     }
     // The first call of each kind brings things into memory that are there for all.
     let before = resident();
@@ -204,6 +204,8 @@ fn main() {
     let picture = numbers("LOAD_PICTURE", "100000")[0];
     let stores = std::env::var("LOAD_STORES");
     let stores = stores.unwrap_or_else(|_| "sqlite,postgres,postgres2".to_owned());
+    // Kept to the end: where thousands of files were deleted a moment ago, making new ones is slow on some file systems.
+    let mut folders = Vec::new();
     for store in stores.split(',') {
         for tasks in numbers("LOAD_TASKS", "10,100,1000") {
             // A runtime of its own, so that nothing of the last one is left; of two threads, one for each core.
@@ -217,7 +219,9 @@ fn main() {
                 steps,
                 picture,
             };
-            runtime.block_on(measure(load, store));
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            runtime.block_on(measure(load, store, folder.path()));
+            folders.push(folder);
         }
     }
 }

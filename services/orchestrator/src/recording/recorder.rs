@@ -3,6 +3,7 @@
 //! What is noted is compressed whenever there is much of it, so that a task that waits holds a few dozen kilobytes; several
 //! compressed pieces, one after the other, are one. A step with more than [`MOST`] of it has no record.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -12,6 +13,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator::exchange::Answer;
 use motorium_proto::v1::orchestrator::{Exchange, Recording};
 use prost::Message;
+use zstd::bulk::Compressor;
 
 use super::said::{Known, without_pictures};
 use super::{CLOCK, Said, status_bytes};
@@ -70,7 +72,7 @@ impl Notes {
     }
 
     fn compress(&mut self) {
-        match zstd::bulk::compress(&self.plain, LEVEL) {
+        match compressed(&self.plain) {
             Ok(compressed) => self.compressed.extend(compressed),
             Err(error) => {
                 tracing::warn!(%error, "a step is not recorded");
@@ -226,6 +228,20 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.close(None);
     }
+}
+
+fn compressed(plain: &[u8]) -> std::io::Result<Vec<u8>> {
+    thread_local! {
+        /// What it works with is a megabyte that takes longer to get than a step to compress.
+        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        let compressor = match compressor {
+            Some(compressor) => compressor,
+            None => compressor.insert(Compressor::new(LEVEL)?),
+        };
+        compressor.compress(plain)
+    })
 }
 
 fn said_if_lost(step: u32, packed: Option<Bytes>) -> Option<Bytes> {

@@ -20,8 +20,8 @@ use super::verdict::Difference;
 use crate::recording::settings::RunSettings;
 use crate::recording::{OBSERVE, RUN, unpacked};
 use crate::task::Task;
-use crate::task::event::{Event, Recorded, hex};
-use crate::trajectory::{Error, FORMAT, MANIFEST, artifacts, json, plain};
+use crate::task::event::{Artifact, Event, Recorded, hex};
+use crate::trajectory::{Error, FORMAT, MANIFEST, SCENE, artifacts, json, plain};
 
 /// What an export has that a replay needs.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ impl Folder {
             for (path, artifact) in artifacts(recorded) {
                 let content = fs::read(self.root.join(&path)).ok();
                 let content = content.as_deref();
-                if content.is_some_and(|content| content_is(content, &artifact.sha256)) {
+                if content.is_some_and(|content| is_stored_as(artifact, content)) {
                     continue;
                 }
                 let got = content.map(|content| hex(&Sha256::digest(content)));
@@ -322,6 +322,17 @@ impl Run {
             _ => Err("the record of a run does not begin with its settings".to_owned()),
         }
     }
+}
+
+/// Whether this is what was stored; a scene is stored as its message and exported as JSON.
+fn is_stored_as(artifact: &Artifact, content: &[u8]) -> bool {
+    if artifact.media_type != SCENE {
+        return content_is(content, &artifact.sha256);
+    }
+    let scene = std::str::from_utf8(content)
+        .ok()
+        .and_then(|text| json::read::<Scene>(json::SCENE, text).ok());
+    scene.is_some_and(|scene| content_is(&scene.encode_to_vec(), &artifact.sha256))
 }
 
 fn content_is(content: &[u8], sha256: &[u8; 32]) -> bool {

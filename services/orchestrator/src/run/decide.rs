@@ -1,5 +1,6 @@
 //! Asking the planner what to do on this screen.
 
+use futures::future::try_join_all;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
@@ -178,11 +179,15 @@ impl Pictures {
     }
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
-        if let Some(present) = &self.present {
-            request.image = Some(present.read(blobs).await?);
+        let past = self.past.iter().map(|(_, picture)| picture);
+        let reading = self.present.iter().chain(past);
+        let read = try_join_all(reading.map(|picture| picture.read(blobs))).await?;
+        let mut read = read.into_iter();
+        if self.present.is_some() {
+            request.image = read.next();
         }
-        for (index, picture) in &self.past {
-            request.history[*index].image = Some(picture.read(blobs).await?);
+        for (index, _) in &self.past {
+            request.history[*index].image = read.next();
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
 use crate::recording::{OBSERVE, Tape};
 use crate::task::event::{Artifact, Event, Observed};
 use crate::task::screen::Fingerprint;
-use crate::trajectory::json;
+use crate::trajectory;
 
 /// Lossless and small; what a person looks at later and a model is shown.
 pub(super) const PICTURE: ImageOptions = ImageOptions {
@@ -34,16 +34,12 @@ impl Runner {
         }
         let observation = self.next_look().await?;
         let elapsed = began.elapsed();
-        let image = self
-            .keep(observation.image.as_ref(), &format!("step-{step}"))
-            .await?;
-        let marked_image = self
-            .keep(
-                observation.marked_image.as_ref(),
-                &format!("step-{step}-marked"),
-            )
-            .await?;
-        let scene = self.keep_scene(&observation.scene, step).await?;
+        let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
+        let (image, marked_image, scene) = tokio::try_join!(
+            self.keep(observation.image.as_ref(), &plain),
+            self.keep(observation.marked_image.as_ref(), &marked),
+            self.keep_scene(&observation.scene, step),
+        )?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
@@ -182,12 +178,10 @@ impl Runner {
         if matches!(self.tape, Tape::Off) {
             return Ok(None);
         }
-        let scene = json::of(json::SCENE, &common::Scene::from(scene.clone())).to_string();
-        let stored = self.store_blob(
-            scene.into(),
-            "application/json",
-            format!("step-{step}.json"),
-        );
+        // As JSON it would cost more than the rest of our step; whoever exports it has the time.
+        let scene = common::Scene::from(scene.clone()).encode_to_vec();
+        let name = format!("step-{step}.scene.binpb");
+        let stored = self.store_blob(scene.into(), trajectory::SCENE, name);
         stored.await.map(Some)
     }
 

@@ -30,6 +30,8 @@ pub(super) struct File {
 pub(super) enum Source {
     Inline(Bytes),
     Blob([u8; 32]),
+    /// A stored scene, as JSON.
+    Scene([u8; 32]),
     Page,
 }
 
@@ -58,7 +60,10 @@ pub(super) fn of(
     let named = log.iter().flat_map(artifacts);
     files.extend(named.map(|(path, artifact)| File {
         path,
-        source: Source::Blob(artifact.sha256),
+        source: match artifact.media_type.as_str() {
+            super::SCENE => Source::Scene(artifact.sha256),
+            _ => Source::Blob(artifact.sha256),
+        },
     }));
     let attached = task.spec.attachments.iter();
     files.extend(attached.map(|attachment| File {

@@ -39,6 +39,8 @@ use crate::task::event::{Recorded, hex, public};
 
 /// The file for people.
 pub const PAGE: &str = "trajectory.html";
+/// What is said of a stored scene, which is a `motorium.common.v1.Scene`.
+pub(crate) const SCENE: &str = "application/x-protobuf";
 /// The file that lists all others.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
@@ -119,16 +121,22 @@ impl Trajectory {
     async fn content(&self, file: &File, steps: &Steps) -> Result<Content, Missing> {
         match &file.source {
             Source::Inline(bytes) => Ok(Content::Memory(bytes.clone())),
-            Source::Blob(sha256) => {
-                let read = self.blobs.get(*sha256).await;
-                let bytes = read.map_err(|error| Missing::Gone(error.to_string()))?;
-                Ok(Content::Memory(bytes))
+            Source::Blob(sha256) => Ok(Content::Memory(self.blob(*sha256).await?)),
+            Source::Scene(sha256) => {
+                let scene = json::of_bytes(json::SCENE, &self.blob(*sha256).await?);
+                let scene = scene.ok_or_else(|| Missing::Gone("it is no scene".to_owned()))?;
+                Ok(Content::Memory(scene.to_string().into()))
             }
             Source::Page => {
                 let page = page::write(&self.task, steps, &self.blobs).await;
                 Ok(Content::Disk(page.map_err(Missing::Failed)?))
             }
         }
+    }
+
+    async fn blob(&self, sha256: [u8; 32]) -> Result<Bytes, Missing> {
+        let read = self.blobs.get(sha256).await;
+        read.map_err(|error| Missing::Gone(error.to_string()))
     }
 
     /// When the task last changed: an export of the same log is the same, byte for byte.

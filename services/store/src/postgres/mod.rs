@@ -11,6 +11,7 @@
 //! Clocks: leases are compared by the clocks of the orchestrators, which should agree within a second or two. Where they
 //! do not, a task may change hands early; the epoch still lets only one of them write.
 
+mod append;
 mod bells;
 #[path = "../sql/generation.rs"]
 mod generation;
@@ -48,6 +49,9 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// Connections of one orchestrator. Commits wait for the disk together, so more than there are cores are of use.
 const CONNECTIONS: u32 = 16;
+/// A connection that was used a moment ago is there; one that rested for longer is tried before it is used. Two answers to
+/// the question whether it is there would cost as much as most statements.
+const RESTED: Duration = Duration::from_secs(1);
 /// How long a call waits for one of them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -94,6 +98,13 @@ impl PostgresStore {
         first.close().await.map_err(failure)?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    let is_there = meta.idle_for < RESTED || connection.ping().await.is_ok();
+                    Ok(is_there)
+                })
+            })
             .acquire_timeout(PATIENCE)
             .connect_with(options)
             .await
@@ -137,6 +148,14 @@ impl PostgresStore {
 
     async fn write(&self) -> sqlx::Result<Writing> {
         self.writer.begin().await
+    }
+
+    async fn writing<T, W>(&self, write: impl FnOnce(Self) -> W) -> Result<T, Error>
+    where
+        W: Future<Output = Result<T, Fault>> + Send,
+    {
+        let written = write(self.clone()).await;
+        written.map_err(|fault| self.error(fault))
     }
 
     fn error(&self, fault: Fault) -> Error {

@@ -14,7 +14,8 @@ use crate::{
 #[async_trait]
 impl TaskStore for Store {
     async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
-        self.create(task).await.map_err(|fault| self.error(fault))
+        self.writing(|store| async move { store.create(task).await })
+            .await
     }
 
     async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error> {
@@ -44,9 +45,9 @@ impl TaskStore for Store {
         ttl: Duration,
         now: SystemTime,
     ) -> Result<Option<Claim>, Error> {
-        self.take(name, owner, ttl, now)
+        let (name, owner) = (name.clone(), owner.to_owned());
+        self.writing(move |store| async move { store.take(&name, &owner, ttl, now).await })
             .await
-            .map_err(|fault| self.error(fault))
     }
 
     async fn renew(
@@ -56,19 +57,19 @@ impl TaskStore for Store {
         ttl: Duration,
         now: SystemTime,
     ) -> Result<(), Error> {
-        self.keep(name, epoch, ttl, now)
+        let name = name.clone();
+        self.writing(move |store| async move { store.keep(&name, epoch, ttl, now).await })
             .await
-            .map_err(|fault| self.error(fault))
     }
 
     async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error> {
-        self.give_back(name, epoch)
+        let name = name.clone();
+        self.writing(move |store| async move { store.give_back(&name, epoch).await })
             .await
-            .map_err(|fault| self.error(fault))
     }
 
     async fn append(&self, append: Append) -> Result<Appended, Error> {
-        self.add(append).await.map_err(|fault| self.error(fault))
+        self.add(append).await
     }
 
     async fn events(
@@ -87,7 +88,8 @@ impl TaskStore for Store {
     }
 
     async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error> {
-        self.put(put).await.map_err(|fault| self.error(fault))
+        self.writing(|store| async move { store.put(put).await })
+            .await
     }
 
     async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Events in one statement. SQLite takes 32,766 values, five to an event.
-const EVENTS_AT_ONCE: usize = 1000;
+pub(super) const EVENTS_AT_ONCE: usize = 1000;
 
 impl Store {
     pub(super) async fn create(&self, task: CreateTask) -> Result<Created, Fault> {
@@ -156,34 +156,6 @@ impl Store {
         Ok(())
     }
 
-    pub(super) async fn add(&self, append: Append) -> Result<Appended, Fault> {
-        let mut writing = self.write().await?;
-        if let Some(done) = done_before(&mut writing, append.request.as_ref(), append.now).await? {
-            return Ok(Appended {
-                repeated: true,
-                ..appended_before(&done)?
-            });
-        }
-        let Some((id, last)) = advance(&mut writing, &append).await? else {
-            return Err(refusal(&mut writing, append).await?.into());
-        };
-        let first = EventSeq(last - append.events.len() as i64 + 1);
-        insert_events(&mut writing, id, first, &append.events).await?;
-        remember(
-            &mut writing,
-            append.request.as_ref(),
-            &format!("{}..{last}", first.0),
-            append.now,
-        )
-        .await?;
-        writing.commit().await?;
-        Ok(Appended {
-            first_seq: first,
-            last_seq: EventSeq(last),
-            repeated: false,
-        })
-    }
-
     pub(super) async fn read(
         &self,
         name: &TaskName,
@@ -209,6 +181,33 @@ impl Store {
         );
         Ok(events)
     }
+}
+
+/// Appends, as a part of a transaction that somebody else ends. What is refused has changed nothing.
+pub(super) async fn add(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
+    if let Some(done) = done_before(connection, append.request.as_ref(), append.now).await? {
+        return Ok(Appended {
+            repeated: true,
+            ..appended_before(&done)?
+        });
+    }
+    let Some((id, last)) = advance(connection, append).await? else {
+        return Err(refusal(connection, append).await?.into());
+    };
+    let first = EventSeq(last - append.events.len() as i64 + 1);
+    insert_events(connection, id, first, &append.events).await?;
+    remember(
+        connection,
+        append.request.as_ref(),
+        &format!("{}..{last}", first.0),
+        append.now,
+    )
+    .await?;
+    Ok(Appended {
+        first_seq: first,
+        last_seq: EventSeq(last),
+        repeated: false,
+    })
 }
 
 /// The row of a task that must be there.
@@ -263,14 +262,14 @@ async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<O
 }
 
 /// Why the row was not updated. A lost lease comes first: then the rest is nobody's business any more.
-async fn refusal(connection: &mut Connection, append: Append) -> Result<Error, Fault> {
+pub(super) async fn refusal(connection: &mut Connection, append: &Append) -> Result<Error, Fault> {
     let task = existing(connection, &append.name).await?;
     Ok(match append.expected_seq {
-        _ if append.epoch.is_some_and(|epoch| epoch != task.epoch) => {
-            Error::LeaseLost { task: append.name }
-        }
+        _ if append.epoch.is_some_and(|epoch| epoch != task.epoch) => Error::LeaseLost {
+            task: append.name.clone(),
+        },
         Some(expected) => Error::Conflict {
-            task: append.name,
+            task: append.name.clone(),
             expected,
             last: task.last_seq,
         },

@@ -6,6 +6,7 @@
 //! Durability: with [`Durability::Normal`] a confirmed write survives the process, also killed; a power failure may
 //! take the last ones, but leaves a consistent store. With [`Durability::Full`] each write waits for the disk.
 
+mod append;
 #[path = "../sql/generation.rs"]
 mod generation;
 #[path = "../sql/requests.rs"]
@@ -18,6 +19,7 @@ mod rows;
 mod store;
 #[path = "../sql/tasks.rs"]
 mod tasks;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -29,9 +31,10 @@ use sqlx::sqlite::{
 };
 
 use self::rows::millis;
-use crate::Error;
+use self::writer::Writer;
 use crate::fault::Fault;
 use crate::folder::{self, Durability};
+use crate::{Append, Appended, Error};
 
 // What the queries call by the same names in every database.
 use SqlitePool as Pool;
@@ -56,6 +59,7 @@ type Writing = sqlx::Transaction<'static, Database>;
 pub struct SqliteStore {
     file: PathBuf,
     writer: SqlitePool,
+    thread: Writer,
     readers: SqlitePool,
     generation: String,
 }
@@ -86,6 +90,8 @@ impl SqliteStore {
             .disable_statement_logging();
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
+            // A file does not go away like a server.
+            .test_before_acquire(false)
             .connect_with(options.clone())
             .await
             .map_err(failure)?;
@@ -96,11 +102,13 @@ impl SqliteStore {
         let generation = generation::current(&writer).await.map_err(failure)?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
+            .test_before_acquire(false)
             .connect_with(options.read_only(true))
             .await
             .map_err(failure)?;
         Ok(Self {
             file: file.to_owned(),
+            thread: Writer::start(writer.clone(), file.to_owned())?,
             writer,
             readers,
             generation,
@@ -127,6 +135,21 @@ impl SqliteStore {
     /// Begins to write. The lock is taken at once: one that is upgraded later could fail without waiting.
     async fn write(&self) -> sqlx::Result<Writing> {
         self.writer.begin_with("BEGIN IMMEDIATE").await
+    }
+
+    /// Writes where everything is written.
+    async fn writing<T, W>(&self, write: impl FnOnce(Self) -> W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let (store, write) = (self.clone(), write(self.clone()));
+        let written = async move { write.await.map_err(|fault| store.error(fault)) };
+        self.thread.run(written).await
+    }
+
+    async fn add(&self, append: Append) -> Result<Appended, Error> {
+        self.thread.append(append).await
     }
 
     fn error(&self, fault: Fault) -> Error {

@@ -1,0 +1,76 @@
+//! Appending in one statement.
+//!
+//! A transaction of its own would go to the server and back four times, and hold the task's row all the while. Only an
+//! append that somebody may repeat needs one, for the request that is remembered with it.
+
+use super::{PostgresStore, tasks};
+use crate::fault::Fault;
+use crate::{Append, Appended, Error};
+use motorium_proto::domain::id::EventSeq;
+
+use super::rows::millis;
+
+impl PostgresStore {
+    pub(super) async fn add(&self, append: Append) -> Result<Appended, Error> {
+        let added = match append.request {
+            Some(_) => self.add_once(&append).await,
+            None => self.add_at_once(&append).await,
+        };
+        added.map_err(|fault| self.error(fault))
+    }
+
+    async fn add_once(&self, append: &Append) -> Result<Appended, Fault> {
+        let mut writing = self.write().await?;
+        let appended = tasks::add(&mut writing, append).await?;
+        writing.commit().await?;
+        Ok(appended)
+    }
+
+    /// The row is updated only if the epoch is still the caller's, and the events take the numbers that it gives.
+    async fn add_at_once(&self, append: &Append) -> Result<Appended, Fault> {
+        let (state, snapshot) = append
+            .view
+            .as_ref()
+            .map(|(state, snapshot)| (*state, snapshot.as_ref()))
+            .unzip();
+        let events = &append.events;
+        let at: Vec<i64> = events.iter().map(|event| millis(event.at)).collect();
+        let kinds: Vec<&str> = events.iter().map(|event| event.kind).collect();
+        let bodies: Vec<&[u8]> = events.iter().map(|event| event.body.as_ref()).collect();
+        let mut connection = self.writer.acquire().await?;
+        let last: Option<i64> = sqlx::query_scalar(
+            "WITH advanced AS (
+                 UPDATE task SET last_seq = last_seq + $2, update_time = $3, state = COALESCE($4, state),
+                                 snapshot = COALESCE($5, snapshot)
+                 WHERE name = $1 AND ($6 IS NULL OR epoch = $6) AND ($7 IS NULL OR last_seq = $7)
+                 RETURNING id, last_seq
+             ), appended AS (
+                 INSERT INTO event (task, seq, at, kind, body)
+                 SELECT advanced.id, advanced.last_seq - $2 + added.number, added.at, added.kind, added.body
+                 FROM advanced, UNNEST($8::bigint[], $9::text[], $10::bytea[])
+                      WITH ORDINALITY AS added (at, kind, body, number)
+             )
+             SELECT last_seq FROM advanced",
+        )
+        .bind(append.name.to_string())
+        .bind(events.len() as i64)
+        .bind(millis(append.now))
+        .bind(state)
+        .bind(snapshot)
+        .bind(append.epoch.map(|epoch| epoch.0))
+        .bind(append.expected_seq.map(|seq| seq.0))
+        .bind(at)
+        .bind(kinds)
+        .bind(bodies)
+        .fetch_optional(&mut *connection)
+        .await?;
+        let Some(last) = last else {
+            return Err(tasks::refusal(&mut connection, append).await?.into());
+        };
+        Ok(Appended {
+            first_seq: EventSeq(last - events.len() as i64 + 1),
+            last_seq: EventSeq(last),
+            repeated: false,
+        })
+    }
+}
