@@ -18,29 +18,30 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
 
   /** One control of the page's kit, or a drawn one. What it shows of its state is what its drawing asked for. */
   function make(kind, more = {}) {
-    const off = !more.never && !more.open && r.maybe(0.08);
-    const focused = page.focusable && !off && r.maybe(0.08);
+    const off = more.off ?? (!more.never && !more.open && r.maybe(0.08));
+    const focused = more.focused ?? (page.focusable && !off && r.maybe(0.1));
     const on = more.on ?? r.maybe(0.45);
     const text = more.text ?? (kind === 'text_field' ? t.value() : t.words(1, 2));
     const shows = {};
+    const own = kit.controls[kind] && !more.drawn && !more.open;
     const seen = (state, value) => {
-      shows[state] = true;
+      if (!(own && kit.hides?.includes(`${kind} ${state}`))) shows[state] = true;
       return value;
     };
     const o = {
       ...r,
-      text: escape(text),
-      plain: escape(text),
       number: r.int(0, 500),
       icon: '',
       framed: r.maybe(0.35),
       width: r.int(90, 280),
       empty: r.maybe(0.25),
-      on: on ? 'on' : '',
       open: false,
       row: () => '',
       mark: '',
       ...more,
+      text: escape(text),
+      plain: escape(text),
+      on: on ? 'on' : '',
       a: (k, s, interactable) => label(k, s, interactable) + (k === kind ? OWN_STATE : ''),
       /** For a kit: the attribute, or a class, that shows that the control is off or focused. */
       get dis() {
@@ -60,7 +61,7 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     };
     if (kind === 'icon' || (kind === 'button' && !more.bare && r.maybe(0.25))) o.icon = pictogram();
     if (kind === 'tabs') o.icons = r.maybe(0.25) ? o.items.map(pictogram) : [];
-    const html = (kit.controls[kind] && !more.drawn && !more.open ? kit.controls[kind] : drawn[kind])(o);
+    const html = (own ? kit.controls[kind] : drawn[kind])(o);
     if (shows.focused) page.focusable = false;
     return html.replaceAll(OWN_STATE, `${shows.disabled ? ' data-off' : ''}${shows.focused ? ' data-focused' : ''}`);
   }
@@ -164,7 +165,7 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const toolbar = (n = r.int(3, 14), share = 0.75) => {
     const framed = r.maybe(0.25);
     const one = () =>
-      r.maybe(share) ? (r.maybe(0.5) ? bare() : icon({ framed, on: r.maybe(0.1) })) : button({ never: true, style: r.pick(['text', '']) });
+      r.maybe(share) ? (r.maybe(0.5) ? bare() : icon({ framed, toggled: framed && r.maybe(0.12), drawn: true })) : button({ never: true, style: r.pick(['text', '']) });
     return `<div class="dk-panel" style="display:flex;align-items:center;gap:${r.int(0, 5)}px;padding:${r.int(1, 5)}px 6px;${edge('bottom')}overflow:hidden;flex:none">${r.times(n, () => one() + (r.maybe(0.15) ? `<span style="flex:none;width:1px;height:18px;margin:0 4px;background:${f.border}"></span>` : '')).join('')}</div>`;
   };
   const statusBar = () =>

@@ -135,7 +135,7 @@ const FOCUS = {
   ring: (f) => `outline:2px solid ${f.accent}!important;outline-offset:2px`,
   dotted: (f) => `outline:1px dotted ${f.ink}!important;outline-offset:-4px;border-color:${f.ink}`,
   glow: (f) => `box-shadow:0 0 0 3px color-mix(in srgb, ${f.accent} 55%, transparent)!important`,
-  border: (f) => `outline:2px solid ${f.accent}!important;outline-offset:-2px`,
+  border: (f) => `outline:2px solid ${f.accent}!important;outline-offset:-2px;box-shadow:inset 0 0 0 3px ${f.base}!important`,
 };
 const BUTTON = {
   flat: () => '',
@@ -187,7 +187,7 @@ export function css(f) {
 .dk-mark{display:inline-flex;align-items:center;justify-content:center;flex:none;width:${f.mark}px;height:${f.mark}px;background:${f.base};${mark}border-radius:${Math.min(4, f.radius)}px;box-sizing:border-box;color:${f.onAccent};font-size:${f.mark * 0.8}px;vertical-align:middle}
 .dk-mark.round{border-radius:50%}.dk-mark.on{background:${f.accent};border-color:${f.accent}}
 .dk-mark.open.on{background:${f.base};color:${f.ink};border-color:${f.border}}
-.dk-switch{display:inline-block;flex:none;width:${Math.round(f.knob * (h.toggle === 'words' ? 2.6 : 1.9))}px;height:${f.knob}px;border-radius:${h.toggle === 'square' ? 0 : f.knob}px;background:${f.border};position:relative;vertical-align:middle;box-sizing:border-box;font:bold ${Math.max(7, f.knob * 0.42)}px/${f.knob}px inherit;color:${f.onAccent};${h.toggle === 'outline' ? `background:none;border:2px solid ${f.ink};` : ''}${h.toggle === 'outer' ? `background:linear-gradient(${f.border},${f.border}) center/100% 60% no-repeat;` : ''}}
+.dk-switch{display:inline-block;flex:none;width:${Math.round(f.knob * (h.toggle === 'words' ? 2.6 : 1.9))}px;height:${f.knob}px;border-radius:${h.toggle === 'square' ? 0 : f.knob}px;background:${f.border};position:relative;vertical-align:middle;box-sizing:border-box;font-weight:bold;font-size:${Math.max(7, f.knob * 0.42)}px;line-height:${f.knob - 2}px;color:${f.onAccent};${h.toggle === 'outline' ? `background:none;border:2px solid ${f.ink};` : ''}${h.toggle === 'outer' ? `background:linear-gradient(${f.border},${f.border}) center/100% 60% no-repeat;` : ''}}
 .dk-switch::after{content:'';position:absolute;left:${h.toggle === 'outer' ? 0 : 2}px;top:${h.toggle === 'outer' ? 0 : 2}px;bottom:${h.toggle === 'outer' ? 0 : 2}px;aspect-ratio:1;border-radius:${h.toggle === 'square' ? 0 : '50%'};background:${h.toggle === 'outline' ? f.ink : '#fff'};box-shadow:0 0 0 .5px #0006}
 .dk-switch.on{background:${h.toggle === 'outer' ? `linear-gradient(${f.accent},${f.accent}) center/100% 60% no-repeat` : f.accent};${h.toggle === 'outline' ? `border-color:${f.accent};` : ''}}.dk-switch.on::after{left:auto;right:${h.toggle === 'outer' ? 0 : 2}px;background:${h.toggle === 'outer' ? f.accent : f.onAccent}}
 .dk-switch small{position:absolute;right:4px;font-size:inherit}.dk-switch.on small{right:auto;left:5px}
@@ -233,7 +233,7 @@ export const controlsOf = (f) => ({
     `<span class="dk-btn ${o.style ?? o.pick(['', '', '', 'main', 'text'])} ${o.off} ${o.focus}" ${o.a('button')}>${o.icon}${o.text}${o.opens ? `<span style="font-size:9px;display:flex">${signs.triangle}</span>` : ''}</span>`,
   icon: (o) =>
     o.framed
-      ? `<span class="dk-ico framed ${o.off} ${o.focus}" ${o.a('icon')}>${o.icon}</span>`
+      ? `<span class="dk-ico framed ${o.toggled ? 'on' : ''} ${o.off} ${o.focus}" ${o.a('icon', o.toggled ? { checked: true } : {})}>${o.icon}</span>`
       : `<span class="dk-ico ${o.off}" style="margin:${o.int(2, 9)}px" ${o.a('icon')}>${o.icon}</span>`,
   text_field: (o) =>
     `<span class="dk-field ${o.off} ${o.focus}" style="width:${o.width}px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.maybe(0.2) ? o.icon : ''}<span class="${o.empty ? 'ph' : ''}">${o.text}</span>${o.maybe(0.1) ? `<span style="margin-inline-start:auto;font-size:11px;opacity:.7">${signs.close}</span>` : ''}</span>`,

@@ -36,9 +36,9 @@ const WHOLE = { 1: 1, 1.25: 4, 1.5: 2, 1.75: 4, 2: 1, 2.5: 2, 3: 1 };
  * browser would round a picture of broken size as it likes. */
 export function display(r, split) {
   const [w, h] = r.pick((split === 'train' ? TRAINING_SIZES : EVALUATION_SIZES).split(' ')).split('x').map(Number);
-  const fitting = Object.keys(WHOLE).map(Number).filter((scale) => w / scale >= 640 && h / scale >= 400);
+  const fitting = Object.keys(WHOLE).map(Number).filter((scale) => w / scale >= 640 && h / scale >= 400 && (w / scale <= 2600 || scale > 1));
   const evaluated = fitting.filter((scale) => scale <= 2 && Number.isInteger(w / scale) && Number.isInteger(h / scale));
-  const scale = r.maybe(0.5) ? 1 : r.pick(split === 'train' ? fitting : evaluated);
+  const scale = w < 2500 && r.maybe(0.5) ? 1 : r.pick(split === 'train' ? fitting : evaluated);
   const whole = (length) => Math.floor(length / scale / WHOLE[scale]) * WHOLE[scale];
   return { width: whole(w), height: whole(h), scale };
 }
@@ -74,6 +74,8 @@ export function screen(seed, split, svg) {
   const second = r.maybe(0.4) ? choose('iconSets') : icons;
   const { width, height, scale } = display(r, split);
 
+  /** On a wide screen one window over all of it is rare, and would be empty. */
+  const wide = width > 1500;
   /** What all windows of the screen share: one thing is open at most, and one focused. */
   const page = { overlays: [], focusable: r.maybe(0.7) };
   const pictogram = () => svg(iconSets[r.maybe(0.8) ? icons : second], r);
@@ -97,7 +99,7 @@ export function screen(seed, split, svg) {
    * never so thin that one could overlook it. */
   function inside(b) {
     const backdrop = r.maybe(0.6)
-      ? `<div style="position:absolute;inset:0;z-index:10;background:${r.pick(['#0009', '#0007', theme === 'light' ? '#fffb' : '#000a', '#123a'])}${r.maybe(0.2) ? ';backdrop-filter:blur(3px)' : ''}"></div>`
+      ? `<div style="position:absolute;inset:0;z-index:10;background:${r.pick(theme === 'light' ? ['#0009', '#0007', '#fffb', '#1239'] : ['#000b', '#000a', '#456b'])}${r.maybe(0.2) ? ';backdrop-filter:blur(3px)' : ''}"></div>`
       : '';
     const place = r.pick(['left:50%;top:50%;transform:translate(-50%,-50%)', 'left:50%;top:40px;transform:translateX(-50%)', 'right:16px;bottom:16px', 'right:0;top:0;bottom:0']);
     const w = Math.min(r.int(240, 560), b.width - 20);
@@ -124,12 +126,14 @@ export function screen(seed, split, svg) {
     const links = r.maybe(0.5)
       ? `<div style="position:absolute;left:${panel?.side === 'left' ? size + 8 : 10}px;top:${both + 10}px;width:84px">${r.many(2, 7, () => `<div ${b.label('list_item', { selected: false })} style="text-align:center;color:#fff;text-shadow:0 1px 2px #000;margin-bottom:14px;overflow:hidden"><div style="font-size:34px;display:flex;justify-content:center">${pictogram()}</div>${b.text(1, 1)}</div>`).join('')}</div>`
       : '';
-    const full = r.maybe(0.25);
-    const n = full ? 1 : r.int(1, 4);
+    const full = r.maybe(wide ? 0.1 : 0.25);
+    const span = (length, least, most) => [Math.round(length * least), Math.round(length * most)];
+    const [across, down] = wide ? [span(width, 0.25, 0.6), span(height, 0.3, 0.75)] : [span(width, 0.4, 0.9), span(height, 0.4, 0.85)];
+    const n = full ? 1 : r.int(1, wide ? 6 : 4);
     const windows = r
       .times(n, (i) => {
-        const w = full ? width - (panel?.side === 'left' ? size : 0) : r.int(Math.round(width * 0.4), Math.round(width * 0.9));
-        const h = full ? height - both : r.int(Math.round(height * 0.4), Math.round(height * 0.85));
+        const w = full ? width - (panel?.side === 'left' ? size : 0) : r.int(...across);
+        const h = full ? height - both : r.int(...down);
         const x = full ? width - w : r.int(-20, Math.max(0, width - w));
         const y = full ? (panel?.side === 'top' ? size : 0) : r.int(panel?.side === 'top' ? size : 0, Math.max(0, height - h - both));
         return framed(x, y, w, h, 2 + i, { active: i === n - 1 });
@@ -145,7 +149,7 @@ export function screen(seed, split, svg) {
     const { html } = content(width, height);
     return `<div class="dk-base" style="position:absolute;inset:0;display:flex;flex-direction:column;overflow:hidden">${html}</div>`;
   };
-  let body = r.maybe(0.42) ? whole() : desktop();
+  let body = r.maybe(wide ? 0.2 : 0.45) ? whole() : desktop();
   if (r.maybe(0.12)) {
     const b = partsFor(width, height);
     body += `<div style="position:absolute;z-index:50;left:${r.int(0, Math.round(width * 0.6))}px;top:${r.int(20, Math.round(height * 0.5))}px">${b.menu()}</div>`;
@@ -163,7 +167,7 @@ export function screen(seed, split, svg) {
     sheets,
     // A screen that was sent over the net: one in five is a JPEG, some of them a poor one.
     picture: r.maybe(0.2) ? { format: 'jpeg', quality: r.int(40, 92) } : { format: 'webp', quality: 92 },
-    root: theme !== 'light' && kit.dark ? kit.dark : kit.dark && kit.plainDark ? 'data-theme="light"' : '',
+    root: theme !== 'light' && kit.dark ? kit.dark : kit.dark && kit.plainDark ? 'data-theme="light"' : (kit.root ?? ''),
     rootClass: theme !== 'light' && kit.darkClass ? kit.darkClass : '',
     css: `${css(f)}
 html,body{margin:0!important;padding:0!important;height:100%;overflow:hidden!important;max-width:none!important}

@@ -24,7 +24,7 @@ const native = {
 const classed = (c) => ({
   ...(c.button && {
     button: (o) =>
-      `<button class="${o.pick(c.button)}" ${o.dis} ${o.foc} ${o.a('button')}>${o.maybe(0.25) ? o.icon : ''}${o.text}</button>`,
+      `<button class="${o.pick(c.button)} ${c.off ? o.offClass(c.off) : ''}" ${c.off ? '' : o.dis} ${o.foc} ${o.a('button')}>${o.maybe(0.25) ? o.icon : ''}${o.text}</button>`,
   }),
   ...(c.field && {
     text_field: (o) =>
@@ -58,8 +58,9 @@ const list = (ul, li, a, on) => (o) =>
   `<ul class="${ul}">${o.items.map((t, i) => `<li class="${li} ${i === o.at ? on : ''}" ${a === undefined ? o.a('tab', { selected: i === o.at }) : ''}>${a === undefined ? t : `<a href="#" class="${a} ${i === o.at ? on : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</a>`}</li>`).join('')}</ul>`;
 
 const linked = native.link;
-/** `css`: its files; `dark`, `darkCss`, `darkClass`: how it is made dark; `light`: it cannot be; `looks`: what it falls back
- * on, where not every look of its split fits; `share`: how often it is taken, against 1. */
+/** `css`: its files; `dark`, `darkCss`, `darkClass`: how it is made dark; `light`: it cannot be; `root`: attributes it
+ * asks for; `looks`: what it falls back on, where not every look of its split fits; `hides`: states that its controls have
+ * and do not show; `share`: how often it is taken, against 1. */
 export const kits = {
   // train
   browser: { split: 'train', css: [], controls: native },
@@ -173,6 +174,7 @@ export const kits = {
   win98: {
     split: 'train',
     css: ['98.css/dist/98.css'],
+    hides: ['slider disabled', 'slider focused', 'text_field focused'],
     looks: ['motif'],
     light: true,
     controls: { ...native, checkbox: undefined, radio: undefined },
@@ -180,6 +182,7 @@ export const kits = {
   winxp: {
     split: 'train',
     css: ['xp.css/dist/XP.css'],
+    hides: ['slider disabled', 'slider focused', 'text_field focused'],
     looks: ['swing'],
     light: true,
     controls: { ...native, checkbox: undefined, radio: undefined },
@@ -232,7 +235,9 @@ export const kits = {
   },
   primer: {
     split: 'train',
-    css: ['@primer/css/dist/primer.css'],
+    css: ['@primer/primitives/dist/css/functional/themes/light.css', '@primer/primitives/dist/css/base/size/size.css', '@primer/primitives/dist/css/functional/size/size.css', '@primer/css/dist/primer.css'],
+    root: 'data-color-mode="light" data-light-theme="light"',
+    light: true,
     controls: {
       link: linked,
       checkbox: mark('checkbox'),
@@ -295,6 +300,7 @@ export const kits = {
       link: linked,
       ...classed({
         button: ['nes-btn', 'nes-btn is-primary', 'nes-btn is-warning'],
+        off: 'is-disabled',
         field: 'nes-input',
         area: 'nes-textarea',
       }),
@@ -328,6 +334,7 @@ export const kits = {
   layui: {
     split: 'validation',
     css: ['layui/dist/css/layui.css'],
+    hides: ['button focused'],
     looks: ['plain'],
     light: true,
     controls: {
@@ -339,6 +346,7 @@ export const kits = {
           'layui-btn layui-btn-sm layui-btn-normal',
           'layui-btn layui-btn-danger',
         ],
+        off: 'layui-btn-disabled',
         field: 'layui-input',
         area: 'layui-textarea',
         table: 'layui-table',
@@ -419,13 +427,14 @@ export const kits = {
           'el-button el-button--small',
           'el-button is-round',
         ],
+        off: 'is-disabled',
       }),
       text_field: (o) =>
         `<div class="el-input" style="width:${o.width}px"><div class="el-input__wrapper" ${o.a('text_field', o.empty ? { placeholder: true } : {})}><input class="el-input__inner" ${o.empty ? 'placeholder' : 'value'}="${o.plain}"></div></div>`,
       checkbox: (o) =>
-        `<span class="el-checkbox__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-checkbox__inner" ${o.a('checkbox', { checked: !!o.on })}></span></span>`,
+        `<span class="el-checkbox" style="height:auto;margin:0"><span class="el-checkbox__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-checkbox__inner" ${o.a('checkbox', { checked: !!o.on })}></span></span></span>`,
       radio: (o) =>
-        `<span class="el-radio__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-radio__inner" ${o.a('radio', { checked: !!o.on })}></span></span>`,
+        `<span class="el-radio" style="height:auto;margin:0"><span class="el-radio__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-radio__inner" ${o.a('radio', { checked: !!o.on })}></span></span></span>`,
       switch: (o) =>
         `<div class="el-switch ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-switch__core" ${o.a('switch', { checked: !!o.on })}><div class="el-switch__action"></div></span></div>`,
       tabs: (o) =>

@@ -3,19 +3,15 @@
 // One line of JSON per picture in DIR/SPLIT/labels.jsonl; what is there already is kept, so a run can be resumed.
 // Tests and validation come first: what is judged on is there before what is learned from is complete.
 
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, extname, join, normalize } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { chromium } from 'playwright-core';
+import { modules, withBrowser } from './browser.js';
 import { screen } from './grammar.js';
 import { pictogramFrom } from './icons.js';
 import { measure, settle } from './measure.js';
 import { sizeOf } from './picture-size.js';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const modules = join(here, 'node_modules');
 const { values: args } = parseArgs({
   options: {
     out: { type: 'string' },
@@ -30,86 +26,36 @@ const { values: args } = parseArgs({
 });
 if (!args.out) throw new Error('name the folder to write to: --out DIR');
 
-const types = {
-  '.css': 'text/css',
-  '.woff2': 'font/woff2',
-  '.woff': 'font/woff',
-  '.ttf': 'font/ttf',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-};
-const SYSTEM_ICONS = '/usr/share/icons/';
 const acts = Object.fromEntries(
-  JSON.parse(readFileSync(join(here, '..', 'classes.json'), 'utf8')).classes.map((one) => [one.name, one.interactable]),
+  JSON.parse(readFileSync(new URL('../classes.json', import.meta.url), 'utf8')).classes.map((one) => [one.name, one.interactable]),
 );
 const svg = pictogramFrom(modules);
 
-function html(s) {
-  return `<!doctype html><html ${s.root} class="${s.rootClass}"><head><meta charset="utf-8">${s.sheets.map((f) => `<link rel="stylesheet" href="/${f}">`).join('')}<style>${s.css}</style></head><body class="${s.rootClass}"><div id="root" class="dk">${s.body}</div></body></html>`;
+async function draw(job, show, cdp, page) {
+  const s = screen(job.seed, job.split, svg);
+  await show(s);
+  await page.evaluate(settle);
+  const boxes = await page.evaluate(measure, { scale: s.scale, acts });
+  const size = [Math.round(s.width * s.scale), Math.round(s.height * s.scale)];
+  const name = `${job.name}.${s.picture.format === 'jpeg' ? 'jpg' : 'webp'}`;
+  if (!args['labels-only']) {
+    const shot = Buffer.from((await cdp.send('Page.captureScreenshot', s.picture)).data, 'base64');
+    const drawn = sizeOf(shot);
+    if (drawn.join() !== size.join()) throw new Error(`the picture is ${drawn}, and its labels are for ${size}`);
+    writeFileSync(join(args.out, job.split, name), shot);
+  }
+  appendFileSync(job.labels, JSON.stringify({ image: name, size, ...s.meta, boxes }) + '\n');
 }
 
-async function worker(jobs) {
-  const profile = mkdtempSync(join(tmpdir(), 'pages-'));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: args.chromium,
-    headless: true,
-    viewport: null,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--font-render-hinting=slight',
-    ],
-  });
-  try {
-    const page = context.pages()[0] ?? (await context.newPage());
-    let document = '';
-    await context.route('**/*', (route) => {
-      const url = new URL(route.request().url());
-      if (url.hostname !== 'pages.invalid') return route.abort();
-      if (url.pathname === '/page') return route.fulfill({ contentType: 'text/html', body: document });
-      const path = normalize(decodeURIComponent(url.pathname));
-      const file = path.startsWith(SYSTEM_ICONS) ? path : join(modules, path);
-      return existsSync(file)
-        ? route.fulfill({ contentType: types[extname(file)] ?? 'application/octet-stream', path: file })
-        : route.abort();
-    });
-    const cdp = await context.newCDPSession(page);
-    for (let job = jobs.shift(); job; job = jobs.shift()) {
-      const s = screen(job.seed, job.split, svg);
-      document = html(s);
-      await cdp.send('Emulation.setDeviceMetricsOverride', {
-        width: s.width,
-        height: s.height,
-        deviceScaleFactor: s.scale,
-        mobile: false,
-      });
+const worker = (jobs) =>
+  withBrowser(args.chromium, async (show, cdp, page) => {
+    for (let job = jobs.shift(); job; job = jobs.shift())
       try {
-        await page.goto('http://pages.invalid/page', { waitUntil: 'load', timeout: 30000 });
-        await page.evaluate(() => document.fonts.ready.then(() => true));
-        await page.evaluate(settle);
-        const boxes = await page.evaluate(measure, { scale: s.scale, acts });
-        const size = [Math.round(s.width * s.scale), Math.round(s.height * s.scale)];
-        const name = `${job.name}.${s.picture.format === 'jpeg' ? 'jpg' : 'webp'}`;
-        if (!args['labels-only']) {
-          const shot = Buffer.from((await cdp.send('Page.captureScreenshot', s.picture)).data, 'base64');
-          const drawn = sizeOf(shot);
-          if (drawn.join() !== size.join()) throw new Error(`the picture is ${drawn}, and its labels are for ${size}`);
-          writeFileSync(join(args.out, job.split, name), shot);
-        }
-        appendFileSync(job.labels, JSON.stringify({ image: name, size, ...s.meta, boxes }) + '\n');
+        await draw(job, show, cdp, page);
       } catch (error) {
         console.error(`left out ${job.seed}: ${error.message.split('\n')[0]}`);
       }
-    }
-  } finally {
-    await context.close();
-    rmSync(profile, { recursive: true, force: true });
-  }
-}
+  });
 
 const jobs = [];
 for (const split of ['test', 'validation', 'train']) {

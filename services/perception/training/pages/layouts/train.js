@@ -315,7 +315,7 @@ export const layouts = {
     b.column(
       b.menuBar() +
         b.toolbar(b.r.int(10, 22), 0.95) +
-        b.line(`${b.make('drop_down', { width: 120 })}${b.make('drop_down', { width: 60 })}${b.r.many(4, 12, () => b.icon({ framed: false, on: b.r.maybe(0.2) })).join('')}`, 'padding:3px 6px') +
+        b.line(`${b.make('drop_down', { width: 120 })}${b.make('drop_down', { width: 60 })}${b.r.many(4, 12, () => b.icon({ framed: true, toggled: b.r.maybe(0.2) })).join('')}`, 'padding:3px 6px') +
         b.scrolled(
           `<div style="width:${b.r.int(380, 640)}px;margin:18px auto;padding:40px;background:#fff;color:#111;min-height:100%;box-shadow:0 0 4px #0006" ${b.label('text_field')}><h2>${b.text(2, 4)}</h2>${b.r.many(4, 9, () => `<p>${b.sentence()} ${b.sentence()}</p>`).join('')}</div>`,
           `background:${b.f.face}`,

@@ -1,0 +1,170 @@
+"""Takes pictures of real applications, each with the boxes of what is seen on it, by what AT-SPI says.
+
+    /usr/bin/python3 collect.py --out FOLDER [--seed 1] [--rounds 4] [--only mousepad] [--list-packages]
+
+Every application is started by itself on an X server, a message bus and a window manager of its own, its menus, tabs and
+choices are opened by the pointer, and what is seen is written as DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl,
+in the form of the drawn screens. What is there already is kept, so a run can be broken off.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from catalogue import APPLICATIONS, FONTS, ICONS, PACKAGES, STYLES, THEMES, Application
+
+SIZES = ((1280, 800), (1366, 768), (1920, 1080), (1024, 768), (2560, 1440))
+EVALUATED = ((1280, 800), (1920, 1080), (2560, 1440))
+MOST_PICTURES = 7
+LEAST_BOXES = 3
+SECONDS_A_SESSION = 150
+
+
+def surroundings(application: Application, seed: str) -> dict[str, object]:
+    chance, split = random.Random(seed), application.split
+    size = chance.choice(SIZES if split == "train" else EVALUATED)
+    return {
+        "size": size,
+        "scale": 2 if size[0] >= 1920 and chance.random() < 0.4 else 1,
+        "theme": chance.choice(THEMES[split]),
+        "style": chance.choice(STYLES[split]),
+        "icons": chance.choice(ICONS[split]),
+        "font": chance.choice(FONTS[split]),
+    }
+
+
+class Visit:
+    """One application in one surrounding: its pictures, one after the other."""
+
+    def __init__(self, application: Application, seed: str, folder: Path) -> None:
+        from session import Session
+
+        self.application, self.seed, self.folder = application, seed, folder
+        self.around = surroundings(application, seed)
+        self.session = Session(seed=seed, **self.around)
+        self.chance, self.taken = random.Random(f"{seed}/visit"), 0
+
+    def run(self) -> int:
+        try:
+            self.session.application(self.application.command)
+            self._wait_for_a_window()
+            first = self.take("start")
+            if first:
+                self._open_menus(first)
+                self._open_choices(first)
+        finally:
+            self.session.close()
+        return self.taken
+
+    def _wait_for_a_window(self) -> None:
+        end = time.monotonic() + 25
+        while time.monotonic() < end and not any(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()):
+            time.sleep(0.2)
+        self.session.still(12)
+
+    def take(self, what: str) -> list:
+        """A picture with its boxes, if both belong to the same moment and all of it is certain."""
+        from tree import Reader, Unfit
+
+        before = self.session.still()
+        try:
+            found = Reader(before, self.session.screen.windows()).read()
+        except Unfit as unfit:
+            print(f"{self.seed} {what}: left out, {unfit}", file=sys.stderr)
+            return []
+        if self.session.picture().tobytes() != before.tobytes() or len(found) < LEAST_BOXES:
+            return []
+        name = f"{self.seed.replace('/', '-')}-{self.taken}.webp"
+        before.save(self.folder / name, quality=92)
+        boxes = [{"class": one.kind, "box": list(one.box), "visible": round(min(1, one.share), 2),
+                  "interactable": one.interactable, "state": one.state} for one in found]
+        line = {"image": name, "size": list(before.size), "seed": self.seed, "split": self.application.split,
+                "kit": f"application {self.application.name}", "toolkit": self.application.toolkit, "what": what,
+                "look": self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"],
+                "icons": self.around["icons"], "font": self.around["font"], "language": "en",
+                "theme": "dark" if "dark" in str(self.around["theme"]).lower() else "light", "scale": self.around["scale"],
+                "boxes": boxes}
+        with (self.folder / "labels.jsonl").open("a") as labels:
+            labels.write(json.dumps(line) + "\n")
+        self.taken += 1
+        return found
+
+    def _click(self, box: tuple[int, int, int, int]) -> None:
+        x, y = (box[0] + box[2]) // 2, (box[1] + box[3]) // 2
+        subprocess.run(["xdotool", "mousemove", str(x), str(y), "click", "1"], check=False)
+
+    def _escape(self) -> None:
+        subprocess.run(["xdotool", "key", "Escape"], check=False)
+
+    def _open_menus(self, first: list) -> None:
+        menus = [one for one in first if one.kind == "menu_item"]
+        for menu in self.chance.sample(menus, min(2, len(menus))):
+            if self.taken >= MOST_PICTURES:
+                return
+            self._click(menu.box)
+            entries = [one for one in self.take("menu") if one.popup]
+            if entries and self.chance.random() < 0.7:
+                self._click(self.chance.choice(entries).box)
+                self.take("after menu")
+            self._escape()
+            self._escape()
+
+    def _open_choices(self, first: list) -> None:
+        choices = [one for one in first if one.kind in ("drop_down", "tab", "list_item", "checkbox", "icon")]
+        for one in self.chance.sample(choices, min(3, len(choices))):
+            if self.taken >= MOST_PICTURES:
+                return
+            self._click(one.box)
+            self.take(one.kind)
+            if one.kind == "drop_down":
+                self._escape()
+
+
+def visit_apart(application: Application, seed: str, folder: Path) -> None:
+    """AT-SPI and the toolkits keep one bus for the life of a process: so each visit has a process of its own."""
+    command = [sys.executable, __file__, "--out", str(folder.parent), "--visit", application.name, "--seed", seed]
+    try:
+        subprocess.run(command, timeout=SECONDS_A_SESSION, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{seed}: took too long", file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--rounds", type=int, default=4, help="surroundings for each application")
+    parser.add_argument("--only", action="append", help="this application alone; may be repeated")
+    parser.add_argument("--list-packages", action="store_true", help="print what Debian has to install, and end")
+    parser.add_argument("--visit", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.list_packages:
+        print(" ".join(PACKAGES))
+        return
+    if arguments.out is None:
+        parser.error("name the folder to write to: --out FOLDER")
+    by_name = {one.name: one for one in APPLICATIONS}
+    if arguments.visit:
+        application = by_name[arguments.visit]
+        taken = Visit(application, arguments.seed, arguments.out / application.split).run()
+        print(f"{arguments.seed}: {taken} pictures")
+        return
+    for turn in range(arguments.rounds):
+        for application in APPLICATIONS:
+            if arguments.only and application.name not in arguments.only:
+                continue
+            folder = arguments.out / application.split
+            folder.mkdir(parents=True, exist_ok=True)
+            seed = f"{arguments.seed}/{application.name}/{turn}"
+            labels = folder / "labels.jsonl"
+            if labels.exists() and f'"seed": "{seed}"' in labels.read_text():
+                continue
+            visit_apart(application, seed, folder)
+
+
+if __name__ == "__main__":
+    main()
