@@ -22,18 +22,20 @@ def _qt(name: str, split: str, *arguments: str) -> Application:
 
 
 # FILE and FOLDER stand for a text and a folder that the session makes.
+# Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap (its
+# grid), pcmanfm, hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists and menus).
 APPLICATIONS = (
+    Application("zenity-form", "train", ("zenity", "--forms", "--title=Order", "--text=Details", "--add-entry=Name", "--add-entry=Street",
+        "--add-password=Password", "--add-combo=Country", "--combo-values=France|Japan|Peru"), "zenity", "gtk"),
+    Application("zenity-list", "train", ("zenity", "--list", "--width=560", "--height=420", "--column=Name", "--column=Number", *"Lamp 12 Chair 7 Table 3 Shelf 25 Clock 1".split()), "zenity", "gtk"),
+    Application("zenity-choices", "train", ("zenity", "--list", "--checklist", "--width=520", "--height=360", "--column=", "--column=Fruit", "TRUE", "Apple", "FALSE", "Pear", "TRUE", "Plum"), "zenity", "gtk"),
+    Application("zenity-files", "train", ("zenity", "--file-selection"), "zenity", "gtk"),
+    Application("zenity-scale", "train", ("zenity", "--scale", "--text=Brightness"), "zenity", "gtk"),
+    Application("zenity-colours", "train", ("zenity", "--color-selection"), "zenity", "gtk"),
     _gtk("mousepad", "train", "FILE"),
     _gtk("galculator", "train"),
-    _gtk("pcmanfm", "train", "FOLDER"),
-    _gtk("geany", "train", "FILE"),
     _gtk("transmission-gtk", "train"),
-    _gtk("hexchat", "train"),
-    _gtk("gucharmap", "train"),
     _gtk("lxterminal", "train"),
-    _gtk("lxappearance", "train"),
-    _gtk("sylpheed", "train"),
-    _gtk("xarchiver", "train"),
     _gtk("dconf-editor", "train"),
     _gtk("gtk3-widget-factory", "train", package="gtk-3-examples"),
     _gtk("qalculate-gtk", "train"),
@@ -62,7 +64,7 @@ THEMES = {
     "validation": ("Materia", "Materia-dark-compact"),
     "test": ("Breeze", "Breeze-Dark"),
 }
-STYLES = {"train": ("Fusion", "Windows", "adwaita"), "validation": ("adwaita-dark",), "test": ("Breeze", "Fusion")}
+STYLES = {"train": ("Fusion", "adwaita"), "validation": ("adwaita-dark",), "test": ("Windows",)}
 ICONS = {"train": ("Adwaita", "elementary-xfce", "Tango", "gnome"), "validation": ("oxygen",), "test": ("breeze", "breeze-dark")}
 FONTS = {"train": ("DejaVu Sans", "Liberation Sans", "Nimbus Sans"), "validation": ("DejaVu Serif",), "test": ("URW Gothic",)}
 

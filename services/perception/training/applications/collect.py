@@ -1,6 +1,6 @@
 """Takes pictures of real applications, each with the boxes of what is seen on it, by what AT-SPI says.
 
-    /usr/bin/python3 collect.py --out FOLDER [--seed 1] [--rounds 4] [--only mousepad] [--list-packages]
+    /usr/bin/python3 collect.py --out FOLDER [--seed 1] [--rounds 4] [--only mousepad] [--list-packages | --list]
 
 Every application is started by itself on an X server, a message bus and a window manager of its own, its menus, tabs and
 choices are opened by the pointer, and what is seen is written as DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl,
@@ -13,14 +13,17 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from catalogue import APPLICATIONS, FONTS, ICONS, PACKAGES, STYLES, THEMES, Application
 
-SIZES = ((1280, 800), (1366, 768), (1920, 1080), (1024, 768), (2560, 1440))
+SIZES = ((800, 600), (1024, 768), (1280, 800), (1366, 768), (1920, 1080), (2560, 1440))
 EVALUATED = ((1280, 800), (1920, 1080), (2560, 1440))
 MOST_PICTURES = 7
 LEAST_BOXES = 3
+# Entries after which there would be nothing more to see.
+ENDS = ("quit", "exit", "close", "log out", "full")
 SECONDS_A_SESSION = 150
 
 
@@ -45,14 +48,20 @@ class Visit:
 
         self.application, self.seed, self.folder = application, seed, folder
         self.around = surroundings(application, seed)
-        self.session = Session(seed=seed, **self.around)
         self.chance, self.taken = random.Random(f"{seed}/visit"), 0
+        others = [one for one in APPLICATIONS if one.split == application.split and one != application]
+        self.companions = self.chance.sample(others, min(len(others), self.chance.choice((0, 0, 1, 2))))
+        alone = not self.companions
+        self.session = Session(seed=seed, maximised=alone and self.chance.random() < 0.7, **self.around)
 
     def run(self) -> int:
         try:
+            for companion in self.companions:
+                self.session.application(companion.command)
+                self._wait_for_a_window()
             self.session.application(self.application.command)
-            self._wait_for_a_window()
-            first = self.take("start")
+            self._wait_for_a_window(1 + len(self.companions))
+            first = self.take("start") or self.take("start")
             if first:
                 self._open_menus(first)
                 self._open_choices(first)
@@ -60,23 +69,25 @@ class Visit:
             self.session.close()
         return self.taken
 
-    def _wait_for_a_window(self) -> None:
-        end = time.monotonic() + 25
-        while time.monotonic() < end and not any(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()):
+    def _wait_for_a_window(self, least: int = 1) -> None:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < least:
             time.sleep(0.2)
         self.session.still(12)
 
     def take(self, what: str) -> list:
         """A picture with its boxes, if both belong to the same moment and all of it is certain."""
+        from session import same
         from tree import Reader, Unfit
 
         before = self.session.still()
         try:
-            found = Reader(before, self.session.screen.windows()).read()
+            found = Reader(before, self.session.screen.windows(), int(self.around["scale"])).read()
         except Unfit as unfit:
             print(f"{self.seed} {what}: left out, {unfit}", file=sys.stderr)
             return []
-        if self.session.picture().tobytes() != before.tobytes() or len(found) < LEAST_BOXES:
+        if len(found) < LEAST_BOXES or not same(self.session.picture(), before):
+            print(f"{self.seed} {what}: left out, {len(found)} boxes on a picture that may have changed", file=sys.stderr)
             return []
         name = f"{self.seed.replace('/', '-')}-{self.taken}.webp"
         before.save(self.folder / name, quality=92)
@@ -84,6 +95,7 @@ class Visit:
                   "interactable": one.interactable, "state": one.state} for one in found]
         line = {"image": name, "size": list(before.size), "seed": self.seed, "split": self.application.split,
                 "kit": f"application {self.application.name}", "toolkit": self.application.toolkit, "what": what,
+                "beside": [one.name for one in self.companions],
                 "look": self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"],
                 "icons": self.around["icons"], "font": self.around["font"], "language": "en",
                 "theme": "dark" if "dark" in str(self.around["theme"]).lower() else "light", "scale": self.around["scale"],
@@ -92,6 +104,9 @@ class Visit:
             labels.write(json.dumps(line) + "\n")
         self.taken += 1
         return found
+
+    def _over(self) -> bool:
+        return self.taken >= MOST_PICTURES or not self.session.screen.windows()
 
     def _click(self, box: tuple[int, int, int, int]) -> None:
         x, y = (box[0] + box[2]) // 2, (box[1] + box[3]) // 2
@@ -103,10 +118,10 @@ class Visit:
     def _open_menus(self, first: list) -> None:
         menus = [one for one in first if one.kind == "menu_item"]
         for menu in self.chance.sample(menus, min(2, len(menus))):
-            if self.taken >= MOST_PICTURES:
+            if self._over():
                 return
             self._click(menu.box)
-            entries = [one for one in self.take("menu") if one.popup]
+            entries = [one for one in self.take("menu") if one.popup and not one.name.lower().startswith(ENDS)]
             if entries and self.chance.random() < 0.7:
                 self._click(self.chance.choice(entries).box)
                 self.take("after menu")
@@ -116,7 +131,7 @@ class Visit:
     def _open_choices(self, first: list) -> None:
         choices = [one for one in first if one.kind in ("drop_down", "tab", "list_item", "checkbox", "icon")]
         for one in self.chance.sample(choices, min(3, len(choices))):
-            if self.taken >= MOST_PICTURES:
+            if self._over():
                 return
             self._click(one.box)
             self.take(one.kind)
@@ -140,10 +155,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4, help="surroundings for each application")
     parser.add_argument("--only", action="append", help="this application alone; may be repeated")
     parser.add_argument("--list-packages", action="store_true", help="print what Debian has to install, and end")
+    parser.add_argument("--list", action="store_true", help="print applications and surroundings by split as JSON, and end")
     parser.add_argument("--visit", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.list_packages:
         print(" ".join(PACKAGES))
+        return
+    if arguments.list:
+        around = {"GTK themes": THEMES, "Qt styles": STYLES, "icons": ICONS, "fonts": FONTS}
+        print(json.dumps({"applications": [asdict(one) for one in APPLICATIONS], "surroundings": around}))
         return
     if arguments.out is None:
         parser.error("name the folder to write to: --out FOLDER")

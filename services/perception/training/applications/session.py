@@ -15,12 +15,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageChops
 
 BACKGROUNDS = ("#2e3440", "#3465a4", "#77767b", "#1d5a3f", "#d8d4c8")
 OPENBOX = """<?xml version="1.0"?><openbox_config xmlns="http://openbox.org/3.4/rc">
 <placement><policy>Smart</policy></placement><desktops><number>1</number></desktops>
-<applications><application class="*"><decor>no</decor>%s</application></applications></openbox_config>"""
+<applications><application class="*"><decor>no</decor></application><application class="*" type="normal">%s</application></applications></openbox_config>"""
+
+
+CARET = (6, 80)
+
+
+def same(one: Image.Image, other: Image.Image) -> bool:
+    changed = ImageChops.difference(one, other).getbbox()
+    return changed is None or (changed[2] - changed[0] <= CARET[0] and changed[3] - changed[1] <= CARET[1])
 
 
 class Screen:
@@ -56,16 +64,17 @@ class Screen:
 
 
 class Session:
-    def __init__(self, size: tuple[int, int], scale: int, theme: str, style: str, icons: str, font: str, seed: str) -> None:
+    def __init__(self, size: tuple[int, int], scale: int, theme: str, style: str, icons: str, font: str, maximised: bool, seed: str) -> None:
         self.size, self.folder, self.running = size, Path(tempfile.mkdtemp(prefix="applications-")), []
         self.chance = random.Random(seed)
+        self.background = self._background()
         try:
-            self._start(scale, theme, style, icons, font)
+            self._start(scale, theme, style, icons, font, maximised)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, scale: int, theme: str, style: str, icons: str, font: str) -> None:
+    def _start(self, scale: int, theme: str, style: str, icons: str, font: str, maximised: bool) -> None:
         reading, writing = os.pipe()
         self.run("Xvfb", "-displayfd", str(writing), "-screen", "0", f"{self.size[0]}x{self.size[1]}x24", "-nolisten", "tcp",
                  "-noreset", "-fbdir", str(self.folder), pass_fds=(writing,))
@@ -95,9 +104,8 @@ class Session:
         os.environ["DBUS_SESSION_BUS_ADDRESS"] = os.read(reading, 500).decode().strip()
         os.close(reading)
         self.run("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
-        maximised = "<maximized>yes</maximized>" if self.chance.random() < 0.6 else ""
         configuration = self.folder / "openbox.xml"
-        configuration.write_text(OPENBOX % maximised)
+        configuration.write_text(OPENBOX % ("<maximized>yes</maximized>" if maximised else ""))
         self.run("openbox", "--config-file", str(configuration))
         self.screen = Screen(os.environ["DISPLAY"])
         subprocess.run(["xdotool", "mousemove", str(self.size[0] - 1), str(self.size[1] - 1)], check=False)
@@ -131,18 +139,34 @@ class Session:
         return self.run(*(stand_ins.get(word, word) for word in command), cwd=documents)
 
     def picture(self) -> Image.Image:
+        """What the screen shows, with a background where there is no window."""
+        shown = self._shown()
+        free = Image.new("L", shown.size, 255)
+        for _, box, _ in self.screen.windows():
+            free.paste(0, box)
+        shown.paste(self.background, mask=free)
+        return shown
+
+    def _background(self) -> Image.Image:
+        if self.chance.random() < 0.4:
+            return Image.new("RGB", self.size, self.chance.choice(BACKGROUNDS))
+        one, other = self.chance.sample(BACKGROUNDS, 2)
+        fade = Image.linear_gradient("L").resize(self.size)
+        return Image.composite(Image.new("RGB", self.size, one), Image.new("RGB", self.size, other), fade)
+
+    def _shown(self) -> Image.Image:
         data = (self.folder / "Xvfb_screen0").read_bytes()
         head, _, _, _, width, height = struct.unpack(">6I", data[:24])
         line, colours = struct.unpack(">I", data[48:52])[0], struct.unpack(">I", data[76:80])[0]
         return Image.frombuffer("RGB", (width, height), data[head + colours * 12 :], "raw", "BGRX", line, 1).copy()
 
     def still(self, patience: float = 8) -> Image.Image:
-        """The picture, once it has not changed for a moment."""
+        """The picture, once it has not changed for a moment; a blinking caret is no change."""
         last, since, end = self.picture(), time.monotonic(), time.monotonic() + patience
         while time.monotonic() < end and time.monotonic() - since < 0.6:
             time.sleep(0.15)
             now = self.picture()
-            if now.tobytes() != last.tobytes():
+            if not same(last, now):
                 last, since = now, time.monotonic()
         return last
 

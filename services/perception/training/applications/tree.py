@@ -30,7 +30,7 @@ MARKS = {"check box": "checkbox", "radio button": "radio"}
 MENUS = {"menu item", "check menu item", "radio menu item"}
 WINDOW_MARKS = {"close", "minimize", "maximize", "restore", "minimise", "maximise"}
 # What is inside of these is part of them.
-CLOSED = {"page tab", "spin button", "slider", "scroll bar", "check box", "radio button", "push button", "text", "entry"}
+CLOSED = {"spin button", "slider", "scroll bar", "check box", "radio button", "push button", "entry"}
 CLASSES_WITH_CHECKS = {"checkbox", "radio", "switch"}
 
 
@@ -44,6 +44,7 @@ class Found:
     box: Box
     state: dict[str, bool]
     popup: bool = False
+    name: str = ""
     share: float = 1.0
     interactable: bool = True
 
@@ -52,6 +53,9 @@ class Found:
 class Reader:
     picture: Image.Image
     windows: list[tuple[int, Box, bool]]
+    scale: int
+    # How many pixels are one of AT-SPI's: some toolkits count before their scale, some after it.
+    factor: int = 1
     found: list[Found] = field(default_factory=list)
     nodes: int = 0
 
@@ -61,8 +65,29 @@ class Reader:
         for index in range(desktop.get_child_count()):
             application = desktop.get_child_at_index(index)
             if application is not None:
+                self.factor = self._factor_of(application)
                 self._visit(application, screen, None, 0)
+        self._need_popups()
         return self.found
+
+    def _factor_of(self, application: Atspi.Accessible) -> int:
+        """The factor by which one of the application's frames is a window of the screen."""
+        places = [place for _, place, _ in self.windows]
+        for factor in (1, self.scale):
+            for index in range(application.get_child_count()):
+                frame = application.get_child_at_index(index)
+                box = _extents(frame, factor) if frame is not None else None
+                if box and any(_area(_cut(place, box)) > 0.95 * max(_area(place), _area(box)) for place in places):
+                    return factor
+        return 1
+
+    def _need_popups(self) -> None:
+        """An open menu of which nothing is known is a toolkit that does not tell. Smaller ones are tool tips."""
+        for _, place, over in self.windows:
+            size = min(place[2] - place[0], place[3] - place[1])
+            inside = any(one.popup and _area(_cut(one.box, place)) for one in self.found)
+            if over and size > 60 and not inside:
+                raise Unfit("something is open, and nothing is known of it")
 
     def _visit(self, node: Atspi.Accessible, clip: Box, window: int | None, depth: int) -> None:
         self.nodes += 1
@@ -70,20 +95,21 @@ class Reader:
             raise Unfit("the tree is too large")
         try:
             role, states = node.get_role_name(), node.get_state_set()
-            box = _extents(node)
+            box = _extents(node, self.factor)
         except GLib.Error:
             return
         showing = states.contains(Atspi.StateType.SHOWING) and states.contains(Atspi.StateType.VISIBLE)
         if depth > 1 and not showing and role not in ("menu", "menu bar"):
             return
         if window is None and box and role in ("frame", "dialog", "window", "alert", "file chooser", "color chooser"):
-            window = self._window_of(box)
+            window = self._window_of(box, states.contains(Atspi.StateType.ACTIVE))
         inner = clip
         if box and showing and depth > 0:
             seen = _cut(box, clip)
             self._take(node, role, states, box, seen, window)
+            # GTK hangs the contents of a page under its tab.
             pops_up = role in ("menu", "menu item", "combo box", "window", "menu bar")
-            inner = (0, 0, *self.picture.size) if pops_up or role in ("frame", "dialog") else seen
+            inner = (0, 0, *self.picture.size) if pops_up or role in ("frame", "dialog") else clip if role == "page tab" else seen
             if _area(inner) == 0:
                 return
         if role in CLOSED or (role == "combo box" and not states.contains(Atspi.StateType.EXPANDED)):
@@ -100,11 +126,13 @@ class Reader:
             if child is not None:
                 self._visit(child, inner, window, depth + 1)
 
-    def _window_of(self, box: Box) -> int | None:
-        """The window that has this frame: of those that hold it, the one that fits best."""
-        fitting = [(_area(_cut(place, box)) / max(_area(place), _area(box)), number) for number, place, _ in self.windows]
-        best = max(fitting, default=(0.0, None))
-        return best[1] if best[0] > 0.6 else None
+    def _window_of(self, box: Box, active: bool) -> int | None:
+        """The window that has this frame: the one that fits, and of two in the same place the upper one if it is active."""
+        fitting = [number for number, place, over in self.windows
+                   if not over and _area(_cut(place, box)) > 0.6 * max(_area(place), _area(box))]
+        if len(fitting) > 2:
+            raise Unfit("several windows are in the same place")
+        return None if not fitting else fitting[-1] if active else fitting[0]
 
     def _share(self, box: Box, window: int | None, popup: bool) -> float:
         """How much of the box is on top: in the popups, or in its own window."""
@@ -121,29 +149,33 @@ class Reader:
         kind = self._kind(node, role, states, box)
         if kind is None:
             return
-        popup = role in MENUS and not _in_menu_bar(node)
+        popup = (role in MENUS or role == "menu") and _role_of_parent(node) != "menu bar"
         visible = _area(seen) / _area(box) * self._share(seen, window, popup) if _area(seen) else 0
         if visible < LEAST_VISIBLE or min(seen[2] - seen[0], seen[3] - seen[1]) < SMALLEST:
             return
-        if role in MARKS:
+        if kind in MARKS.values():
             seen = self._mark(seen)
             if seen is None:
                 raise Unfit(f"no mark was found in a {role}")
-        self.found.append(Found(kind, seen, _states(kind, role, states), popup, visible, kind != "dialog"))
+        self.found.append(Found(kind, seen, _states(kind, role, states), popup, node.get_name() or "", visible, kind not in ("dialog", "image")))
 
     def _kind(self, node, role: str, states, box: Box) -> str | None:
         width, height = box[2] - box[0], box[3] - box[1]
         if width < SMALLEST or height < SMALLEST:
             return None
         if role in MARKS:
-            return MARKS[role]
+            # Qt calls the buttons of a tool bar that stay down check boxes.
+            return "icon" if not node.get_name() and width <= 1.4 * height and height >= 20 else MARKS[role]
         if role in BUTTONS:
             return self._button(node, role, box)
         if role == "image":
             return "image" if min(width, height) >= 64 else None
         if role in ("text", "entry", "password text") and height < 12:
             return None
-        if role == "separator":
+        if PLAIN.get(role) == "dialog" and _role_of_parent(node) != "application":
+            # GTK calls a message inside of a window an alert.
+            return None
+        if role == "icon" and _role_of_parent(node) not in ("layered pane", "icon view"):
             return None
         if role == "calendar":
             raise Unfit("a calendar does not name its days")
@@ -163,10 +195,9 @@ class Reader:
             return "icon"
         return "button"
 
-    def _mark(self, box: Box) -> Box | None:
+    def _mark(self, box: Box, reach: int = 0) -> Box | None:
         """The little square or circle at the head of a check box: the first thing drawn there."""
-        height = box[3] - box[1]
-        reach = min(box[2], box[0] + height + 14)
+        reach = min(box[2], box[0] + (reach or box[3] - box[1] + 14))
         part = self.picture.crop((box[0], box[1], reach, box[3])).convert("RGB")
         ground = part.getpixel((0, 0))
         drawn = ImageChops.difference(part, Image.new("RGB", part.size, ground)).convert("L").point(lambda v: 255 if v > 14 else 0)
@@ -183,12 +214,13 @@ class Reader:
     def _rows(self, table, clip: Box, window: int | None) -> None:
         """Rows, from their cells: what begins at the same height is one row."""
         rows: dict[int, list[Box]] = {}
+        marks = []
         chosen: dict[int, bool] = {}
         headers = []
         for index in range(min(table.get_child_count(), 900)):
             try:
                 cell = table.get_child_at_index(index)
-                role, box, states = cell.get_role_name(), _extents(cell), cell.get_state_set()
+                role, box, states = cell.get_role_name(), _extents(cell, self.factor), cell.get_state_set()
             except (GLib.Error, AttributeError):
                 continue
             if not box or not states.contains(Atspi.StateType.SHOWING):
@@ -196,10 +228,17 @@ class Reader:
             if role == "table column header":
                 headers.append(_cut(box, clip))
                 continue
-            if role not in ("table cell", "tree item") or _area(_cut(box, clip)) == 0:
+            if role in MARKS and self._share(_cut(box, clip), window, False) == 1 and _area(_cut(box, clip)) == _area(box):
+                marks.append((role, box, states))
+            if role not in ("table cell", "tree item", *MARKS) or _area(_cut(box, clip)) == 0:
                 continue
             rows.setdefault(box[1], []).append(box)
             chosen[box[1]] = chosen.get(box[1], False) or states.contains(Atspi.StateType.SELECTED)
+        for role, box, states in marks:
+            mark = self._mark(box, box[2] - box[0])
+            if mark is None:
+                raise Unfit(f"no mark was found in a cell with a {role}")
+            self.found.append(Found(MARKS[role], mark, _states(MARKS[role], role, states)))
         headers = [one for one in headers if _area(one) and one[3] - one[1] > SMALLEST]
         top = max((one[3] for one in headers), default=clip[1])
         columns = max((len(cells) for cells in rows.values()), default=0)
@@ -217,12 +256,14 @@ class Reader:
                 self.found.append(Found(kind, seen, {"selected": chosen[start]}, share=visible))
 
 
-def _extents(node) -> Box | None:
+def _extents(node, factor: int) -> Box | None:
     component = node.get_component_iface()
     if component is None:
         return None
     e = component.get_extents(Atspi.CoordType.SCREEN)
-    return (e.x, e.y, e.x + e.width, e.y + e.height) if e.width > 0 and e.height > 0 and e.x > -30000 else None
+    if e.width <= 0 or e.height <= 0 or e.x < -30000:
+        return None
+    return (e.x * factor, e.y * factor, (e.x + e.width) * factor, (e.y + e.height) * factor)
 
 
 def _image_width(node) -> int:
@@ -233,9 +274,9 @@ def _image_width(node) -> int:
         return 0
 
 
-def _in_menu_bar(node) -> bool:
+def _role_of_parent(node) -> str:
     parent = node.get_parent()
-    return parent is not None and parent.get_role_name() == "menu bar"
+    return parent.get_role_name() if parent is not None else ""
 
 
 def _states(kind: str, role: str, states) -> dict[str, bool]:
