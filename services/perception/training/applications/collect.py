@@ -80,13 +80,14 @@ class Visit:
         from session import same
         from tree import Reader, Unfit
 
-        before = self.session.still()
+        before, windows = self.session.still(), self.session.screen.windows()
         try:
-            found = Reader(before, self.session.screen.windows(), int(self.around["scale"])).read()
+            found = Reader(before, windows, int(self.around["scale"])).read()
         except Unfit as unfit:
             print(f"{self.seed} {what}: left out, {unfit}", file=sys.stderr)
             return []
-        if len(found) < LEAST_BOXES or not same(self.session.picture(), before):
+        changed = windows != self.session.screen.windows() or not same(self.session.picture(), before)
+        if len(found) < LEAST_BOXES or changed:
             print(f"{self.seed} {what}: left out, {len(found)} boxes on a picture that may have changed", file=sys.stderr)
             return []
         name = f"{self.seed.replace('/', '-')}-{self.taken}.webp"

@@ -165,7 +165,7 @@ class Reader:
             return None
         if role in MARKS:
             # Qt calls the buttons of a tool bar that stay down check boxes.
-            return "icon" if not node.get_name() and width <= 1.4 * height and height >= 20 else MARKS[role]
+            return "icon" if width <= 1.4 * height and height >= 20 else MARKS[role]
         if role in BUTTONS:
             return self._button(node, role, box)
         if role == "image":
@@ -177,6 +177,8 @@ class Reader:
             return None
         if role == "icon" and _role_of_parent(node) not in ("layered pane", "icon view"):
             return None
+        if role == "label" and _links(node):
+            raise Unfit("links in a text have no boxes")
         if role == "calendar":
             raise Unfit("a calendar does not name its days")
         return PLAIN.get(role)
@@ -270,6 +272,14 @@ def _image_width(node) -> int:
     try:
         image = node.get_image_iface()
         return image.get_image_size().x if image is not None else 0
+    except (GLib.Error, AttributeError):
+        return 0
+
+
+def _links(node) -> int:
+    try:
+        text = node.get_hypertext_iface()
+        return text.get_n_links() if text is not None else 0
     except (GLib.Error, AttributeError):
         return 0
 
