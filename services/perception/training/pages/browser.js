@@ -1,4 +1,4 @@
-// The browser that pages are drawn in: it reaches the kits, the icons and nothing else.
+// The browser that pages are drawn in: it reaches the kits and their fonts, and nothing else.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 export const modules = fileURLToPath(new URL('node_modules', import.meta.url));
-const SYSTEM_ICONS = '/usr/share/icons/';
 const types = {
   '.css': 'text/css',
   '.woff2': 'font/woff2',
@@ -45,8 +44,7 @@ export async function withBrowser(executablePath, work) {
       const url = new URL(route.request().url());
       if (url.hostname !== 'pages.invalid') return route.abort();
       if (url.pathname === '/page') return route.fulfill({ contentType: 'text/html', body: document });
-      const path = normalize(decodeURIComponent(url.pathname));
-      const file = path.startsWith(SYSTEM_ICONS) ? path : join(modules, path);
+      const file = join(modules, normalize(decodeURIComponent(url.pathname)));
       return existsSync(file)
         ? route.fulfill({ contentType: types[extname(file)] ?? 'application/octet-stream', path: file })
         : route.abort();

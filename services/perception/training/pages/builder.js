@@ -281,7 +281,7 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     segments,
     chips,
   };
-  const weights = 'field field field drop drop spin checks column radios radioColumn switch slider buttons paragraph area tabs icons heading stars swatches fold segments chips'.split(' ');
+  const weights = 'field field field drop drop spin spin checks column radios radioColumn switch switch slider slider buttons paragraph area tabs icons heading stars swatches fold segments chips'.split(' ');
   const anything = () => parts[r.pick(weights)]();
   const things = (low, high) => r.many(low, high, () => (r.maybe(0.1) ? frame(anything() + anything()) : anything())).join('');
   /** One line of a page of settings: words on one side, a control on the other. */

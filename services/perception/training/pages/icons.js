@@ -1,7 +1,7 @@
 // The pictograms of a set: line drawings go into the page as they are, to take its colour; coloured ones as pictures.
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { extname, isAbsolute, join } from 'node:path';
 
 const inline = (text) =>
   text
@@ -10,6 +10,10 @@ const inline = (text) =>
     .replace(/<svg(?![^>]*fill=)/, '<svg fill="currentColor"')
     .replace('<svg', '<svg class="dk-svg"')
     .trim();
+
+const types = { '.svg': 'image/svg+xml', '.png': 'image/png' };
+/** As a part of the page: a request for each would take most of the time of a screen. */
+const picture = (file) => `<img class="dk-svg" src="data:${types[extname(file)]};base64,${readFileSync(file).toString('base64')}">`;
 
 /** A function that draws a random pictogram of a set, whose packages are under `modules`. A set of the system that is not
  * installed is an error: the same seed would give other screens. */
@@ -26,11 +30,7 @@ export function pictogramFrom(modules) {
   };
   return (set, r) => {
     const file = r.pick(filesOf(set.folder));
-    if (set.colours) {
-      const path = isAbsolute(set.folder) ? file : file.slice(modules.length);
-      return `<img class="dk-svg" src="${encodeURI(path)}">`;
-    }
-    if (!texts.has(file)) texts.set(file, inline(readFileSync(file, 'utf8')));
+    if (!texts.has(file)) texts.set(file, set.colours ? picture(file) : inline(readFileSync(file, 'utf8')));
     return texts.get(file);
   };
 }

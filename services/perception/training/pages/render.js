@@ -37,9 +37,9 @@ async function draw(job, show, cdp, page) {
   await page.evaluate(settle);
   const boxes = await page.evaluate(measure, { scale: s.scale, acts });
   const size = [Math.round(s.width * s.scale), Math.round(s.height * s.scale)];
-  const name = `${job.name}.${s.picture.format === 'jpeg' ? 'jpg' : 'webp'}`;
+  const name = `${job.name}.jpg`;
   if (!args['labels-only']) {
-    const shot = Buffer.from((await cdp.send('Page.captureScreenshot', s.picture)).data, 'base64');
+    const shot = Buffer.from((await cdp.send('Page.captureScreenshot', { format: 'jpeg', quality: s.quality })).data, 'base64');
     const drawn = sizeOf(shot);
     if (drawn.join() !== size.join()) throw new Error(`the picture is ${drawn}, and its labels are for ${size}`);
     writeFileSync(join(args.out, job.split, name), shot);
