@@ -53,6 +53,8 @@ const worker = (jobs) =>
       try {
         await draw(job, show, cdp, page);
       } catch (error) {
+        // The browser has ended, or was told to: what is left is for the next run.
+        if (page.isClosed()) throw error;
         console.error(`left out ${job.seed}: ${error.message.split('\n')[0]}`);
       }
   });
