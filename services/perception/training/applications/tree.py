@@ -191,8 +191,11 @@ class Reader:
         image = _image_width(node)
         if role == "toggle button" and not name and not image and 1.6 <= width / height <= 2.7 and height <= 60:
             return "switch"
+        if _has_words(node):
+            return "button"
         square = width <= 1.7 * height
-        words_fit = len(name) * 5 <= width and bool(name)
+        # A button that opens a menu and shows nothing but an arrow is called Menu by GTK.
+        words_fit = len(name) * 5 <= width and name not in ("", "Menu")
         if square and (image or not words_fit):
             return "icon"
         return "button"
@@ -271,9 +274,22 @@ def _extents(node, factor: int) -> Box | None:
 def _image_width(node) -> int:
     try:
         image = node.get_image_iface()
-        return image.get_image_size().x if image is not None else 0
+        return max(0, image.get_image_size().x) if image is not None else 0
     except (GLib.Error, AttributeError):
         return 0
+
+
+def _has_words(node, depth: int = 3) -> bool:
+    """Whether a label with words shows in a button that has parts."""
+    for index in range(min(node.get_child_count(), 8)):
+        child = node.get_child_at_index(index)
+        if child is None or not child.get_state_set().contains(Atspi.StateType.SHOWING):
+            continue
+        if child.get_role_name() == "label" and (child.get_name() or "").strip():
+            return True
+        if depth and _has_words(child, depth - 1):
+            return True
+    return False
 
 
 def _links(node) -> int:
