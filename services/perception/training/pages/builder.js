@@ -5,7 +5,8 @@
 import { controlsOf, signs } from './drawn.js';
 import { charts, photographs, scene } from './pictures.js';
 
-export const escape = (t) => t.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+export const escape = (t) =>
+  t.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
 
 /** The attributes that label an element. */
 export const label = (kind, state = {}, interactable) =>
@@ -79,7 +80,8 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const line = (inner, style = '') => flex(inner, `gap:${r.int(2, 10)}px;flex:none;overflow:hidden;${style}`);
   const column = (inner, style = '') =>
     `<div style="display:flex;flex-direction:column;height:100%;min-height:0;min-width:0;${style}">${inner}</div>`;
-  const across = (inner, style = '') => `<div style="display:flex;flex:1;min-height:0;min-width:0;${style}">${inner}</div>`;
+  const across = (inner, style = '') =>
+    `<div style="display:flex;flex:1;min-height:0;min-width:0;${style}">${inner}</div>`;
   const edge = (side) => `border-${side}:1px solid ${f.border};`;
 
   function scrollBar(vertical = true) {
@@ -92,7 +94,9 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     const place = vertical
       ? `right:0;top:0;bottom:0;width:${size}px;padding:${ends}px 0`
       : `left:0;right:0;bottom:0;height:${size}px;padding:0 ${ends}px`;
-    const thumb = vertical ? `left:1px;right:1px;top:${at}%;height:${length}%` : `top:1px;bottom:1px;left:${at}%;width:${length}%`;
+    const thumb = vertical
+      ? `left:1px;right:1px;top:${at}%;height:${length}%`
+      : `top:1px;bottom:1px;left:${at}%;width:${length}%`;
     const arrow = (which, side) =>
       `<span style="position:absolute;${side}:0;${vertical ? 'left' : 'top'}:0;width:${size}px;height:${size}px;display:flex;align-items:center;justify-content:center;font-size:8px;background:${f.face};color:${f.ink}">${which}</span>`;
     const arrows = !ends
@@ -115,8 +119,10 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const choice = (kind, more) =>
     `<span style="display:inline-flex;align-items:center;gap:6px;margin:3px 10px 3px 0">${make(kind, more)}<span>${text(1, 3)}</span></span>`;
   const sentence = () => escape(t.sentence());
-  const paragraph = () => `<p style="margin:6px 0">${sentence()} ${r.maybe(0.4) ? link({ text: t.words(1, 3) }) : ''} ${sentence()}</p>`;
-  const heading = (size = 1.3) => `<div style="font-size:${size}em;font-weight:bold;margin:8px 0 4px">${text(1, 4)}</div>`;
+  const paragraph = () =>
+    `<p style="margin:6px 0">${sentence()} ${r.maybe(0.4) ? link({ text: t.words(1, 3) }) : ''} ${sentence()}</p>`;
+  const heading = (size = 1.3) =>
+    `<div style="font-size:${size}em;font-weight:bold;margin:8px 0 4px">${text(1, 4)}</div>`;
   const code = (n) => r.times(n, () => t.code()).join('<br>');
 
   const tabs = (more = {}) => {
@@ -165,13 +171,18 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const toolbar = (n = r.int(3, 14), share = 0.75) => {
     const framed = r.maybe(0.25);
     const one = () =>
-      r.maybe(share) ? (r.maybe(0.5) ? bare() : icon({ framed, toggled: framed && r.maybe(0.12), drawn: true })) : button({ never: true, style: r.pick(['text', '']) });
+      r.maybe(share)
+        ? r.maybe(0.5)
+          ? bare()
+          : icon({ framed, toggled: framed && r.maybe(0.12), drawn: true })
+        : button({ never: true, style: r.pick(['text', '']) });
     return `<div class="dk-panel" style="display:flex;align-items:center;gap:${r.int(0, 5)}px;padding:${r.int(1, 5)}px 6px;${edge('bottom')}overflow:hidden;flex:none">${r.times(n, () => one() + (r.maybe(0.15) ? `<span style="flex:none;width:1px;height:18px;margin:0 4px;background:${f.border}"></span>` : '')).join('')}</div>`;
   };
   const statusBar = () =>
     `<div class="dk-panel" style="display:flex;gap:20px;padding:2px 8px;flex:none;${edge('top')}overflow:hidden;white-space:nowrap">${r.many(1, 4, () => `<span>${text(1, 3)}</span>`).join('')}</div>`;
 
-  const keys = () => `<small>${r.pick(['Ctrl+', 'Ctrl+Shift+', 'Alt+', 'F'])}${r.pick([...'ABCDEFGHNOPSTVXYZ'])}</small>`;
+  const keys = () =>
+    `<small>${r.pick(['Ctrl+', 'Ctrl+Shift+', 'Alt+', 'F'])}${r.pick([...'ABCDEFGHNOPSTVXYZ'])}</small>`;
   const menu = (n = r.int(3, 12), more = {}) => {
     const icons = r.maybe(0.4);
     return make('menu', {
@@ -211,12 +222,26 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     const kinds = r.times(columns, () =>
       plain
         ? r.pick(['text', 'text', 'number', 'file'])
-        : r.pick(['text', 'text', 'text', 'link', 'check', 'button', 'icon', 'number', 'switch', 'face', 'field', 'drop']),
+        : r.pick([
+            'text',
+            'text',
+            'text',
+            'link',
+            'check',
+            'button',
+            'icon',
+            'number',
+            'switch',
+            'face',
+            'field',
+            'drop',
+          ]),
     );
     const cell = {
       text: () => escape(t.value()),
       number: () => t.number(),
-      file: () => `<span style="display:inline-flex;gap:6px;align-items:center">${pictogram()}${escape(t.file())}</span>`,
+      file: () =>
+        `<span style="display:inline-flex;gap:6px;align-items:center">${pictogram()}${escape(t.file())}</span>`,
       link: () => link(),
       check: () => make('checkbox'),
       button: () => button(),
@@ -237,12 +262,25 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   }
 
   const stars = () =>
-    row(r.times(5, (i) => `<span ${label('control')} style="font-size:${r.int(14, 24)}px;color:#e6a23c;display:flex">${i < 3 ? signs.star : signs.starless}</span>`).join(''));
+    row(
+      r
+        .times(
+          5,
+          (i) =>
+            `<span ${label('control')} style="font-size:${r.int(14, 24)}px;color:#e6a23c;display:flex">${i < 3 ? signs.star : signs.starless}</span>`,
+        )
+        .join(''),
+    );
   const swatches = () => {
     const size = r.int(14, 30);
     return row(
       r
-        .many(4, 9, () => `<span ${label('control')} style="display:inline-block;width:${size}px;height:${size}px;border-radius:${r.pick([0, 4, 20])}px;background:hsl(${r.int(0, 360)} 60% 55%)"></span>`)
+        .many(
+          4,
+          9,
+          () =>
+            `<span ${label('control')} style="display:inline-block;width:${size}px;height:${size}px;border-radius:${r.pick([0, 4, 20])}px;background:hsl(${r.int(0, 360)} 60% 55%)"></span>`,
+        )
         .join(''),
     );
   };
@@ -253,10 +291,27 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const segments = () => {
     const n = r.int(2, 5);
     const at = r.int(0, n - 1);
-    return flex(r.times(n, (i) => `<span class="dk-btn ${i === at ? 'on' : ''}" style="border-radius:0;margin-inline-end:-1px" ${label('button', { selected: i === at })}>${r.maybe(0.2) ? pictogram() : ''}${text()}</span>`).join(''));
+    return flex(
+      r
+        .times(
+          n,
+          (i) =>
+            `<span class="dk-btn ${i === at ? 'on' : ''}" style="border-radius:0;margin-inline-end:-1px" ${label('button', { selected: i === at })}>${r.maybe(0.2) ? pictogram() : ''}${text()}</span>`,
+        )
+        .join(''),
+    );
   };
   const chips = () =>
-    row(r.many(2, 6, () => `<span ${label('button')} style="display:inline-flex;gap:5px;align-items:center;padding:2px 10px;border-radius:99px;border:1px solid ${f.border};white-space:nowrap">${text()}${r.maybe(0.4) ? `<span style="font-size:9px;display:flex">${signs.close}</span>` : ''}</span>`).join(''));
+    row(
+      r
+        .many(
+          2,
+          6,
+          () =>
+            `<span ${label('button')} style="display:inline-flex;gap:5px;align-items:center;padding:2px 10px;border-radius:99px;border:1px solid ${f.border};white-space:nowrap">${text()}${r.maybe(0.4) ? `<span style="font-size:9px;display:flex">${signs.close}</span>` : ''}</span>`,
+        )
+        .join(''),
+    );
   const frame = (inner) =>
     `<fieldset style="border:1px solid ${f.border};margin:6px 0;padding:6px 10px;border-radius:${Math.min(6, f.radius)}px;min-width:0"><legend style="font:inherit;width:auto;margin:0;padding:0 4px;border:0">${text()}</legend>${inner}</fieldset>`;
   const parts = {
@@ -281,9 +336,13 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     segments,
     chips,
   };
-  const weights = 'field field field drop drop spin spin checks column radios radioColumn switch switch slider slider buttons paragraph area tabs icons heading stars swatches fold segments chips'.split(' ');
+  const weights =
+    'field field field drop drop spin spin checks column radios radioColumn switch switch slider slider buttons paragraph area tabs icons heading stars swatches fold segments chips'.split(
+      ' ',
+    );
   const anything = () => parts[r.pick(weights)]();
-  const things = (low, high) => r.many(low, high, () => (r.maybe(0.1) ? frame(anything() + anything()) : anything())).join('');
+  const things = (low, high) =>
+    r.many(low, high, () => (r.maybe(0.1) ? frame(anything() + anything()) : anything())).join('');
   /** One line of a page of settings: words on one side, a control on the other. */
   const setting = () =>
     r.pick([

@@ -30,12 +30,21 @@ if (!args.screens) throw new Error('name the folder with drawn screens: --screen
 
 /** The package that a path under node_modules is of, with its version and licence. */
 function packageOf(path) {
-  const name = path.split('/').slice(0, path.startsWith('@') ? 2 : 1).join('/');
+  const name = path
+    .split('/')
+    .slice(0, path.startsWith('@') ? 2 : 1)
+    .join('/');
   const { version, license } = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'));
   return `${name} ${version}, ${license ?? 'see the package'}`;
 }
 const sources = {
-  kits: ([, kit]) => (kit.css.length ? kit.css.map(packageOf).filter((one, i, all) => all.indexOf(one) === i).join('; ') : 'drawn here, or by the browser'),
+  kits: ([, kit]) =>
+    kit.css.length
+      ? kit.css
+          .map(packageOf)
+          .filter((one, i, all) => all.indexOf(one) === i)
+          .join('; ')
+      : 'drawn here, or by the browser',
   looks: () => 'drawn here',
   iconSets: ([, set]) => (isAbsolute(set.folder) ? set.licence : packageOf(set.folder)),
   fonts: ([name, font]) => `${font.use}: ${font.file ? packageOf(font.file) : SYSTEM_FONTS[name]}`,
@@ -57,7 +66,8 @@ function listed(table) {
   const lines = [`### ${titles[table]}`, '', '| split | name | what it is, and its licence |', '|---|---|---|'];
   for (const split of SPLITS) {
     const entries = Object.entries(tables[table]).filter(([, one]) => one.split === split);
-    if (sources[table]) for (const entry of entries) lines.push(`| ${split} | ${entry[0]} | ${sources[table](entry)} |`);
+    if (sources[table])
+      for (const entry of entries) lines.push(`| ${split} | ${entry[0]} | ${sources[table](entry)} |`);
     else lines.push(`| ${split} | ${entries.map(([name]) => name).join(', ')} | drawn here |`);
   }
   return lines.join('\n');
@@ -65,15 +75,45 @@ function listed(table) {
 
 function applications() {
   const collect = fileURLToPath(new URL('../applications/collect.py', import.meta.url));
-  const { applications: all, surroundings } = JSON.parse(execFileSync('/usr/bin/python3', [collect, '--list'], { encoding: 'utf8' }));
-  const rows = SPLITS.flatMap((split) => all.filter((one) => one.split === split).map((one) => `| ${split} | ${one.name} | ${one.toolkit}, Debian package ${one.package} |`));
-  const around = SPLITS.map((split) => `| ${split} | ${Object.values(surroundings).map((one) => one[split].join(', ')).join(' | ')} |`);
-  return ['### Applications', '', 'They are run, not copied: pictures and boxes are of what they show.', '', '| split | name | what it is |', '|---|---|---|', ...rows, '', `| split | ${Object.keys(surroundings).join(' | ')} |`, `|---|${Object.keys(surroundings).map(() => '---|').join('')}`, ...around].join('\n');
+  const { applications: all, surroundings } = JSON.parse(
+    execFileSync('/usr/bin/python3', [collect, '--list'], { encoding: 'utf8' }),
+  );
+  const rows = SPLITS.flatMap((split) =>
+    all
+      .filter((one) => one.split === split)
+      .map((one) => `| ${split} | ${one.name} | ${one.toolkit}, Debian package ${one.package} |`),
+  );
+  const around = SPLITS.map(
+    (split) =>
+      `| ${split} | ${Object.values(surroundings)
+        .map((one) => one[split].join(', '))
+        .join(' | ')} |`,
+  );
+  return [
+    '### Applications',
+    '',
+    'They are run, not copied: pictures and boxes are of what they show.',
+    '',
+    '| split | name | what it is |',
+    '|---|---|---|',
+    ...rows,
+    '',
+    `| split | ${Object.keys(surroundings).join(' | ')} |`,
+    `|---|${Object.keys(surroundings)
+      .map(() => '---|')
+      .join('')}`,
+    ...around,
+  ].join('\n');
 }
 
 const linesOf = (folder, split) => {
   const file = folder && join(folder, split, 'labels.jsonl');
-  return file && existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [];
+  return file && existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    : [];
 };
 /** Small is under 16 px on the shorter side, large over 64. */
 const sizeOf = ([left, top, right, bottom]) => {
@@ -82,13 +122,20 @@ const sizeOf = ([left, top, right, bottom]) => {
 };
 
 function counted(folder, title) {
-  const lines = [`### ${title}`, '', '| split | screens | boxes | that can be acted on | disabled | focused | expanded |', '|---|---|---|---|---|---|---|'];
+  const lines = [
+    `### ${title}`,
+    '',
+    '| split | screens | boxes | that can be acted on | disabled | focused | expanded |',
+    '|---|---|---|---|---|---|---|',
+  ];
   const classes = new Map();
   for (const split of SPLITS) {
     const screens = linesOf(folder, split);
     const boxes = screens.flatMap((one) => one.boxes);
     const having = (state) => boxes.filter((box) => box.state[state]).length;
-    lines.push(`| ${split} | ${screens.length} | ${boxes.length} | ${boxes.filter((box) => box.interactable).length} | ${having('disabled')} | ${having('focused')} | ${having('expanded')} |`);
+    lines.push(
+      `| ${split} | ${screens.length} | ${boxes.length} | ${boxes.filter((box) => box.interactable).length} | ${having('disabled')} | ${having('focused')} | ${having('expanded')} |`,
+    );
     for (const box of boxes) {
       const row = classes.get(box.class) ?? { small: 0, middle: 0, large: 0, train: 0, validation: 0, test: 0 };
       row[sizeOf(box.box)]++;
@@ -96,8 +143,19 @@ function counted(folder, title) {
       classes.set(box.class, row);
     }
   }
-  const rows = [...classes].sort(([, a], [, b]) => b.middle - a.middle).map(([name, row]) => `| ${name} | ${SPLITS.map((split) => row[split]).join(' | ')} | ${row.small} | ${row.middle} | ${row.large} |`);
-  return [...lines, '', '| class | train | validation | test | under 16 px | 16–64 px | over 64 px |', '|---|---|---|---|---|---|---|', ...rows].join('\n');
+  const rows = [...classes]
+    .sort(([, a], [, b]) => b.middle - a.middle)
+    .map(
+      ([name, row]) =>
+        `| ${name} | ${SPLITS.map((split) => row[split]).join(' | ')} | ${row.small} | ${row.middle} | ${row.large} |`,
+    );
+  return [
+    ...lines,
+    '',
+    '| class | train | validation | test | under 16 px | 16–64 px | over 64 px |',
+    '|---|---|---|---|---|---|---|',
+    ...rows,
+  ].join('\n');
 }
 
 console.log(`# Data card: screens to train a detector on

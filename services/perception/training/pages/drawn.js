@@ -41,26 +41,126 @@ const one = (split, colours, measures, habits) => {
 
 // border face base ink accent · radius height mark knob gradient · tick toggle tabs spin arrow scroll thumb field button focus rows
 export const looks = {
-  adwaita: one('train', '#cdc7c2 #f6f5f4 #fff #2e3436 #3584e4', [5, 34, 16, 24, 0.05], 'tick inner under sides chevron thin round box raised border fill'),
-  fluent: one('train', '#d1d1d1 #fbfbfb #fff #1b1b1b #005fb8', [4, 32, 18, 20], 'tick outline box stacked chevron thumb ring under flat ring bar'),
-  metro: one('train', '#999999 #e6e6e6 #fff #000 #0078d7', [0, 32, 20, 20], 'thick outline plain stacked chevron arrows bar box flat border tint'),
-  swing: one('train', '#7a8a99 #e3ebf3 #fff #222 #6382bf', [0, 25, 13, 15, 0.12], 'tick square bevel stacked button arrows bar sunk raised dotted fill'),
-  motif: one('train', '#777 #c3c3c3 #d8d8d8 #000 #4a6984', [0, 26, 13, 14], 'square square bevel stacked button arrows box sunk bevel dotted fill'),
-  fusion: one('train', '#b8b8b8 #efefef #fff #1a1a1a #308cc6', [2, 24, 14, 16, 0.08], 'tick inner box stacked triangle track box box raised glow fill'),
-  material: one('train', '#8a8a8a #f4eff4 #fffbfe #1c1b1f #6750a4', [20, 40, 18, 24], 'thick outer under bare triangle thin round filled pill ring round'),
-  flat: one('train', '#e2e8f0 #f1f5f9 #fff #0f172a #6366f1', [10, 38, 18, 20], 'tick inner pill ends chevron thumb ring box flat glow round'),
-  sharp: one('train', '#d4d4d8 #fafafa #fff #18181b #e11d48', [0, 30, 15, 14], 'cross square under ends double track box under outlined border tint'),
-  imgui: one('train', '#43567a #24415f #151617 #f0f0f0 #4296fa', [0, 20, 17, 14], 'tick square box ends button track bar filled flat border fill'),
-  code: one('train', '#cecece #f3f3f3 #fff #3b3b3b #007acc', [2, 26, 18, 16], 'tick inner top bare chevron thumb bar filled flat border fill'),
-  mixed: one('train', '#cfcfcf #f4f4f4 #fff #202020 #2563eb', [4, 30, 16, 18], 'tick inner under stacked chevron thumb round box flat ring fill'),
-  breeze: one('validation', '#bcbebf #eff0f1 #fcfcfc #232629 #3daee9', [3, 28, 18, 18, 0.03], 'tick inner top stacked chevron thin round box raised border tint'),
-  clam: one('validation', '#9e9a91 #dcdad5 #fff #000 #4a6984', [1, 27, 12, 14, 0.02], 'cross square box stacked button arrows bar sunk bevel dotted fill'),
-  plain: one('validation', '#e0e0e0 #f4f4f4 #fff #161616 #0f62fe', [0, 40, 18, 18], 'tick outline under sides chevron thumb round filled flat ring tint'),
-  aqua: one('test', '#c8c8c8 #ececec #fff #262626 #007aff', [6, 22, 14, 18, 0.02], 'tick inner pill bare tinted thin round box raised glow round'),
-  aero: one('test', '#acacac #f0f0f0 #fff #000 #3399ff', [3, 23, 13, 15, 0.09], 'tick square bevel stacked triangle arrows bar box raised dotted tint'),
-  nimbus: one('test', '#8e96a6 #d6d9df #fff #000 #33628c', [4, 27, 18, 17, 0.14], 'tick square box stacked button track ring sunk raised glow fill'),
-  yaru: one('test', '#cdcdcd #f7f7f7 #fff #3d3d3d #e95420', [7, 36, 20, 26, 0.01], 'thick inner under sides triangle thumb round box flat ring round'),
-  brisk: one('test', '#d5d9e0 #f6f7f9 #fff #1c2127 #2d72d2', [2, 30, 16, 16, 0.01], 'tick inner under ends double thin box box raised glow fill'),
+  adwaita: one(
+    'train',
+    '#cdc7c2 #f6f5f4 #fff #2e3436 #3584e4',
+    [5, 34, 16, 24, 0.05],
+    'tick inner under sides chevron thin round box raised border fill',
+  ),
+  fluent: one(
+    'train',
+    '#d1d1d1 #fbfbfb #fff #1b1b1b #005fb8',
+    [4, 32, 18, 20],
+    'tick outline box stacked chevron thumb ring under flat ring bar',
+  ),
+  metro: one(
+    'train',
+    '#999999 #e6e6e6 #fff #000 #0078d7',
+    [0, 32, 20, 20],
+    'thick outline plain stacked chevron arrows bar box flat border tint',
+  ),
+  swing: one(
+    'train',
+    '#7a8a99 #e3ebf3 #fff #222 #6382bf',
+    [0, 25, 13, 15, 0.12],
+    'tick square bevel stacked button arrows bar sunk raised dotted fill',
+  ),
+  motif: one(
+    'train',
+    '#777 #c3c3c3 #d8d8d8 #000 #4a6984',
+    [0, 26, 13, 14],
+    'square square bevel stacked button arrows box sunk bevel dotted fill',
+  ),
+  fusion: one(
+    'train',
+    '#b8b8b8 #efefef #fff #1a1a1a #308cc6',
+    [2, 24, 14, 16, 0.08],
+    'tick inner box stacked triangle track box box raised glow fill',
+  ),
+  material: one(
+    'train',
+    '#8a8a8a #f4eff4 #fffbfe #1c1b1f #6750a4',
+    [20, 40, 18, 24],
+    'thick outer under bare triangle thin round filled pill ring round',
+  ),
+  flat: one(
+    'train',
+    '#e2e8f0 #f1f5f9 #fff #0f172a #6366f1',
+    [10, 38, 18, 20],
+    'tick inner pill ends chevron thumb ring box flat glow round',
+  ),
+  sharp: one(
+    'train',
+    '#d4d4d8 #fafafa #fff #18181b #e11d48',
+    [0, 30, 15, 14],
+    'cross square under ends double track box under outlined border tint',
+  ),
+  imgui: one(
+    'train',
+    '#43567a #24415f #151617 #f0f0f0 #4296fa',
+    [0, 20, 17, 14],
+    'tick square box ends button track bar filled flat border fill',
+  ),
+  code: one(
+    'train',
+    '#cecece #f3f3f3 #fff #3b3b3b #007acc',
+    [2, 26, 18, 16],
+    'tick inner top bare chevron thumb bar filled flat border fill',
+  ),
+  mixed: one(
+    'train',
+    '#cfcfcf #f4f4f4 #fff #202020 #2563eb',
+    [4, 30, 16, 18],
+    'tick inner under stacked chevron thumb round box flat ring fill',
+  ),
+  breeze: one(
+    'validation',
+    '#bcbebf #eff0f1 #fcfcfc #232629 #3daee9',
+    [3, 28, 18, 18, 0.03],
+    'tick inner top stacked chevron thin round box raised border tint',
+  ),
+  clam: one(
+    'validation',
+    '#9e9a91 #dcdad5 #fff #000 #4a6984',
+    [1, 27, 12, 14, 0.02],
+    'cross square box stacked button arrows bar sunk bevel dotted fill',
+  ),
+  plain: one(
+    'validation',
+    '#e0e0e0 #f4f4f4 #fff #161616 #0f62fe',
+    [0, 40, 18, 18],
+    'tick outline under sides chevron thumb round filled flat ring tint',
+  ),
+  aqua: one(
+    'test',
+    '#c8c8c8 #ececec #fff #262626 #007aff',
+    [6, 22, 14, 18, 0.02],
+    'tick inner pill bare tinted thin round box raised glow round',
+  ),
+  aero: one(
+    'test',
+    '#acacac #f0f0f0 #fff #000 #3399ff',
+    [3, 23, 13, 15, 0.09],
+    'tick square bevel stacked triangle arrows bar box raised dotted tint',
+  ),
+  nimbus: one(
+    'test',
+    '#8e96a6 #d6d9df #fff #000 #33628c',
+    [4, 27, 18, 17, 0.14],
+    'tick square box stacked button track ring sunk raised glow fill',
+  ),
+  yaru: one(
+    'test',
+    '#cdcdcd #f7f7f7 #fff #3d3d3d #e95420',
+    [7, 36, 20, 26, 0.01],
+    'thick inner under sides triangle thumb round box flat ring round',
+  ),
+  brisk: one(
+    'test',
+    '#d5d9e0 #f6f7f9 #fff #1c2127 #2d72d2',
+    [2, 30, 16, 16, 0.01],
+    'tick inner under ends double thin box box raised glow fill',
+  ),
 };
 
 const DARK = [
@@ -71,18 +171,39 @@ const DARK = [
   ['#282a36', '#21222c', '#44475a'],
   ['#161b22', '#0d1117', '#30363d'],
 ];
-const ACCENTS = ['#3584e4', '#0d9488', '#c026d3', '#d97706', '#16a34a', '#dc2626', '#475569', '#7c3aed', '#0078d4', '#e95420'];
+const ACCENTS = [
+  '#3584e4',
+  '#0d9488',
+  '#c026d3',
+  '#d97706',
+  '#16a34a',
+  '#dc2626',
+  '#475569',
+  '#7c3aed',
+  '#0078d4',
+  '#e95420',
+];
 
 /** The colours, measures and habits of one page. */
 export function look(r, name, theme) {
   const f = { ...looks[name], habits: { ...looks[name].habits } };
   if (name === 'mixed') {
     for (const [habit, ways] of Object.entries(HABITS)) f.habits[habit] = r.pick(ways);
-    Object.assign(f, { radius: r.pick([0, 2, 3, 4, 6, 8, 12, 16]), height: r.int(20, 44), mark: r.int(12, 22), knob: r.int(12, 28) });
+    Object.assign(f, {
+      radius: r.pick([0, 2, 3, 4, 6, 8, 12, 16]),
+      height: r.int(20, 44),
+      mark: r.int(12, 22),
+      knob: r.int(12, 28),
+    });
     f.gradient = r.pick([0, 0, 0.03, 0.06, 0.12]);
     const hue = r.int(0, 359);
     const grey = (low, high) => `hsl(${hue} ${r.int(0, 14)}% ${r.int(low, high)}%)`;
-    Object.assign(f, { face: grey(84, 97), base: r.maybe(0.7) ? '#fff' : grey(94, 100), ink: grey(5, 25), border: grey(60, 85) });
+    Object.assign(f, {
+      face: grey(84, 97),
+      base: r.maybe(0.7) ? '#fff' : grey(94, 100),
+      ink: grey(5, 25),
+      border: grey(60, 85),
+    });
     f.accent = `hsl(${r.int(0, 359)} ${r.int(40, 95)}% ${r.int(35, 55)}%)`;
   } else if (r.maybe(0.4)) f.accent = r.pick(ACCENTS);
   if (theme === 'dark') {
@@ -93,7 +214,13 @@ export function look(r, name, theme) {
     Object.assign(
       f,
       r.maybe(0.75)
-        ? { face: '#000', base: '#000', ink: '#fff', border: '#fff', accent: r.pick(['#ff0', '#0ff', '#1aebff', '#3ff23f']) }
+        ? {
+            face: '#000',
+            base: '#000',
+            ink: '#fff',
+            border: '#fff',
+            accent: r.pick(['#ff0', '#0ff', '#1aebff', '#3ff23f']),
+          }
         : { face: '#fff', base: '#fff', ink: '#000', border: '#000', accent: '#37006e' },
       { gradient: 0 },
     );
@@ -108,7 +235,8 @@ export function look(r, name, theme) {
 
 const drawing = (path, size = '1em') =>
   `<svg class="dk-g" viewBox="0 0 16 16" style="width:${size};height:${size}" fill="none" stroke="currentColor" stroke-width="1.8">${path}</svg>`;
-const filled = (path, size) => drawing(path, size).replace('fill="none"', 'fill="currentColor"').replace('stroke="currentColor"', '');
+const filled = (path, size) =>
+  drawing(path, size).replace('fill="none"', 'fill="currentColor"').replace('stroke="currentColor"', '');
 /** Small signs that belong to controls, in the habit of the look. They are drawn, since a font would be one of another split. */
 export const signs = {
   tick: drawing('<path d="M3 8.5l3.4 3.5L13 4.5"/>'),
@@ -128,14 +256,17 @@ export const signs = {
   minus: drawing('<path d="M2 8h12"/>'),
   close: drawing('<path d="M3.5 3.5l9 9M12.5 3.5l-9 9" stroke-width="1.5"/>'),
   star: filled('<path d="M8 1l2.1 4.6 5 .5-3.8 3.3 1.1 5L8 11.800l-4.400 2.600 1.100-5L.9 6.100l5-.5z"/>'),
-  starless: drawing('<path stroke-width="1.100" d="M8 1l2.100 4.600 5 .5-3.800 3.300 1.100 5L8 11.800l-4.400 2.600 1.100-5L.9 6.100l5-.5z"/>'),
+  starless: drawing(
+    '<path stroke-width="1.100" d="M8 1l2.100 4.600 5 .5-3.800 3.300 1.100 5L8 11.800l-4.400 2.600 1.100-5L.9 6.100l5-.5z"/>',
+  ),
 };
 
 const FOCUS = {
   ring: (f) => `outline:2px solid ${f.accent}!important;outline-offset:2px`,
   dotted: (f) => `outline:1px dotted ${f.ink}!important;outline-offset:-4px;border-color:${f.ink}`,
   glow: (f) => `box-shadow:0 0 0 3px color-mix(in srgb, ${f.accent} 55%, transparent)!important`,
-  border: (f) => `outline:2px solid ${f.accent}!important;outline-offset:-2px;box-shadow:inset 0 0 0 3px ${f.base}!important`,
+  border: (f) =>
+    `outline:2px solid ${f.accent}!important;outline-offset:-2px;box-shadow:inset 0 0 0 3px ${f.base}!important`,
 };
 const BUTTON = {
   flat: () => '',
@@ -146,17 +277,34 @@ const BUTTON = {
 };
 const FIELD = {
   box: () => '',
-  under: (f) => `border-color:transparent;border-bottom:1px solid ${f.ink};border-radius:${f.radius}px ${f.radius}px 0 0;`,
+  under: (f) =>
+    `border-color:transparent;border-bottom:1px solid ${f.ink};border-radius:${f.radius}px ${f.radius}px 0 0;`,
   filled: (f) => `background:color-mix(in srgb, ${f.ink} 9%, ${f.base});border-color:transparent;`,
   sunk: () => 'border:2px inset #ccc;',
   pill: () => 'border-radius:99px;',
 };
 const TABS = {
   under: (f) => [`border-bottom:1px solid ${f.border}`, '', `box-shadow:inset 0 -3px ${f.accent};`],
-  box: (f) => [`border-bottom:1px solid ${f.border};background:${f.face}`, `border:1px solid ${f.border};border-bottom:0;border-radius:${f.radius}px ${f.radius}px 0 0;`, `background:${f.base};`],
-  pill: (f) => [`background:color-mix(in srgb, ${f.ink} 10%, ${f.face});border-radius:${f.radius + 2}px;padding:3px;width:max-content`, `border-radius:${f.radius}px;`, `background:${f.base};box-shadow:0 1px 3px #0004;`],
-  bevel: (f) => [`border-bottom:2px groove #ccc`, `border:2px outset #ccc;border-bottom:0;margin-top:3px;background:${f.face};`, 'margin-top:0;padding-bottom:7px;'],
-  top: (f) => [`background:${f.face}`, `border-right:1px solid ${f.border};`, `background:${f.base};box-shadow:inset 0 2px ${f.accent};`],
+  box: (f) => [
+    `border-bottom:1px solid ${f.border};background:${f.face}`,
+    `border:1px solid ${f.border};border-bottom:0;border-radius:${f.radius}px ${f.radius}px 0 0;`,
+    `background:${f.base};`,
+  ],
+  pill: (f) => [
+    `background:color-mix(in srgb, ${f.ink} 10%, ${f.face});border-radius:${f.radius + 2}px;padding:3px;width:max-content`,
+    `border-radius:${f.radius}px;`,
+    `background:${f.base};box-shadow:0 1px 3px #0004;`,
+  ],
+  bevel: (f) => [
+    `border-bottom:2px groove #ccc`,
+    `border:2px outset #ccc;border-bottom:0;margin-top:3px;background:${f.face};`,
+    'margin-top:0;padding-bottom:7px;',
+  ],
+  top: (f) => [
+    `background:${f.face}`,
+    `border-right:1px solid ${f.border};`,
+    `background:${f.base};box-shadow:inset 0 2px ${f.accent};`,
+  ],
   plain: (f) => ['gap:14px', '', `color:${f.accent};font-weight:bold;`],
 };
 const ROWS = {
@@ -173,7 +321,8 @@ export function css(f) {
     : f.face;
   const line = `border:1px solid ${f.border};`;
   const [tabs, tab, tabOn] = TABS[h.tabs](f);
-  const mark = h.field === 'sunk' ? 'border:2px inset #ccc;' : `border:1px solid color-mix(in srgb, ${f.border}, ${f.ink} 35%);`;
+  const mark =
+    h.field === 'sunk' ? 'border:2px inset #ccc;' : `border:1px solid color-mix(in srgb, ${f.border}, ${f.ink} 35%);`;
   return `
 .dk{color:${f.ink}}
 .dk-g{display:inline-block;flex:none;vertical-align:middle}

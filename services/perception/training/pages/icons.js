@@ -13,7 +13,8 @@ const inline = (text) =>
 
 const types = { '.svg': 'image/svg+xml', '.png': 'image/png' };
 /** As a part of the page: a request for each would take most of the time of a screen. */
-const picture = (file) => `<img class="dk-svg" src="data:${types[extname(file)]};base64,${readFileSync(file).toString('base64')}">`;
+const picture = (file) =>
+  `<img class="dk-svg" src="data:${types[extname(file)]};base64,${readFileSync(file).toString('base64')}">`;
 
 /** A function that draws a random pictogram of a set, whose packages are under `modules`. A set of the system that is not
  * installed is an error: the same seed would give other screens. */
@@ -24,7 +25,13 @@ export function pictogramFrom(modules) {
     if (!files.has(folder)) {
       const place = isAbsolute(folder) ? folder : join(modules, folder);
       if (!existsSync(place)) throw new Error(`there are no icons in ${place}: see the packages in README.md`);
-      files.set(folder, readdirSync(place).filter((name) => /\.(svg|png)$/.test(name)).sort().map((name) => join(place, name)));
+      files.set(
+        folder,
+        readdirSync(place)
+          .filter((name) => /\.(svg|png)$/.test(name))
+          .sort()
+          .map((name) => join(place, name)),
+      );
     }
     return files.get(folder);
   };

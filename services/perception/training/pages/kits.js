@@ -18,7 +18,8 @@ const native = {
   radio: mark('radio'),
   drop_down: (o) =>
     `<select style="width:${o.width}px" ${o.dis} ${o.foc} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
-  slider: (o) => `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.foc} ${o.a('slider')}>`,
+  slider: (o) =>
+    `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.foc} ${o.a('slider')}>`,
   link: (o) => `<a href="#" ${o.a('link')}>${o.text}</a>`,
 };
 const classed = (c) => ({
@@ -235,7 +236,12 @@ export const kits = {
   },
   primer: {
     split: 'train',
-    css: ['@primer/primitives/dist/css/functional/themes/light.css', '@primer/primitives/dist/css/base/size/size.css', '@primer/primitives/dist/css/functional/size/size.css', '@primer/css/dist/primer.css'],
+    css: [
+      '@primer/primitives/dist/css/functional/themes/light.css',
+      '@primer/primitives/dist/css/base/size/size.css',
+      '@primer/primitives/dist/css/functional/size/size.css',
+      '@primer/css/dist/primer.css',
+    ],
     root: 'data-color-mode="light" data-light-theme="light"',
     light: true,
     controls: {

@@ -68,7 +68,12 @@ export function measure({ scale, acts }) {
       }
     return {
       share: count / (columns * rows),
-      box: [x + (left * w) / columns, y + (top * h) / rows, x + ((right + 1) * w) / columns, y + ((bottom + 1) * h) / rows],
+      box: [
+        x + (left * w) / columns,
+        y + (top * h) / rows,
+        x + ((right + 1) * w) / columns,
+        y + ((bottom + 1) * h) / rows,
+      ],
     };
   }
   const round = (v) => Math.round(v * scale * 10) / 10;

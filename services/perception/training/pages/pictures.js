@@ -25,11 +25,21 @@ const scenes = {
   bars: (r) => {
     const n = r.int(4, 14);
     const ink = colour(r);
-    return r.times(n, (i) => `<rect x="${(i * 100) / n + 1}" width="${70 / n}" y="${r.int(5, 85)}" height="100" fill="${ink}"/>`).join('');
+    return r
+      .times(
+        n,
+        (i) => `<rect x="${(i * 100) / n + 1}" width="${70 / n}" y="${r.int(5, 85)}" height="100" fill="${ink}"/>`,
+      )
+      .join('');
   },
   lines: (r) =>
     r
-      .many(1, 3, () => `<polyline vector-effect="non-scaling-stroke" fill="none" stroke="${colour(r)}" stroke-width="2" points="${r.times(12, (i) => `${i * 9},${r.int(5, 95)}`).join(' ')}"/>`)
+      .many(
+        1,
+        3,
+        () =>
+          `<polyline vector-effect="non-scaling-stroke" fill="none" stroke="${colour(r)}" stroke-width="2" points="${r.times(12, (i) => `${i * 9},${r.int(5, 95)}`).join(' ')}"/>`,
+      )
       .join('') + '<path d="M0 0V100H100" fill="none" stroke="#8888" vector-effect="non-scaling-stroke"/>',
   pie: (r) => {
     let at = 0;
@@ -37,7 +47,8 @@ const scenes = {
       .times(4, () => {
         const from = at;
         at += r.int(60, 110);
-        const point = (angle) => `${50 + 46 * Math.cos((angle * Math.PI) / 180)} ${50 + 46 * Math.sin((angle * Math.PI) / 180)}`;
+        const point = (angle) =>
+          `${50 + 46 * Math.cos((angle * Math.PI) / 180)} ${50 + 46 * Math.sin((angle * Math.PI) / 180)}`;
         return `<path d="M50 50L${point(from)}A46 46 0 0 1 ${point(Math.min(at, 359))}Z" fill="${colour(r)}"/>`;
       })
       .join('');

@@ -27,7 +27,10 @@ const { values: args } = parseArgs({
 if (!args.out) throw new Error('name the folder to write to: --out DIR');
 
 const acts = Object.fromEntries(
-  JSON.parse(readFileSync(new URL('../classes.json', import.meta.url), 'utf8')).classes.map((one) => [one.name, one.interactable]),
+  JSON.parse(readFileSync(new URL('../classes.json', import.meta.url), 'utf8')).classes.map((one) => [
+    one.name,
+    one.interactable,
+  ]),
 );
 const svg = pictogramFrom(modules);
 
@@ -39,7 +42,10 @@ async function draw(job, show, cdp, page) {
   const size = [Math.round(s.width * s.scale), Math.round(s.height * s.scale)];
   const name = `${job.name}.jpg`;
   if (!args['labels-only']) {
-    const shot = Buffer.from((await cdp.send('Page.captureScreenshot', { format: 'jpeg', quality: s.quality })).data, 'base64');
+    const shot = Buffer.from(
+      (await cdp.send('Page.captureScreenshot', { format: 'jpeg', quality: s.quality })).data,
+      'base64',
+    );
     const drawn = sizeOf(shot);
     if (drawn.join() !== size.join()) throw new Error(`the picture is ${drawn}, and its labels are for ${size}`);
     writeFileSync(join(args.out, job.split, name), shot);

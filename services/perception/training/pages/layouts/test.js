@@ -24,9 +24,18 @@ export const layouts = {
     b.across(
       `<div style="width:${b.r.int(220, 300)}px;flex:none;overflow:hidden;${b.edge('inline-end')}"><div style="display:flex;padding:8px;gap:6px;align-items:center">${b.face(34)}${b.field({ width: 130 })}${b.bare()}</div>${b.entries(b.r.int(5, 12), { pad: 8, inner: () => `${b.face(40)}<span style="min-width:0;overflow:hidden"><b>${b.text()}</b><span style="display:block;opacity:.7">${b.sentence()}</span></span>` })}</div>` +
         b.column(
-          b.line(`${b.face(30)}<b>${b.text()}</b><span style="flex:1"></span>${b.bare()}${b.bare()}${b.bare()}`, `padding:8px;${b.edge('bottom')}`) +
-            b.scrolled(`<div style="padding:14px">${b.r.many(4, 12, (i) => `<div style="display:flex;margin:7px 0;justify-content:flex-${i % 3 ? 'start' : 'end'}"><div style="padding:7px 12px;border-radius:16px;max-width:65%;${i % 3 ? `background:${b.f.face}` : `background:${b.f.accent};color:${b.f.onAccent}`}">${b.sentence()}</div></div>`).join('')}</div>`, `background:color-mix(in srgb, ${b.f.accent} 6%, ${b.f.base})`) +
-            b.line(`${b.bare()}${b.bare()}${b.field({ width: b.r.int(180, 420), empty: true })}${b.bare()}`, 'padding:8px'),
+          b.line(
+            `${b.face(30)}<b>${b.text()}</b><span style="flex:1"></span>${b.bare()}${b.bare()}${b.bare()}`,
+            `padding:8px;${b.edge('bottom')}`,
+          ) +
+            b.scrolled(
+              `<div style="padding:14px">${b.r.many(4, 12, (i) => `<div style="display:flex;margin:7px 0;justify-content:flex-${i % 3 ? 'start' : 'end'}"><div style="padding:7px 12px;border-radius:16px;max-width:65%;${i % 3 ? `background:${b.f.face}` : `background:${b.f.accent};color:${b.f.onAccent}`}">${b.sentence()}</div></div>`).join('')}</div>`,
+              `background:color-mix(in srgb, ${b.f.accent} 6%, ${b.f.base})`,
+            ) +
+            b.line(
+              `${b.bare()}${b.bare()}${b.field({ width: b.r.int(180, 420), empty: true })}${b.bare()}`,
+              'padding:8px',
+            ),
           'flex:1',
         ),
     ),
@@ -37,7 +46,13 @@ export const layouts = {
         `<div class="dk-panel" style="display:flex;gap:14px;padding:6px 10px;flex:none;overflow:hidden;${b.edge('bottom')}">${b.r.many(3, 7, () => `<span ${b.label('button')} style="display:inline-flex;flex-direction:column;align-items:center;padding:3px 6px;font-size:12px;white-space:nowrap"><span style="font-size:20px">${b.pictogram()}</span>${b.text()}</span>`).join('')}</div>` +
         b.across(
           `<div class="dk-panel" style="width:${b.r.int(160, 210)}px;flex:none;overflow:hidden">${b.tree(b.r.int(6, 14))}</div>` +
-            b.column(b.scrolled(b.table(b.r.int(5, 12), { columns: 4 }), `${b.edge('bottom')}`) + b.scrolled(`<div style="padding:16px">${b.heading()}${b.r.many(2, 5, b.paragraph).join('')}${b.chips()}</div>`), 'flex:1'),
+            b.column(
+              b.scrolled(b.table(b.r.int(5, 12), { columns: 4 }), `${b.edge('bottom')}`) +
+                b.scrolled(
+                  `<div style="padding:16px">${b.heading()}${b.r.many(2, 5, b.paragraph).join('')}${b.chips()}</div>`,
+                ),
+              'flex:1',
+            ),
         ) +
         b.statusBar(),
     ),
@@ -60,9 +75,13 @@ export const layouts = {
           b.column(
             b.tabs({ items: b.r.many(2, 6, () => b.escape(b.t.file())), drawn: true, closing: true }) +
               `<div ${b.label('text_field')} style="flex:1;display:flex;min-height:0">${b.scrolled(b.monospaced(b.r.times(50, (i) => `<span style="color:${b.f.accent};display:inline-block;width:2.5em;text-align:right;margin-right:1em">${i + 1}</span>${b.t.code()}`).join('<br>')), 'direction:ltr')}</div>` +
-              b.line(`${b.field({ width: 200 })}${b.icon()}${b.icon()}${b.choice('checkbox')}${b.bare()}`, `padding:4px;${b.edge('top')}`),
+              b.line(
+                `${b.field({ width: 200 })}${b.icon()}${b.icon()}${b.choice('checkbox')}${b.bare()}`,
+                `padding:4px;${b.edge('top')}`,
+              ),
             'flex:1',
-          ) + `<div class="dk-panel" style="width:${b.r.int(170, 260)}px;flex:none;overflow:hidden;${b.edge('inline-start')}">${b.tree(b.r.int(8, 20))}</div>`,
+          ) +
+            `<div class="dk-panel" style="width:${b.r.int(170, 260)}px;flex:none;overflow:hidden;${b.edge('inline-start')}">${b.tree(b.r.int(8, 20))}</div>`,
         ),
     ),
 
@@ -70,8 +89,19 @@ export const layouts = {
     b.column(
       b.menuBar() +
         b.across(
-          b.scrolled(b.monospaced(b.code(60), `padding:6px;height:100%;background:${b.r.pick(['#0c0c0c', '#012456', '#fdf6e3'])};color:#93a1a1`), 'direction:ltr') +
-            (b.r.maybe(0.4) ? b.scrolled(b.monospaced(b.code(60), 'padding:6px;height:100%;background:#0c0c0c;color:#ccc'), 'direction:ltr;border-left:2px solid #777') : ''),
+          b.scrolled(
+            b.monospaced(
+              b.code(60),
+              `padding:6px;height:100%;background:${b.r.pick(['#0c0c0c', '#012456', '#fdf6e3'])};color:#93a1a1`,
+            ),
+            'direction:ltr',
+          ) +
+            (b.r.maybe(0.4)
+              ? b.scrolled(
+                  b.monospaced(b.code(60), 'padding:6px;height:100%;background:#0c0c0c;color:#ccc'),
+                  'direction:ltr;border-left:2px solid #777',
+                )
+              : ''),
         ),
     ),
 
@@ -83,9 +113,15 @@ export const layouts = {
   ledger: (b) =>
     b.column(
       b.line(`<b>${b.text()}</b>${b.tabs()}`, 'padding:6px 12px') +
-        b.line(`${b.field({ width: 180 })}${b.dropDown({ width: 130 })}${b.button()}<span style="flex:1"></span>${b.icon()}${b.icon()}`, 'padding:6px 12px') +
+        b.line(
+          `${b.field({ width: 180 })}${b.dropDown({ width: 130 })}${b.button()}<span style="flex:1"></span>${b.icon()}${b.icon()}`,
+          'padding:6px 12px',
+        ) +
         b.scrolled(b.table(b.r.int(8, 28))) +
-        b.line(`<span>1–20 / ${b.r.int(40, 900)}</span><span style="flex:1"></span>${b.icon()}${b.icon()}`, `padding:6px 12px;${b.edge('top')}`),
+        b.line(
+          `<span>1–20 / ${b.r.int(40, 900)}</span><span style="flex:1"></span>${b.icon()}${b.icon()}`,
+          `padding:6px 12px;${b.edge('top')}`,
+        ),
     ),
 
   cellGrid: (b) => {
@@ -132,6 +168,13 @@ export const layouts = {
   steps: (b) =>
     b.across(
       `<div class="dk-panel" style="width:180px;flex:none;padding:16px;box-sizing:border-box;overflow:hidden">${b.r.many(4, 6, (i) => `<div style="display:flex;gap:8px;margin-bottom:14px;${i === 1 ? 'font-weight:bold' : 'opacity:.7'}"><span>${i + 1}</span>${b.text(1, 2)}</div>`).join('')}</div>` +
-        b.column(b.scrolled(`<div style="padding:22px">${b.heading(1.4)}<p>${b.sentence()}</p>${b.things(3, 8)}</div>`) + b.line(`${b.button()}<span style="flex:1"></span>${b.button()}${b.button({ style: 'main' })}`, `padding:12px;${b.edge('top')}`), 'flex:1'),
+        b.column(
+          b.scrolled(`<div style="padding:22px">${b.heading(1.4)}<p>${b.sentence()}</p>${b.things(3, 8)}</div>`) +
+            b.line(
+              `${b.button()}<span style="flex:1"></span>${b.button()}${b.button({ style: 'main' })}`,
+              `padding:12px;${b.edge('top')}`,
+            ),
+          'flex:1',
+        ),
     ),
 };

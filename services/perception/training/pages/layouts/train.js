@@ -24,7 +24,9 @@ export const layouts = {
   preferences: (b) =>
     b.column(
       `<div style="padding:8px 8px 0">${b.tabs({ drawn: b.r.maybe(0.6) })}</div>` +
-        b.scrolled(`<div style="padding:12px;columns:${b.r.pick([1, 2])}">${b.r.many(2, 6, () => `<div style="break-inside:avoid">${b.frame(b.things(1, 4))}</div>`).join('')}</div>`) +
+        b.scrolled(
+          `<div style="padding:12px;columns:${b.r.pick([1, 2])}">${b.r.many(2, 6, () => `<div style="break-inside:avoid">${b.frame(b.things(1, 4))}</div>`).join('')}</div>`,
+        ) +
         b.line(`${b.button()}<span style="flex:1"></span>${b.button()}${b.button()}${b.button()}`, 'padding:8px'),
     ),
 
@@ -45,7 +47,10 @@ export const layouts = {
     b.across(
       b.sideBar(b.r.int(150, 220)) +
         b.column(
-          b.line(`${b.heading()}<span style="flex:1"></span>${b.field({ width: b.r.int(140, 260) })}${b.button()}${b.button()}`, 'padding:8px 14px') +
+          b.line(
+            `${b.heading()}<span style="flex:1"></span>${b.field({ width: b.r.int(140, 260) })}${b.button()}${b.button()}`,
+            'padding:8px 14px',
+          ) +
             b.line(b.chips() + b.dropDown({ width: 130 }), 'padding:0 14px 8px') +
             b.scrolled(b.table(b.r.int(8, 30), { columns: b.r.int(5, 9) })),
           'flex:1',
@@ -115,16 +120,26 @@ export const layouts = {
       `<div class="dk-panel" style="width:64px;flex:none;overflow:hidden;padding:8px;box-sizing:border-box">${b.r.many(3, 9, () => `<div style="margin-bottom:8px">${b.picture(46, 46, { round: b.r.maybe(0.5), acts: true })}</div>`).join('')}${b.bare()}</div>` +
         b.sideBar(b.r.int(160, 240), b.heading(1.1) + b.entries(b.r.int(4, 14), { pad: 3 })) +
         b.column(
-          b.line(`<b>${b.text()}</b><span style="flex:1"></span>${b.r.many(2, 5, () => b.bare()).join('')}${b.field({ width: 150 })}`, `padding:6px 12px;${b.edge('bottom')}`) +
+          b.line(
+            `<b>${b.text()}</b><span style="flex:1"></span>${b.r.many(2, 5, () => b.bare()).join('')}${b.field({ width: 150 })}`,
+            `padding:6px 12px;${b.edge('bottom')}`,
+          ) +
             b.scrolled(
               b.r
-                .many(4, 14, () => `<div style="display:flex;gap:12px;padding:6px 14px">${b.face(38)}<div><b>${b.text()}</b> <small>12:0${b.r.int(0, 9)}</small><div>${b.sentence()}</div>${b.r.maybe(0.2) ? b.chips() : ''}</div></div>`)
+                .many(
+                  4,
+                  14,
+                  () =>
+                    `<div style="display:flex;gap:12px;padding:6px 14px">${b.face(38)}<div><b>${b.text()}</b> <small>12:0${b.r.int(0, 9)}</small><div>${b.sentence()}</div>${b.r.maybe(0.2) ? b.chips() : ''}</div></div>`,
+                )
                 .join(''),
             ) +
             `<div style="padding:10px">${b.make('text_area', { width: Math.min(700, b.width - 320) })}${b.line(b.r.many(3, 7, () => b.bare()).join(''))}</div>`,
           'flex:1',
         ) +
-        (b.r.maybe(0.5) ? `<div class="dk-panel" style="width:180px;flex:none;overflow:hidden">${b.entries(b.r.int(4, 16), { inner: () => b.face(24) + b.text() })}</div>` : ''),
+        (b.r.maybe(0.5)
+          ? `<div class="dk-panel" style="width:180px;flex:none;overflow:hidden">${b.entries(b.r.int(4, 16), { inner: () => b.face(24) + b.text() })}</div>`
+          : ''),
     ),
 
   editor: (b) =>
@@ -147,7 +162,10 @@ export const layouts = {
       (b.r.maybe(0.7) ? b.menuBar() : '') +
         b.across(
           `<div class="dk-panel" style="width:48px;flex:none;display:flex;flex-direction:column;align-items:center;gap:8px;padding-top:8px;overflow:hidden">${b.r.many(4, 8, () => `<span style="font-size:22px">${b.bare('font-size:20px')}</span>`).join('')}</div>` +
-            b.sideBar(b.r.int(160, 260), `<small style="padding:8px;display:block">${b.text()}</small>${b.tree(b.r.int(8, 24))}`) +
+            b.sideBar(
+              b.r.int(160, 260),
+              `<small style="padding:8px;display:block">${b.text()}</small>${b.tree(b.r.int(8, 24))}`,
+            ) +
             b.column(
               b.tabs({ drawn: true, closing: true, items: b.r.many(1, 7, () => b.escape(b.t.file())) }) +
                 `<div style="display:flex;flex:1;min-height:0"><div ${b.label('text_field')} style="flex:1;display:flex;min-width:0">${b.scrolled(b.monospaced(b.r.times(60, (i) => `<span style="opacity:.5;display:inline-block;width:3em">${i + 1}</span>${b.t.code()}`).join('<br>')), 'direction:ltr')}</div></div>` +
@@ -165,7 +183,10 @@ export const layouts = {
       (b.r.maybe(0.4) ? b.menuBar() : '') +
         (b.r.maybe(0.3) ? b.tabs({ drawn: true, closing: true }) : '') +
         b.scrolled(
-          b.monospaced(b.code(70), `padding:4px;background:${b.r.pick(['#000', '#300a24', '#1e1e2e', '#fff'])};color:${b.r.pick(['#7a7', '#999', '#3a8fb7'])};height:100%`),
+          b.monospaced(
+            b.code(70),
+            `padding:4px;background:${b.r.pick(['#000', '#300a24', '#1e1e2e', '#fff'])};color:${b.r.pick(['#7a7', '#999', '#3a8fb7'])};height:100%`,
+          ),
           'direction:ltr',
         ),
     ),
@@ -182,11 +203,19 @@ export const layouts = {
     b.column(
       b.menuBar() +
         b.r
-          .many(1, 2, () => b.line(b.r.many(6, 24, () => (b.r.maybe(0.5) ? b.bare() : b.icon())).join(''), `padding:4px;${b.edge('bottom')}`))
+          .many(1, 2, () =>
+            b.line(
+              b.r.many(6, 24, () => (b.r.maybe(0.5) ? b.bare() : b.icon())).join(''),
+              `padding:4px;${b.edge('bottom')}`,
+            ),
+          )
           .join('') +
         b.across(
           `<div class="dk-panel" style="flex:none;width:${b.r.int(36, 90)}px;overflow:hidden">${b.r.many(5, 18, () => b.bare()).join('')}${b.swatches()}</div>` +
-            b.scrolled(`<div style="padding:20px">${b.picture(b.r.int(240, 640), b.r.int(200, 440))}</div>`, 'background:#888') +
+            b.scrolled(
+              `<div style="padding:20px">${b.picture(b.r.int(240, 640), b.r.int(200, 440))}</div>`,
+              'background:#888',
+            ) +
             `<div class="dk-panel" style="width:240px;flex:none;overflow:hidden;padding:6px">${b.r.many(2, 4, () => b.labelled(b.make('slider', { long: 90, width: 90 }), false)).join('')}${b.entries(b.r.int(2, 6), { inner: () => b.make('checkbox', { on: true }) + b.picture(30, 22) + b.text() })}${b.line(b.r.many(3, 6, () => b.bare()).join(''))}</div>`,
         ) +
         b.statusBar(),
@@ -196,13 +225,21 @@ export const layouts = {
     b.column(
       b.line(b.field({ width: b.r.int(160, 320) }) + b.bare(), 'padding:8px;justify-content:center') +
         b.scrolled(
-          b.grid(b.r.int(12, 60), b.r.pick([64, 80, 96]), () => `<div ${b.label('list_item')} style="padding:4px"><div style="font-size:${b.r.int(24, 40)}px;display:flex;justify-content:center">${b.pictogram()}</div><small>${b.escape(b.t.word())}</small></div>`),
+          b.grid(
+            b.r.int(12, 60),
+            b.r.pick([64, 80, 96]),
+            () =>
+              `<div ${b.label('list_item')} style="padding:4px"><div style="font-size:${b.r.int(24, 40)}px;display:flex;justify-content:center">${b.pictogram()}</div><small>${b.escape(b.t.word())}</small></div>`,
+          ),
         ),
     ),
 
   monthCalendar: (b) =>
     b.column(
-      b.line(`${b.icon()}${b.icon()}<b>${b.text(1, 1)} 20${b.r.int(10, 30)}</b>${b.button()}${b.make('drop_down', { width: 110 })}`, 'padding:8px') +
+      b.line(
+        `${b.icon()}${b.icon()}<b>${b.text(1, 1)} 20${b.r.int(10, 30)}</b>${b.button()}${b.make('drop_down', { width: 110 })}`,
+        'padding:8px',
+      ) +
         `<div style="flex:1;display:grid;grid-template-columns:repeat(7,1fr);grid-auto-rows:1fr;min-height:0">${b.r.times(35, (i) => `<div ${b.label('control')} style="border:1px solid ${b.f.border};padding:4px;overflow:hidden">${(i % 31) + 1}${b.r.maybe(0.2) ? `<div ${b.label('button')} style="background:${b.f.accent};color:${b.f.onAccent};border-radius:3px;padding:0 4px;margin-top:3px;overflow:hidden;white-space:nowrap">${b.text(1, 1)}</div>` : ''}</div>`).join('')}</div>`,
     ),
 
@@ -210,7 +247,9 @@ export const layouts = {
     const size = b.r.int(22, 40);
     const month = () =>
       `<div class="dk-card" style="padding:10px;width:max-content;margin:8px">${b.line(`${b.bare()}<span style="flex:1;text-align:center">${b.text(1, 1)} 20${b.r.int(10, 30)}</span>${b.bare()}`)}<div style="display:grid;grid-template-columns:repeat(7,${size}px)">${b.r.times(7, () => `<span style="text-align:center;opacity:.6">${b.escape(b.t.word().slice(0, 2))}</span>`).join('')}${b.r.times(35, (i) => `<span ${b.label('control', { selected: i === 12 })} style="text-align:center;line-height:${size}px;border-radius:${b.f.radius}px;${i === 12 ? `background:${b.f.accent};color:${b.f.onAccent}` : i < 3 ? 'opacity:.4' : ''}">${((i + 28) % 31) + 1}</span>`).join('')}</div></div>`;
-    return b.scrolled(`<div style="padding:16px">${b.things(1, 4)}<div style="display:flex;flex-wrap:wrap">${b.r.many(1, 3, month).join('')}</div>${b.row(b.button() + b.button())}</div>`);
+    return b.scrolled(
+      `<div style="padding:16px">${b.things(1, 4)}<div style="display:flex;flex-wrap:wrap">${b.r.many(1, 3, month).join('')}</div>${b.row(b.button() + b.button())}</div>`,
+    );
   },
 
   streetMap: (b) =>
@@ -230,10 +269,16 @@ export const layouts = {
         b.sideBar() +
           b.scrolled(
             b.r.maybe(0.5)
-              ? b.grid(b.r.int(6, 24), b.r.pick([110, 140, 170]), () => `<div ${b.label('list_item')}>${b.picture(b.r.pick([96, 110]), 96)}<div>${b.text()}</div></div>`)
+              ? b.grid(
+                  b.r.int(6, 24),
+                  b.r.pick([110, 140, 170]),
+                  () =>
+                    `<div ${b.label('list_item')}>${b.picture(b.r.pick([96, 110]), 96)}<div>${b.text()}</div></div>`,
+                )
               : b.table(b.r.int(10, 30)),
           ),
-      ) + `<div class="dk-panel" style="padding:8px;flex:none;${b.edge('top')}">${b.line(`${b.picture(40, 40)}<span style="width:120px;overflow:hidden;white-space:nowrap">${b.text(2, 4)}</span>${b.r.times(5, () => b.bare()).join('')}${b.make('slider', { long: b.r.int(100, 300) })}${b.bare()}${b.make('slider', { long: 70 })}`)}</div>`,
+      ) +
+        `<div class="dk-panel" style="padding:8px;flex:none;${b.edge('top')}">${b.line(`${b.picture(40, 40)}<span style="width:120px;overflow:hidden;white-space:nowrap">${b.text(2, 4)}</span>${b.r.times(5, () => b.bare()).join('')}${b.make('slider', { long: b.r.int(100, 300) })}${b.bare()}${b.make('slider', { long: 70 })}`)}</div>`,
     ),
 
   article: (b) =>
@@ -253,9 +298,14 @@ export const layouts = {
 
   shop: (b) =>
     b.column(
-      b.line(`<b style="font-size:1.3em">${b.text(1, 1)}</b>${b.field({ width: b.r.int(180, 420) })}${b.icon()}<span style="flex:1"></span>${b.bare()}${b.bare()}${b.button()}`, 'padding:8px 16px') +
+      b.line(
+        `<b style="font-size:1.3em">${b.text(1, 1)}</b>${b.field({ width: b.r.int(180, 420) })}${b.icon()}<span style="flex:1"></span>${b.bare()}${b.bare()}${b.button()}`,
+        'padding:8px 16px',
+      ) +
         b.across(
-          (b.r.maybe(0.6) ? `<div style="width:190px;flex:none;overflow:hidden;padding:10px">${b.heading(1)}${b.r.many(3, 8, () => `<div>${b.choice('checkbox')}</div>`).join('')}${b.make('slider', { width: 140 })}${b.stars()}${b.swatches()}</div>` : '') +
+          (b.r.maybe(0.6)
+            ? `<div style="width:190px;flex:none;overflow:hidden;padding:10px">${b.heading(1)}${b.r.many(3, 8, () => `<div>${b.choice('checkbox')}</div>`).join('')}${b.make('slider', { width: 140 })}${b.stars()}${b.swatches()}</div>`
+            : '') +
             b.scrolled(
               `<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(${b.r.int(150, 230)}px,1fr));gap:14px;padding:12px">${b.r.many(4, 18, () => `<div class="dk-card" style="padding:10px">${b.picture(b.r.int(110, 140), b.r.int(90, 130), { acts: true })}<div>${b.link()}</div>${b.r.maybe(0.4) ? b.stars() : ''}<b>${b.t.number()}</b>${b.line(b.button() + (b.r.maybe(0.4) ? b.bare() : ''))}</div>`).join('')}</div>`,
             ),
@@ -274,13 +324,31 @@ export const layouts = {
     const columns = Math.max(3, Math.floor((b.width - 60) / w));
     const rows = Math.max(4, Math.min(30, Math.floor((b.height - 120) / h)));
     const at = b.r.int(0, rows - 1) * columns + b.r.int(0, columns - 1);
-    const head = (t) => `<span ${b.label('control')} style="background:${b.f.face};text-align:center;border:1px solid ${b.f.border};box-sizing:border-box;margin:0 -1px -1px 0">${t}</span>`;
-    const cells = b.r.times(rows, (y) => head(y + 1) + b.r.times(columns, (x) => `<span ${b.label('control', { selected: y * columns + x === at })} style="border:1px solid ${b.f.border};box-sizing:border-box;margin:0 -1px -1px 0;padding:0 3px;overflow:hidden;${y * columns + x === at ? `outline:2px solid ${b.f.accent};outline-offset:-1px;position:relative` : ''}">${b.r.maybe(0.4) ? b.escape(b.r.maybe(0.6) ? b.t.number() : b.t.word()) : ''}</span>`).join('')).join('');
+    const head = (t) =>
+      `<span ${b.label('control')} style="background:${b.f.face};text-align:center;border:1px solid ${b.f.border};box-sizing:border-box;margin:0 -1px -1px 0">${t}</span>`;
+    const cells = b.r
+      .times(
+        rows,
+        (y) =>
+          head(y + 1) +
+          b.r
+            .times(
+              columns,
+              (x) =>
+                `<span ${b.label('control', { selected: y * columns + x === at })} style="border:1px solid ${b.f.border};box-sizing:border-box;margin:0 -1px -1px 0;padding:0 3px;overflow:hidden;${y * columns + x === at ? `outline:2px solid ${b.f.accent};outline-offset:-1px;position:relative` : ''}">${b.r.maybe(0.4) ? b.escape(b.r.maybe(0.6) ? b.t.number() : b.t.word()) : ''}</span>`,
+            )
+            .join(''),
+      )
+      .join('');
     return b.column(
       b.menuBar() +
         b.toolbar(b.r.int(10, 22), 0.95) +
         b.line(b.make('drop_down', { width: 80 }) + b.bare() + b.field({ width: b.r.int(200, 600) }), 'padding:3px') +
-        b.scrolled(`<div style="display:grid;grid-template-columns:42px repeat(${columns},${w}px);grid-auto-rows:${h}px;white-space:nowrap;font-size:12px;line-height:${h}px"><span></span>${b.r.times(columns, (i) => head(String.fromCharCode(65 + (i % 26)))).join('')}${cells}</div>`, 'direction:ltr', 0.9) +
+        b.scrolled(
+          `<div style="display:grid;grid-template-columns:42px repeat(${columns},${w}px);grid-auto-rows:${h}px;white-space:nowrap;font-size:12px;line-height:${h}px"><span></span>${b.r.times(columns, (i) => head(String.fromCharCode(65 + (i % 26)))).join('')}${cells}</div>`,
+          'direction:ltr',
+          0.9,
+        ) +
         b.line(b.bare() + b.tabs({ drawn: true }), 'padding:2px') +
         b.statusBar(),
     );
@@ -298,7 +366,10 @@ export const layouts = {
 
   board: (b) =>
     b.column(
-      b.line(`${b.heading()}${b.r.times(3, () => b.picture(26, 26, { round: true })).join('')}<span style="flex:1"></span>${b.segments()}${b.button()}`, 'padding:8px 12px') +
+      b.line(
+        `${b.heading()}${b.r.times(3, () => b.picture(26, 26, { round: true })).join('')}<span style="flex:1"></span>${b.segments()}${b.button()}`,
+        'padding:8px 12px',
+      ) +
         `<div style="flex:1;display:flex;gap:10px;padding:10px;overflow:hidden;min-height:0">${b.r.many(3, 5, () => `<div class="dk-panel" style="width:${b.r.int(180, 260)}px;flex:none;padding:8px;overflow:hidden">${b.line(`<b>${b.text()}</b><span style="flex:1"></span>${b.bare()}`)}${b.r.many(1, 6, () => `<div class="dk-card" style="padding:8px;margin-top:8px" ${b.label('control')}>${b.text(2, 6)}${b.r.maybe(0.3) ? b.picture(150, 70) : ''}${b.r.maybe(0.5) ? `<div style="display:flex;justify-content:flex-end">${b.face(22)}</div>` : ''}</div>`).join('')}${b.button({ style: 'text' })}</div>`).join('')}</div>`,
     ),
 
@@ -307,15 +378,21 @@ export const layouts = {
       (b.r.maybe(0.5) ? b.menuBar() : '') +
         b.line(b.r.maybe(0.5) ? b.segments() : b.tabs(), 'padding:6px;justify-content:center') +
         (b.r.maybe(0.5)
-          ? b.scrolled(b.table(b.r.int(10, 34), { columns: b.r.int(4, 8) })) + b.line(`${b.choice('checkbox')}<span style="flex:1"></span>${b.button()}`, 'padding:6px')
-          : b.scrolled(`<div style="padding:12px">${b.r.many(2, 4, () => `<b>${b.text()}</b><div>${b.chart(Math.min(700, b.width - 60), b.r.int(70, 140))}</div>`).join('')}</div>`)),
+          ? b.scrolled(b.table(b.r.int(10, 34), { columns: b.r.int(4, 8) })) +
+            b.line(`${b.choice('checkbox')}<span style="flex:1"></span>${b.button()}`, 'padding:6px')
+          : b.scrolled(
+              `<div style="padding:12px">${b.r.many(2, 4, () => `<b>${b.text()}</b><div>${b.chart(Math.min(700, b.width - 60), b.r.int(70, 140))}</div>`).join('')}</div>`,
+            )),
     ),
 
   document: (b) =>
     b.column(
       b.menuBar() +
         b.toolbar(b.r.int(10, 22), 0.95) +
-        b.line(`${b.make('drop_down', { width: 120 })}${b.make('drop_down', { width: 60 })}${b.r.many(4, 12, () => b.icon({ framed: true, toggled: b.r.maybe(0.2) })).join('')}`, 'padding:3px 6px') +
+        b.line(
+          `${b.make('drop_down', { width: 120 })}${b.make('drop_down', { width: 60 })}${b.r.many(4, 12, () => b.icon({ framed: true, toggled: b.r.maybe(0.2) })).join('')}`,
+          'padding:3px 6px',
+        ) +
         b.scrolled(
           `<div style="width:${b.r.int(380, 640)}px;margin:18px auto;padding:40px;background:#fff;color:#111;min-height:100%;box-shadow:0 0 4px #0006" ${b.label('text_field')}><h2>${b.text(2, 4)}</h2>${b.r.many(4, 9, () => `<p>${b.sentence()} ${b.sentence()}</p>`).join('')}</div>`,
           `background:${b.f.face}`,
@@ -325,9 +402,18 @@ export const layouts = {
 
   logList: (b) =>
     b.column(
-      b.line(`${b.field({ width: b.r.int(150, 360) })}${b.dropDown({ width: 110 })}${b.choice('checkbox')}${b.button()}`, 'padding:5px') +
+      b.line(
+        `${b.field({ width: b.r.int(150, 360) })}${b.dropDown({ width: 110 })}${b.choice('checkbox')}${b.button()}`,
+        'padding:5px',
+      ) +
         b.scrolled(
-          b.r.times(40, () => `<div style="display:flex;gap:10px;padding:1px 6px;white-space:nowrap" ${b.label('list_item')}><span style="width:120px;flex:none">12:0${b.r.int(0, 9)}:${b.r.int(10, 59)}</span><span style="width:60px;flex:none">${b.text(1, 1)}</span>${b.sentence()}</div>`).join(''),
+          b.r
+            .times(
+              40,
+              () =>
+                `<div style="display:flex;gap:10px;padding:1px 6px;white-space:nowrap" ${b.label('list_item')}><span style="width:120px;flex:none">12:0${b.r.int(0, 9)}:${b.r.int(10, 59)}</span><span style="width:60px;flex:none">${b.text(1, 1)}</span>${b.sentence()}</div>`,
+            )
+            .join(''),
         ),
     ),
 
