@@ -21,16 +21,32 @@ def _qt(name: str, split: str, *arguments: str) -> Application:
     return Application(name, split, (name, *arguments), name, "qt")
 
 
+def _dialog(name: str, *arguments: str) -> Application:
+    return Application(f"zenity-{name}", "train", ("zenity", *arguments), "zenity", "gtk")
+
+
+# Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap
+# (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
+# hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus).
 # FILE and FOLDER stand for a text and a folder that the session makes.
-# Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap (its
-# grid), thunar and ristretto (icons of files), pcmanfm, hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus).
 APPLICATIONS = (
-    Application("zenity-form", "train", ("zenity", "--forms", "--title=Order", "--text=Details", "--add-entry=Name", "--add-entry=Street",
-        "--add-password=Password", "--add-combo=Country", "--combo-values=France|Japan|Peru"), "zenity", "gtk"),
-    Application("zenity-list", "train", ("zenity", "--list", "--width=560", "--height=420", "--column=Name", "--column=Number", *"Lamp 12 Chair 7 Table 3 Shelf 25 Clock 1".split()), "zenity", "gtk"),
-    Application("zenity-choices", "train", ("zenity", "--list", "--checklist", "--width=520", "--height=360", "--column=", "--column=Fruit", "TRUE", "Apple", "FALSE", "Pear", "TRUE", "Plum"), "zenity", "gtk"),
-    Application("zenity-files", "train", ("zenity", "--file-selection"), "zenity", "gtk"),
-    Application("zenity-scale", "train", ("zenity", "--scale", "--text=Brightness"), "zenity", "gtk"),
+    _dialog(
+        "form",
+        *("--forms", "--title=Order", "--text=Details", "--add-entry=Name", "--add-entry=Street"),
+        *("--add-password=Password", "--add-combo=Country", "--combo-values=France|Japan|Peru"),
+    ),
+    _dialog(
+        "list",
+        *("--list", "--width=560", "--height=420", "--column=Name", "--column=Number"),
+        *"Lamp 12 Chair 7 Table 3 Shelf 25 Clock 1".split(),
+    ),
+    _dialog(
+        "choices",
+        *("--list", "--checklist", "--width=520", "--height=360", "--column=", "--column=Fruit"),
+        *"TRUE Apple FALSE Pear TRUE Plum".split(),
+    ),
+    _dialog("files", "--file-selection"),
+    _dialog("scale", "--scale", "--text=Brightness"),
     _gtk("mousepad", "train", "FILE"),
     _gtk("galculator", "train"),
     _gtk("transmission-gtk", "train"),
@@ -56,13 +72,24 @@ APPLICATIONS = (
 )
 
 THEMES = {
-    "train": ("Adwaita", "Adwaita-dark", "Arc", "Arc-Dark", "Greybird", "Greybird-dark", "Numix", "HighContrast", "Raleigh"),
+    "train": (
+        *("Adwaita", "Adwaita-dark", "Arc", "Arc-Dark", "Greybird", "Greybird-dark"),
+        *("Numix", "HighContrast", "Raleigh"),
+    ),
     "validation": ("Materia", "Materia-dark-compact"),
     "test": ("Breeze", "Breeze-Dark"),
 }
 STYLES = {"train": ("Fusion", "adwaita"), "validation": ("adwaita-dark",), "test": ("Windows",)}
-ICONS = {"train": ("Adwaita", "elementary-xfce", "Tango", "gnome"), "validation": ("oxygen",), "test": ("breeze", "breeze-dark")}
-FONTS = {"train": ("DejaVu Sans", "Liberation Sans", "Nimbus Sans"), "validation": ("DejaVu Serif",), "test": ("URW Gothic",)}
+ICONS = {
+    "train": ("Adwaita", "elementary-xfce", "Tango", "gnome"),
+    "validation": ("oxygen",),
+    "test": ("breeze", "breeze-dark"),
+}
+FONTS = {
+    "train": ("DejaVu Sans", "Liberation Sans", "Nimbus Sans"),
+    "validation": ("DejaVu Serif",),
+    "test": ("URW Gothic",),
+}
 
 PACKAGES = (
     "xvfb xdotool openbox dbus at-spi2-core gir1.2-atspi-2.0 python3-gi python3-pil libatk-adaptor "

@@ -2,9 +2,10 @@
 
     /usr/bin/python3 collect.py --out FOLDER [--seed 1] [--rounds 4] [--only mousepad] [--list-packages | --list]
 
-Every application is started by itself on an X server, a message bus and a window manager of its own, its menus, tabs and
-choices are opened by the pointer, and what is seen is written as DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl,
-in the form of the drawn screens. What is there already is kept, so a run can be broken off.
+Every application is started on an X server, a message bus and a window manager of its own, sometimes beside one or two
+others of its split. Its menus, tabs and choices are opened by the pointer, and what is seen is written as
+DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl, in the form of the drawn screens. What is there already is kept,
+so a run can be broken off.
 """
 
 import argparse
@@ -40,6 +41,10 @@ def surroundings(application: Application, seed: str) -> dict[str, object]:
     }
 
 
+def brightness(theme: str) -> str:
+    return "contrast" if theme == "HighContrast" else "dark" if "dark" in theme.lower() else "light"
+
+
 class Visit:
     """One application in one surrounding: its pictures, one after the other."""
 
@@ -71,7 +76,9 @@ class Visit:
 
     def _wait_for_a_window(self, least: int = 1) -> None:
         end = time.monotonic() + 20
-        while time.monotonic() < end and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < least:
+        while (
+            time.monotonic() < end and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < least
+        ):
             time.sleep(0.2)
         self.session.still(12)
 
@@ -88,19 +95,39 @@ class Visit:
             return []
         changed = windows != self.session.screen.windows() or not same(self.session.picture(), before)
         if len(found) < LEAST_BOXES or changed:
-            print(f"{self.seed} {what}: left out, {len(found)} boxes on a picture that may have changed", file=sys.stderr)
+            print(
+                f"{self.seed} {what}: left out, {len(found)} boxes on a picture that may have changed", file=sys.stderr
+            )
             return []
         name = f"{self.seed.replace('/', '-')}-{self.taken}.webp"
         before.save(self.folder / name, quality=92)
-        boxes = [{"class": one.kind, "box": list(one.box), "visible": round(min(1, one.share), 2),
-                  "interactable": one.interactable, "state": one.state} for one in found]
-        line = {"image": name, "size": list(before.size), "seed": self.seed, "split": self.application.split,
-                "kit": f"application {self.application.name}", "toolkit": self.application.toolkit, "what": what,
-                "beside": [one.name for one in self.companions],
-                "look": self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"],
-                "icons": self.around["icons"], "font": self.around["font"], "language": "en",
-                "theme": "dark" if "dark" in str(self.around["theme"]).lower() else "light", "scale": self.around["scale"],
-                "boxes": boxes}
+        boxes = [
+            {
+                "class": one.kind,
+                "box": list(one.box),
+                "visible": round(min(1, one.share), 2),
+                "interactable": one.interactable,
+                "state": one.state,
+            }
+            for one in found
+        ]
+        line = {
+            "image": name,
+            "size": list(before.size),
+            "seed": self.seed,
+            "split": self.application.split,
+            "kit": f"application {self.application.name}",
+            "toolkit": self.application.toolkit,
+            "what": what,
+            "beside": [one.name for one in self.companions],
+            "look": self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"],
+            "icons": self.around["icons"],
+            "font": self.around["font"],
+            "language": "en",
+            "theme": brightness(str(self.around["theme"])),
+            "scale": self.around["scale"],
+            "boxes": boxes,
+        }
         with (self.folder / "labels.jsonl").open("a") as labels:
             labels.write(json.dumps(line) + "\n")
         self.taken += 1
@@ -156,7 +183,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4, help="surroundings for each application")
     parser.add_argument("--only", action="append", help="this application alone; may be repeated")
     parser.add_argument("--list-packages", action="store_true", help="print what Debian has to install, and end")
-    parser.add_argument("--list", action="store_true", help="print applications and surroundings by split as JSON, and end")
+    parser.add_argument(
+        "--list", action="store_true", help="print applications and surroundings by split as JSON, and end"
+    )
     parser.add_argument("--visit", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.list_packages:

@@ -20,7 +20,8 @@ from PIL import Image, ImageChops
 BACKGROUNDS = ("#2e3440", "#3465a4", "#77767b", "#1d5a3f", "#d8d4c8")
 OPENBOX = """<?xml version="1.0"?><openbox_config xmlns="http://openbox.org/3.4/rc">
 <placement><policy>Smart</policy></placement><desktops><number>1</number></desktops>
-<applications><application class="*"><decor>no</decor></application><application class="*" type="normal">%s</application></applications></openbox_config>"""
+<applications><application class="*"><decor>no</decor></application>
+<application class="*" type="normal">%s</application></applications></openbox_config>"""
 
 
 CARET = (6, 80)
@@ -60,7 +61,9 @@ class Screen:
         root, parent, count = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.c_uint()
         children = ctypes.POINTER(ctypes.c_ulong)()
         refer = ctypes.byref
-        self.x.XQueryTree(self.display, ctypes.c_ulong(self.root), refer(root), refer(parent), refer(children), refer(count))
+        self.x.XQueryTree(
+            self.display, ctypes.c_ulong(self.root), refer(root), refer(parent), refer(children), refer(count)
+        )
         found = []
         for number in children[: count.value]:
             attributes = (ctypes.c_int * 64)()
@@ -76,7 +79,17 @@ class Screen:
 
 
 class Session:
-    def __init__(self, size: tuple[int, int], scale: int, theme: str, style: str, icons: str, font: str, maximised: bool, seed: str) -> None:
+    def __init__(
+        self,
+        size: tuple[int, int],
+        scale: int,
+        theme: str,
+        style: str,
+        icons: str,
+        font: str,
+        maximised: bool,
+        seed: str,
+    ) -> None:
         self.size, self.folder, self.running = size, Path(tempfile.mkdtemp(prefix="applications-")), []
         self.chance = random.Random(seed)
         self.background = self._background()
@@ -88,8 +101,20 @@ class Session:
 
     def _start(self, scale: int, theme: str, style: str, icons: str, font: str, maximised: bool) -> None:
         reading, writing = os.pipe()
-        self.run("Xvfb", "-displayfd", str(writing), "-screen", "0", f"{self.size[0]}x{self.size[1]}x24", "-nolisten", "tcp",
-                 "-noreset", "-fbdir", str(self.folder), pass_fds=(writing,))
+        self.run(
+            "Xvfb",
+            "-displayfd",
+            str(writing),
+            "-screen",
+            "0",
+            f"{self.size[0]}x{self.size[1]}x24",
+            "-nolisten",
+            "tcp",
+            "-noreset",
+            "-fbdir",
+            str(self.folder),
+            pass_fds=(writing,),
+        )
         os.close(writing)
         number = b""
         while not number.endswith(b"\n"):
@@ -101,17 +126,35 @@ class Session:
         self.folder.chmod(0o700)
         self._settings(theme, icons, font)
         os.environ.update(
-            DISPLAY=f":{number.decode().strip()}", HOME=str(self.folder), XDG_RUNTIME_DIR=str(self.folder),
-            XDG_CONFIG_HOME=str(self.folder / "config"), XDG_CACHE_HOME=str(self.folder / "cache"),
-            XDG_DATA_HOME=str(self.folder / "data"), GTK_MODULES="gail:atk-bridge", GDK_BACKEND="x11", GTK_THEME=theme,
-            GTK_OVERLAY_SCROLLING="0", GDK_SCALE=str(scale), QT_SCALE_FACTOR=str(scale), QT_QPA_PLATFORM="xcb",
-            QT_STYLE_OVERRIDE=style, QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1", QT_ACCESSIBILITY="1", GSETTINGS_BACKEND="memory",
+            DISPLAY=f":{number.decode().strip()}",
+            HOME=str(self.folder),
+            XDG_RUNTIME_DIR=str(self.folder),
+            XDG_CONFIG_HOME=str(self.folder / "config"),
+            XDG_CACHE_HOME=str(self.folder / "cache"),
+            XDG_DATA_HOME=str(self.folder / "data"),
+            GTK_MODULES="gail:atk-bridge",
+            GDK_BACKEND="x11",
+            GTK_THEME=theme,
+            GTK_OVERLAY_SCROLLING="0",
+            GDK_SCALE=str(scale),
+            QT_SCALE_FACTOR=str(scale),
+            QT_QPA_PLATFORM="xcb",
+            QT_STYLE_OVERRIDE=style,
+            QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1",
+            QT_ACCESSIBILITY="1",
+            GSETTINGS_BACKEND="memory",
             LC_ALL="C.UTF-8",
         )
         os.environ.pop("NO_AT_BRIDGE", None)
         reading, writing = os.pipe()
-        self.run("dbus-daemon", "--session", "--nofork", f"--print-address={writing}", f"--address=unix:dir={self.folder}",
-                 pass_fds=(writing,))
+        self.run(
+            "dbus-daemon",
+            "--session",
+            "--nofork",
+            f"--print-address={writing}",
+            f"--address=unix:dir={self.folder}",
+            pass_fds=(writing,),
+        )
         os.close(writing)
         os.environ["DBUS_SESSION_BUS_ADDRESS"] = os.read(reading, 500).decode().strip()
         os.close(reading)
@@ -126,21 +169,32 @@ class Session:
         settings = self.folder / "config" / "gtk-3.0" / "settings.ini"
         settings.parent.mkdir(parents=True)
         points = self.chance.choice((9, 10, 10, 11, 12))
-        settings.write_text(f"[Settings]\ngtk-theme-name={theme}\ngtk-icon-theme-name={icons}\ngtk-font-name={font} {points}\n"
-                            "gtk-enable-animations=0\ngtk-cursor-blink=0\n")
+        settings.write_text(
+            f"[Settings]\ngtk-theme-name={theme}\ngtk-icon-theme-name={icons}\ngtk-font-name={font} {points}\n"
+            "gtk-enable-animations=0\ngtk-cursor-blink=0\n"
+        )
         documents = self.folder / "Documents"
         for name in ("Invoices", "Letters", "Music", "Pictures", "Reports"):
             (documents / name).mkdir(parents=True)
         words = "order address total customer report window letter picture number street river garden".split()
         for index in range(self.chance.randint(4, 30)):
             text = "\n".join(" ".join(self.chance.choices(words, k=self.chance.randint(3, 11))) for _ in range(40))
-            (documents / f"{self.chance.choice(words)}-{index}.{self.chance.choice(('txt', 'csv', 'md'))}").write_text(text)
+            (documents / f"{self.chance.choice(words)}-{index}.{self.chance.choice(('txt', 'csv', 'md'))}").write_text(
+                text
+            )
         for index in range(6):
             Image.effect_noise((320, 200), 90).save(documents / f"picture-{index}.png")
 
     def run(self, *command: str, **more: object) -> subprocess.Popen:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   start_new_session=True, preexec_fn=_end_with_parent, **more)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+            **more,
+        )
         self.running.append(process)
         return process
 

@@ -1,8 +1,8 @@
 """From what AT-SPI says of the applications on a screen to boxes of our classes.
 
 AT-SPI is no truth to be taken as it is. It counts the words of a check box to the box, reports what other windows cover
-and what lies outside of a scrolled area, has no rows but cells, and knows a button's name but not whether it is drawn as
-words or as a pictogram. What is not certain makes the whole screen unfit: a wrong box is worse than one screen less.
+and what lies outside of a scrolled area, has no rows but cells, and knows a button's name but not whether it is drawn
+as words or as a pictogram. What is not certain makes the whole screen unfit: a wrong box is worse than one screen less.
 """
 
 from dataclasses import dataclass, field
@@ -16,14 +16,33 @@ from PIL import Image, ImageChops  # noqa: E402
 Box = tuple[int, int, int, int]
 LEAST_VISIBLE = 0.35
 SMALLEST = 4
+# How much brighter or darker than what is around it a pixel of a check mark's frame is, at least.
+FAINTEST = 14
 MOST_NODES = 6000
 
 PLAIN = {
-    "text": "text_field", "entry": "text_field", "password text": "text_field", "combo box": "drop_down", "slider": "slider",
-    "spin button": "spin_box", "page tab": "tab", "link": "link", "menu": "menu_item", "menu item": "menu_item",
-    "check menu item": "menu_item", "radio menu item": "menu_item", "list item": "list_item", "icon": "list_item",
-    "tree item": "list_item", "scroll bar": "scroll_bar", "table column header": "control", "dialog": "dialog",
-    "alert": "dialog", "file chooser": "dialog", "color chooser": "dialog", "toggle switch": "switch",
+    "text": "text_field",
+    "entry": "text_field",
+    "password text": "text_field",
+    "combo box": "drop_down",
+    "slider": "slider",
+    "spin button": "spin_box",
+    "page tab": "tab",
+    "link": "link",
+    "menu": "menu_item",
+    "menu item": "menu_item",
+    "check menu item": "menu_item",
+    "radio menu item": "menu_item",
+    "list item": "list_item",
+    "icon": "list_item",
+    "tree item": "list_item",
+    "scroll bar": "scroll_bar",
+    "table column header": "control",
+    "dialog": "dialog",
+    "alert": "dialog",
+    "file chooser": "dialog",
+    "color chooser": "dialog",
+    "toggle switch": "switch",
 }
 BUTTONS = {"push button", "toggle button", "push button menu"}
 MARKS = {"check box": "checkbox", "radio button": "radio"}
@@ -107,9 +126,7 @@ class Reader:
         if box and showing and depth > 0:
             seen = _cut(box, clip)
             self._take(node, role, states, box, seen, window)
-            # GTK hangs the contents of a page under its tab.
-            pops_up = role in ("menu", "menu item", "combo box", "window", "menu bar")
-            inner = (0, 0, *self.picture.size) if pops_up or role in ("frame", "dialog") else clip if role == "page tab" else seen
+            inner = self._clip_of_children(role, clip, seen)
             if _area(inner) == 0:
                 return
         if role in CLOSED or (role == "combo box" and not states.contains(Atspi.StateType.EXPANDED)):
@@ -126,22 +143,40 @@ class Reader:
             if child is not None:
                 self._visit(child, inner, window, depth + 1)
 
+    def _clip_of_children(self, role: str, clip: Box, seen: Box) -> Box:
+        if role in ("menu", "menu item", "combo box", "window", "menu bar", "frame", "dialog"):
+            return (0, 0, *self.picture.size)
+        # GTK hangs the contents of a page under its tab.
+        return clip if role == "page tab" else seen
+
     def _window_of(self, box: Box, active: bool) -> int | None:
-        """The window that has this frame: the one that fits, and of two in the same place the upper one if it is active."""
-        fitting = [number for number, place, over in self.windows
-                   if not over and _area(_cut(place, box)) > 0.6 * max(_area(place), _area(box))]
+        """The window that has this frame: the one that fits; of two in one place the upper one if it is active."""
+        fitting = [
+            number
+            for number, place, over in self.windows
+            if not over and _area(_cut(place, box)) > 0.6 * max(_area(place), _area(box))
+        ]
         if len(fitting) > 2:
             raise Unfit("several windows are in the same place")
         return None if not fitting else fitting[-1] if active else fitting[0]
 
     def _share(self, box: Box, window: int | None, popup: bool) -> float:
         """How much of the box is on top: in the popups, or in its own window."""
-        points = [(box[0] + (box[2] - box[0]) * (i + 0.5) / 6, box[1] + (box[3] - box[1]) * (j + 0.5) / 4)
-                  for i in range(6) for j in range(4)]
+        points = [
+            (box[0] + (box[2] - box[0]) * (i + 0.5) / 6, box[1] + (box[3] - box[1]) * (j + 0.5) / 4)
+            for i in range(6)
+            for j in range(4)
+        ]
         hits = 0
         for x, y in points:
-            top = next(((number, over) for number, place, over in reversed(self.windows)
-                        if place[0] <= x < place[2] and place[1] <= y < place[3]), (None, False))
+            top = next(
+                (
+                    (number, over)
+                    for number, place, over in reversed(self.windows)
+                    if place[0] <= x < place[2] and place[1] <= y < place[3]
+                ),
+                (None, False),
+            )
             hits += top[1] if popup else top[0] == window
         return hits / len(points)
 
@@ -157,7 +192,17 @@ class Reader:
             seen = self._mark(seen)
             if seen is None:
                 raise Unfit(f"no mark was found in a {role}")
-        self.found.append(Found(kind, seen, _states(kind, role, states), popup, node.get_name() or "", visible, kind not in ("dialog", "image")))
+        self.found.append(
+            Found(
+                kind,
+                seen,
+                _states(kind, role, states),
+                popup,
+                node.get_name() or "",
+                visible,
+                kind not in ("dialog", "image"),
+            )
+        )
 
     def _kind(self, node, role: str, states, box: Box) -> str | None:
         width, height = box[2] - box[0], box[3] - box[1]
@@ -205,7 +250,8 @@ class Reader:
         reach = min(box[2], box[0] + (reach or box[3] - box[1] + 14))
         part = self.picture.crop((box[0], box[1], reach, box[3])).convert("RGB")
         ground = part.getpixel((0, 0))
-        drawn = ImageChops.difference(part, Image.new("RGB", part.size, ground)).convert("L").point(lambda v: 255 if v > 14 else 0)
+        difference = ImageChops.difference(part, Image.new("RGB", part.size, ground)).convert("L")
+        drawn = difference.point(lambda value: 255 if value > FAINTEST else 0)
         columns = [drawn.crop((x, 0, x + 1, part.height)).getbbox() is not None for x in range(part.width)]
         if True not in columns:
             return None
@@ -233,7 +279,11 @@ class Reader:
             if role == "table column header":
                 headers.append(_cut(box, clip))
                 continue
-            if role in MARKS and self._share(_cut(box, clip), window, False) == 1 and _area(_cut(box, clip)) == _area(box):
+            if (
+                role in MARKS
+                and self._share(_cut(box, clip), window, False) == 1
+                and _area(_cut(box, clip)) == _area(box)
+            ):
                 marks.append((role, box, states))
             if role not in ("table cell", "tree item", *MARKS) or _area(_cut(box, clip)) == 0:
                 continue
@@ -251,7 +301,9 @@ class Reader:
             if self._share(one, window, False) >= LEAST_VISIBLE:
                 self.found.append(Found("control", one, {}))
         for start, cells in sorted(rows.items()):
-            whole = (clip[0] if columns > 1 else min(c[0] for c in cells), start, clip[2] if columns > 1 else max(c[2] for c in cells), max(c[3] for c in cells))
+            # A row of several columns is as wide as its table; an entry of a list is what is drawn of it.
+            left, right = (clip[0], clip[2]) if columns > 1 else (min(c[0] for c in cells), max(c[2] for c in cells))
+            whole = (left, start, right, max(c[3] for c in cells))
             seen = _cut(whole, (clip[0], top, clip[2], clip[3]))
             if not _area(seen):
                 continue
@@ -310,7 +362,9 @@ def _states(kind: str, role: str, states) -> dict[str, bool]:
     said: dict[str, bool] = {}
     if kind in CLASSES_WITH_CHECKS:
         said["checked"] = has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)
-    elif role in ("toggle button", "check menu item", "radio menu item") and (has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)):
+    elif role in ("toggle button", "check menu item", "radio menu item") and (
+        has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)
+    ):
         said["checked"] = True
     if kind in ("tab", "list_item", "menu_item"):
         said["selected"] = has(Atspi.StateType.SELECTED)
