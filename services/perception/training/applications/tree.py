@@ -16,6 +16,7 @@ from PIL import Image, ImageChops  # noqa: E402
 Box = tuple[int, int, int, int]
 LEAST_VISIBLE = 0.35
 SMALLEST = 4
+MOST_OF_A_SCREEN = 0.85
 # How much brighter or darker than what is around it a pixel of a check mark's frame is, at least.
 FAINTEST = 14
 MOST_NODES = 6000
@@ -217,9 +218,10 @@ class Reader:
             return "image" if min(width, height) >= 64 else None
         if role in ("text", "entry", "password text") and height < 12:
             return None
-        if PLAIN.get(role) == "dialog" and _role_of_parent(node) != "application":
-            # GTK calls a message inside of a window an alert.
-            return None
+        if PLAIN.get(role) == "dialog":
+            # GTK calls a message inside of a window an alert; and what fills the screen has no frame to be seen.
+            fills = width * height > MOST_OF_A_SCREEN * self.picture.width * self.picture.height
+            return None if fills or _role_of_parent(node) != "application" else "dialog"
         if role == "icon" and _role_of_parent(node) not in ("layered pane", "icon view"):
             return None
         if role == "label" and _links(node):
