@@ -2,10 +2,10 @@
 
     /usr/bin/python3 collect.py --out FOLDER [--seed 1] [--rounds 4] [--only mousepad] [--list-packages | --list]
 
-Every application is started on an X server, a message bus and a window manager of its own, sometimes beside one or two
+Every application is started on an X server, a message bus and a window manager of its own, at times beside one or two
 others of its split. Its menus, tabs and choices are opened by the pointer, and what is seen is written as
-DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl, in the form of the drawn screens. What is there already is kept,
-so a run can be broken off.
+DIR/SPLIT/NAME.webp and a line of DIR/SPLIT/labels.jsonl, in the form of the drawn screens. What is there already is
+kept, so a run can be broken off.
 """
 
 import argparse
