@@ -43,6 +43,8 @@ def main() -> None:
     colour = colours()
     for split in SPLITS:
         labels = arguments.folder / split / "labels.jsonl"
+        if not labels.exists():
+            continue
         for line in labels.read_text().splitlines()[: arguments.most]:
             screen = json.loads(line)
             image = drawn(arguments.folder / split / screen["image"], screen["boxes"], colour)

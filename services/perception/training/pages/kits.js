@@ -1,39 +1,45 @@
 // The kits: which files they need, which split they belong to, and their own markup for the controls they have.
-// What a kit lacks is drawn (drawn.js) in a look near to it. A kit is in one split only, wholly.
+// What a kit lacks is drawn (drawn.js) in a look of its own split. A kit is in one split only, wholly.
+//
+// Reading `o.dis`, `o.foc` or calling `o.offClass` says that the control shows that it is off or focused: only what is read
+// is written into the labels. states.test.js looks whether it is true.
+
+import { signs } from './drawn.js';
 
 const mark = (kind) => (o) =>
-  `<input type="${kind}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a(kind, { checked: !!o.on })}>`;
+  `<input type="${kind}" ${o.on ? 'checked' : ''} ${o.dis} ${o.foc} ${o.a(kind, { checked: !!o.on })}>`;
 const native = {
-  button: (o) => `<button ${o.dis} ${o.a('button')}>${o.text}</button>`,
+  button: (o) => `<button ${o.dis} ${o.foc} ${o.a('button')}>${o.text}</button>`,
   text_field: (o) =>
-    `<input style="width:${o.width}px" type="${o.pick(['text', 'email', 'search', 'password'])}" ${o.dis} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+    `<input style="width:${o.width}px" type="${o.pick(['text', 'email', 'search', 'password'])}" ${o.dis} ${o.foc} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
   text_area: (o) =>
     `<textarea rows="${o.int(2, 6)}" style="width:${o.width}px" ${o.a('text_field')}>${o.plain}</textarea>`,
   checkbox: mark('checkbox'),
   radio: mark('radio'),
   drop_down: (o) =>
-    `<select style="width:${o.width}px" ${o.dis} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
-  slider: (o) => `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.a('slider')}>`,
+    `<select style="width:${o.width}px" ${o.dis} ${o.foc} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+  slider: (o) =>
+    `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.foc} ${o.a('slider')}>`,
   link: (o) => `<a href="#" ${o.a('link')}>${o.text}</a>`,
 };
 const classed = (c) => ({
   ...(c.button && {
     button: (o) =>
-      `<button class="${o.pick(c.button)}" ${o.dis} ${o.a('button')}>${o.maybe(0.25) ? o.icon : ''}${o.text}</button>`,
+      `<button class="${o.pick(c.button)} ${c.off ? o.offClass(c.off) : ''}" ${c.off ? '' : o.dis} ${o.foc} ${o.a('button')}>${o.maybe(0.25) ? o.icon : ''}${o.text}</button>`,
   }),
   ...(c.field && {
     text_field: (o) =>
-      `<input class="${c.field}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+      `<input class="${c.field}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
     text_area: (o) =>
       `<textarea class="${c.area ?? c.field}" rows="${o.int(2, 6)}" style="width:${o.width}px;height:auto" ${o.a('text_field')}>${o.plain}</textarea>`,
   }),
   ...(c.select && {
     drop_down: (o) =>
-      `<select class="${c.select}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+      `<select class="${c.select}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
   }),
   ...(c.check && {
     checkbox: (o) =>
-      `<input type="checkbox" class="${c.check}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a('checkbox', { checked: !!o.on })}>`,
+      `<input type="checkbox" class="${c.check}" ${o.on ? 'checked' : ''} ${o.dis} ${o.foc} ${o.a('checkbox', { checked: !!o.on })}>`,
   }),
   ...(c.radio && {
     radio: (o) =>
@@ -45,7 +51,7 @@ const classed = (c) => ({
   }),
   ...(c.table && {
     table: (o) =>
-      `<table class="${c.table}" style="width:100%"><thead><tr>${o.head.map((h) => `<th>${h}</th>`).join('')}</tr></thead><tbody>${o.rows.map((row, i) => `<tr ${o.a('table_row', { selected: i === o.at })} ${i === o.at ? 'style="background:#3b82f640"' : ''}>${row.map((x) => `<td>${x}</td>`).join('')}</tr>`).join('')}</tbody></table>`,
+      `<table class="${c.table}" style="width:100%"><thead><tr>${o.head.map((h) => `<th>${h}</th>`).join('')}</tr></thead><tbody>${o.rows.map((row, i) => `<tr ${o.row(i)} ${i === o.at ? 'style="background:#3b82f640"' : ''}>${row.map((x) => `<td>${x}</td>`).join('')}</tr>`).join('')}</tbody></table>`,
   }),
   ...(c.tabs && { tabs: (o) => c.tabs(o) }),
 });
@@ -53,6 +59,9 @@ const list = (ul, li, a, on) => (o) =>
   `<ul class="${ul}">${o.items.map((t, i) => `<li class="${li} ${i === o.at ? on : ''}" ${a === undefined ? o.a('tab', { selected: i === o.at }) : ''}>${a === undefined ? t : `<a href="#" class="${a} ${i === o.at ? on : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</a>`}</li>`).join('')}</ul>`;
 
 const linked = native.link;
+/** `css`: its files; `dark`, `darkCss`, `darkClass`: how it is made dark; `light`: it cannot be; `root`: attributes it
+ * asks for; `looks`: what it falls back on, where not every look of its split fits; `hides`: states that its controls have
+ * and do not show; `share`: how often it is taken, against 1. */
 export const kits = {
   // train
   browser: { split: 'train', css: [], controls: native },
@@ -166,14 +175,16 @@ export const kits = {
   win98: {
     split: 'train',
     css: ['98.css/dist/98.css'],
-    family: 'motif',
+    hides: ['slider disabled', 'slider focused', 'text_field focused'],
+    looks: ['motif'],
     light: true,
     controls: { ...native, checkbox: undefined, radio: undefined },
   },
   winxp: {
     split: 'train',
     css: ['xp.css/dist/XP.css'],
-    family: 'swing',
+    hides: ['slider disabled', 'slider focused', 'text_field focused'],
+    looks: ['swing'],
     light: true,
     controls: { ...native, checkbox: undefined, radio: undefined },
   },
@@ -195,13 +206,13 @@ export const kits = {
         field: 'ant-input',
       }),
       checkbox: (o) =>
-        `<span class="ant-checkbox ${o.on && 'ant-checkbox-checked'}" ${o.a('checkbox', { checked: !!o.on })}><input type="checkbox" class="ant-checkbox-input"><span class="ant-checkbox-inner"></span></span>`,
+        `<span class="ant-checkbox ${o.on && 'ant-checkbox-checked'} ${o.offClass('ant-checkbox-disabled')}" ${o.a('checkbox', { checked: !!o.on })}><input type="checkbox" class="ant-checkbox-input"><span class="ant-checkbox-inner"></span></span>`,
       radio: (o) =>
-        `<span class="ant-radio ${o.on && 'ant-radio-checked'}" style="top:0" ${o.a('radio', { checked: !!o.on })}><input type="radio" class="ant-radio-input"><span class="ant-radio-inner"></span></span>`,
+        `<span class="ant-radio ${o.on && 'ant-radio-checked'} ${o.offClass('ant-radio-disabled')}" style="top:0" ${o.a('radio', { checked: !!o.on })}><input type="radio" class="ant-radio-input"><span class="ant-radio-inner"></span></span>`,
       switch: (o) =>
-        `<button class="ant-switch ${o.on && 'ant-switch-checked'}" ${o.a('switch', { checked: !!o.on })}><div class="ant-switch-handle"></div><span class="ant-switch-inner"></span></button>`,
+        `<button class="ant-switch ${o.on && 'ant-switch-checked'} ${o.offClass('ant-switch-disabled')}" ${o.a('switch', { checked: !!o.on })}><div class="ant-switch-handle"></div><span class="ant-switch-inner"></span></button>`,
       drop_down: (o) =>
-        `<div class="ant-select ant-select-single ant-select-show-arrow" style="width:${o.width}px" ${o.a('drop_down', { expanded: false })}><div class="ant-select-selector"><span class="ant-select-selection-item">${o.text}</span></div><span class="ant-select-arrow">▾</span></div>`,
+        `<div class="ant-select ant-select-single ant-select-show-arrow" style="width:${o.width}px" ${o.a('drop_down', { expanded: false })}><div class="ant-select-selector"><span class="ant-select-selection-item">${o.text}</span></div><span class="ant-select-arrow">${signs.chevron}</span></div>`,
       tabs: (o) =>
         `<div class="ant-tabs ant-tabs-top"><div class="ant-tabs-nav"><div class="ant-tabs-nav-list">${o.items.map((t, i) => `<div class="ant-tabs-tab ${i === o.at ? 'ant-tabs-tab-active' : ''}" ${o.a('tab', { selected: i === o.at })}><div class="ant-tabs-tab-btn">${t}</div></div>`).join('')}</div></div></div>`,
     },
@@ -225,7 +236,14 @@ export const kits = {
   },
   primer: {
     split: 'train',
-    css: ['@primer/css/dist/primer.css'],
+    css: [
+      '@primer/primitives/dist/css/functional/themes/light.css',
+      '@primer/primitives/dist/css/base/size/size.css',
+      '@primer/primitives/dist/css/functional/size/size.css',
+      '@primer/css/dist/primer.css',
+    ],
+    root: 'data-color-mode="light" data-light-theme="light"',
+    light: true,
     controls: {
       link: linked,
       checkbox: mark('checkbox'),
@@ -288,21 +306,19 @@ export const kits = {
       link: linked,
       ...classed({
         button: ['nes-btn', 'nes-btn is-primary', 'nes-btn is-warning'],
+        off: 'is-disabled',
         field: 'nes-input',
         area: 'nes-textarea',
       }),
     },
   },
-  gtk: { split: 'train', css: [], family: 'gtk', controls: {} },
-  fluent: { split: 'train', css: [], family: 'fluent', controls: {} },
-  swing: { split: 'train', css: [], family: 'swing', controls: {} },
-  flat: { split: 'train', css: [], family: 'flat', controls: {} },
-  sharp: { split: 'train', css: [], family: 'sharp', controls: {} },
+  drawn: { split: 'train', css: [], controls: {}, share: 8 },
   // validation
-  breeze: { split: 'validation', css: [], family: 'breeze', controls: {} },
+  drawnValidation: { split: 'validation', css: [], controls: {}, share: 3 },
   carbon: {
     split: 'validation',
     css: ['carbon-components/css/carbon-components.min.css'],
+    looks: ['plain'],
     light: true,
     controls: {
       link: linked,
@@ -324,6 +340,8 @@ export const kits = {
   layui: {
     split: 'validation',
     css: ['layui/dist/css/layui.css'],
+    hides: ['button focused'],
+    looks: ['plain'],
     light: true,
     controls: {
       link: linked,
@@ -334,6 +352,7 @@ export const kits = {
           'layui-btn layui-btn-sm layui-btn-normal',
           'layui-btn layui-btn-danger',
         ],
+        off: 'layui-btn-disabled',
         field: 'layui-input',
         area: 'layui-textarea',
         table: 'layui-table',
@@ -343,17 +362,18 @@ export const kits = {
     },
   },
   // test
-  aqua: { split: 'test', css: [], family: 'aqua', controls: {} },
+  drawnTest: { split: 'test', css: [], controls: {}, share: 4 },
   win7: {
     split: 'test',
     css: ['7.css/dist/7.css'],
-    family: 'breeze',
+    looks: ['aero'],
     light: true,
     controls: { ...native, checkbox: undefined, radio: undefined },
   },
   blueprint: {
     split: 'test',
     css: ['@blueprintjs/core/lib/css/blueprint.css'],
+    looks: ['brisk'],
     darkClass: 'bp5-dark',
     controls: {
       link: linked,
@@ -379,6 +399,7 @@ export const kits = {
   patternfly: {
     split: 'test',
     css: ['@patternfly/patternfly/patternfly.min.css'],
+    looks: ['brisk'],
     light: true,
     controls: {
       ...classed({
@@ -399,6 +420,7 @@ export const kits = {
   element: {
     split: 'test',
     css: ['element-plus/dist/index.css', 'element-plus/theme-chalk/dark/css-vars.css'],
+    looks: ['brisk'],
     darkClass: 'dark',
     controls: {
       link: (o) =>
@@ -411,52 +433,80 @@ export const kits = {
           'el-button el-button--small',
           'el-button is-round',
         ],
+        off: 'is-disabled',
       }),
       text_field: (o) =>
         `<div class="el-input" style="width:${o.width}px"><div class="el-input__wrapper" ${o.a('text_field', o.empty ? { placeholder: true } : {})}><input class="el-input__inner" ${o.empty ? 'placeholder' : 'value'}="${o.plain}"></div></div>`,
       checkbox: (o) =>
-        `<span class="el-checkbox__input ${o.on && 'is-checked'}"><span class="el-checkbox__inner" ${o.a('checkbox', { checked: !!o.on })}></span></span>`,
+        `<span class="el-checkbox" style="height:auto;margin:0"><span class="el-checkbox__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-checkbox__inner" ${o.a('checkbox', { checked: !!o.on })}></span></span></span>`,
       radio: (o) =>
-        `<span class="el-radio__input ${o.on && 'is-checked'}"><span class="el-radio__inner" ${o.a('radio', { checked: !!o.on })}></span></span>`,
+        `<span class="el-radio" style="height:auto;margin:0"><span class="el-radio__input ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-radio__inner" ${o.a('radio', { checked: !!o.on })}></span></span></span>`,
       switch: (o) =>
-        `<div class="el-switch ${o.on && 'is-checked'}"><span class="el-switch__core" ${o.a('switch', { checked: !!o.on })}><div class="el-switch__action"></div></span></div>`,
+        `<div class="el-switch ${o.on && 'is-checked'} ${o.offClass('is-disabled')}"><span class="el-switch__core" ${o.a('switch', { checked: !!o.on })}><div class="el-switch__action"></div></span></div>`,
       tabs: (o) =>
         `<div class="el-tabs el-tabs--top"><div class="el-tabs__header is-top"><div class="el-tabs__nav is-top">${o.items.map((t, i) => `<div class="el-tabs__item is-top ${i === o.at ? 'is-active' : ''}" ${o.a('tab', { selected: i === o.at })}>${t}</div>`).join('')}</div></div></div>`,
     },
   },
 };
 
-/** Icon sets and fonts, likewise each in one split. */
+/** Icon sets: a folder of SVG files, of a package or of the system. Those in colours are shown as pictures. */
+const colours = (split, folder, licence) => ({ split, folder, colours: true, licence });
+const lines = (split, folder) => ({ split, folder });
 export const iconSets = {
-  'lucide-static/icons': 'train',
-  'bootstrap-icons/icons': 'train',
-  '@mdi/svg/svg': 'train',
-  '@tabler/icons/icons/outline': 'train',
-  '@fortawesome/fontawesome-free/svgs/solid': 'train',
-  '@phosphor-icons/core/assets/regular': 'validation',
-  'remixicon/icons/System': 'test',
-  'remixicon/icons/Document': 'test',
+  lucide: lines('train', 'lucide-static/icons'),
+  bootstrap: lines('train', 'bootstrap-icons/icons'),
+  mdi: lines('train', '@mdi/svg/svg'),
+  tabler: lines('train', '@tabler/icons/icons/outline'),
+  fontawesome: lines('train', '@fortawesome/fontawesome-free/svgs/solid'),
+  codicons: lines('train', '@vscode/codicons/src/icons'),
+  octicons: lines('train', '@primer/octicons/build/svg'),
+  heroicons: lines('train', 'heroicons/24/outline'),
+  ionicons: lines('train', 'ionicons/dist/svg'),
+  'flat-color': colours('train', 'flat-color-icons/svg'),
+  'material-files': colours('train', 'material-icon-theme/icons'),
+  'tango-actions': colours('train', '/usr/share/icons/Tango/scalable/actions', 'public domain (tango-icon-theme)'),
+  'tango-apps': colours('train', '/usr/share/icons/Tango/scalable/apps', 'public domain (tango-icon-theme)'),
+  'tango-places': colours('train', '/usr/share/icons/Tango/scalable/places', 'public domain (tango-icon-theme)'),
+  phosphor: lines('validation', '@phosphor-icons/core/assets/regular'),
+  carbon: lines('validation', '@carbon/icons/svg/32'),
+  oxygen: colours('validation', '/usr/share/icons/oxygen/base/32x32/actions', 'LGPL-3 (oxygen-icon-theme)'),
+  'remix-system': lines('test', 'remixicon/icons/System'),
+  'remix-document': lines('test', 'remixicon/icons/Document'),
+  eva: lines('test', 'eva-icons/outline/svg'),
+  'breeze-actions': colours('test', '/usr/share/icons/breeze/actions/22', 'LGPL-3 (breeze-icon-theme)'),
+  'breeze-places': colours('test', '/usr/share/icons/breeze/places/64', 'LGPL-3 (breeze-icon-theme)'),
 };
+
+const font = (split, use, file) => ({ split, use, file });
+/** Fonts: for words, for code, and for the scripts that those lack. `file`: its style sheet; else it is the system's. */
 export const fonts = {
-  'DejaVu Sans': 'train',
-  'Liberation Sans': 'train',
-  'Nimbus Sans': 'train',
-  'Liberation Serif': 'train',
-  Inter: 'train',
-  Roboto: 'train',
-  'Open Sans': 'train',
-  Cantarell: 'train',
-  'Noto Sans CJK SC': 'train',
-  'Source Sans 3': 'validation',
-  'DejaVu Serif': 'validation',
-  Ubuntu: 'test',
-  'URW Gothic': 'test',
-};
-export const fontFiles = {
-  Inter: '@fontsource/inter/index.css',
-  Roboto: '@fontsource/roboto/index.css',
-  'Open Sans': '@fontsource/open-sans/index.css',
-  Cantarell: '@fontsource/cantarell/index.css',
-  'Source Sans 3': '@fontsource/source-sans-3/index.css',
-  Ubuntu: '@fontsource/ubuntu/index.css',
+  'DejaVu Sans': font('train', 'words'),
+  'Liberation Sans': font('train', 'words'),
+  'Nimbus Sans': font('train', 'words'),
+  'Liberation Serif': font('train', 'words'),
+  Inter: font('train', 'words', '@fontsource/inter/index.css'),
+  Roboto: font('train', 'words', '@fontsource/roboto/index.css'),
+  'Open Sans': font('train', 'words', '@fontsource/open-sans/index.css'),
+  Cantarell: font('train', 'words', '@fontsource/cantarell/index.css'),
+  Lato: font('train', 'words', '@fontsource/lato/index.css'),
+  'IBM Plex Sans': font('train', 'words', '@fontsource/ibm-plex-sans/index.css'),
+  Poppins: font('train', 'words', '@fontsource/poppins/index.css'),
+  Merriweather: font('train', 'words', '@fontsource/merriweather/index.css'),
+  'DejaVu Sans Mono': font('train', 'code'),
+  'Liberation Mono': font('train', 'code'),
+  'JetBrains Mono': font('train', 'code', '@fontsource/jetbrains-mono/index.css'),
+  'Noto Sans CJK SC': font('train', 'chinese'),
+  'Noto Sans Arabic': font('train', 'arabic', '@fontsource/noto-sans-arabic/index.css'),
+  'Source Sans 3': font('validation', 'words', '@fontsource/source-sans-3/index.css'),
+  'DejaVu Serif': font('validation', 'words'),
+  'Fira Sans': font('validation', 'words', '@fontsource/fira-sans/index.css'),
+  'Source Code Pro': font('validation', 'code', '@fontsource/source-code-pro/index.css'),
+  'WenQuanYi Zen Hei': font('validation', 'chinese'),
+  Vazirmatn: font('validation', 'arabic', '@fontsource/vazirmatn/index.css'),
+  Ubuntu: font('test', 'words', '@fontsource/ubuntu/index.css'),
+  'URW Gothic': font('test', 'words'),
+  'Work Sans': font('test', 'words', '@fontsource/work-sans/index.css'),
+  'Ubuntu Mono': font('test', 'code', '@fontsource/ubuntu-mono/index.css'),
+  'WenQuanYi Micro Hei': font('test', 'chinese'),
+  Cairo: font('test', 'arabic', '@fontsource/cairo/index.css'),
 };

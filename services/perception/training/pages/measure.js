@@ -1,75 +1,105 @@
-// Runs inside the page: the box of what is seen of every labelled element, in the picture's own pixels.
+// Runs inside the page: puts it into the state that is to be seen, and finds the box of what is seen of every labelled
+// element, in the picture's own pixels.
 
-/** Elements of which less than this share is seen are left out. */
-export function measure(scale) {
+/** Gives the focus to the element that asks for it, and puts what is open under its opener. */
+export function settle() {
+  document.querySelector('[data-focus]')?.focus({ focusVisible: true });
+  for (const open of document.querySelectorAll('[data-under]')) {
+    const opener = document.querySelector(`[data-opener="${open.dataset.under}"]`);
+    const at = (opener?.matches('[data-k]') ? opener : opener?.querySelector('[data-k]'))?.getBoundingClientRect();
+    const hit = at && document.elementFromPoint(at.left + at.width / 2, at.top + at.height / 2);
+    if (!hit || !(opener.contains(hit) || hit.contains(opener))) {
+      // Its opener does not show: nothing can have opened there.
+      open.remove();
+      continue;
+    }
+    const { width, height } = open.getBoundingClientRect();
+    open.style.left = `${Math.max(0, Math.min(at.left, innerWidth - width))}px`;
+    open.style.top = `${at.bottom + height > innerHeight && at.top > height ? at.top - height : at.bottom}px`;
+  }
+}
+
+/** Elements of which less than a third is seen are left out. `acts`: of each class, whether one can act on it. */
+export function measure({ scale, acts }) {
   const LEAST = 0.35;
+  const SMALLEST = 3;
   const style = document.createElement('style');
-  style.textContent = '*{pointer-events:auto!important}';
+  style.textContent = '*{pointer-events:auto!important}.pointer,.pointer *{pointer-events:none!important}';
   document.head.append(style);
-  const boxes = [];
-  for (const element of document.querySelectorAll('[data-k]')) {
-    const kind = element.dataset.k;
-    let r = element.getBoundingClientRect();
+  const screen = [0, 0, innerWidth, innerHeight];
+  const cut = (a, b) => [Math.max(a[0], b[0]), Math.max(a[1], b[1]), Math.min(a[2], b[2]), Math.min(a[3], b[3])];
+  const clips = new Map();
+  /** What the ancestors from `element` on let be seen. */
+  function clipOf(element) {
+    if (!element) return screen;
+    let clip = clips.get(element);
+    if (clip) return clip;
+    clip = clipOf(element.parentElement);
     const own = getComputedStyle(element);
-    if (own.visibility === 'hidden' || own.display === 'none' || Number(own.opacity) === 0) continue;
-    // Frameless pictograms and links are what is drawn of them.
-    const svg =
-      kind === 'icon' &&
+    if (own.overflowX !== 'visible' || own.overflowY !== 'visible') {
+      const r = element.getBoundingClientRect();
+      const [left, top] = [r.left + element.clientLeft, r.top + element.clientTop];
+      clip = cut(clip, [left, top, left + element.clientWidth, top + element.clientHeight]);
+    }
+    clips.set(element, clip);
+    return clip;
+  }
+  /** Frameless pictograms are what is drawn of them. */
+  function drawnOf(element, own) {
+    const frameless =
+      element.dataset.k === 'icon' &&
       own.backgroundColor === 'rgba(0, 0, 0, 0)' &&
       own.backgroundImage === 'none' &&
-      parseFloat(own.borderTopWidth) === 0 &&
-      element.querySelector('svg');
-    if (svg) r = svg.getBoundingClientRect();
-    const whole = r.width * r.height;
-    if (r.width < 3 || r.height < 3) continue;
-    let [x1, y1, x2, y2] = [r.left, r.top, r.right, r.bottom];
-    for (let up = element.parentElement; up; up = up.parentElement) {
-      const s = getComputedStyle(up);
-      if (s.overflowX !== 'visible' || s.overflowY !== 'visible') {
-        const c = up.getBoundingClientRect();
-        x1 = Math.max(x1, c.left + up.clientLeft);
-        y1 = Math.max(y1, c.top + up.clientTop);
-        x2 = Math.min(x2, c.left + up.clientLeft + up.clientWidth);
-        y2 = Math.min(y2, c.top + up.clientTop + up.clientHeight);
+      parseFloat(own.borderTopWidth) === 0;
+    return (frameless && element.querySelector('svg,img')) || element;
+  }
+  /** The share of `box` where `element` is on top, and the part of the box in which that is so. */
+  function seen(element, box) {
+    const [x, y, w, h] = [box[0], box[1], box[2] - box[0], box[3] - box[1]];
+    const columns = Math.min(16, Math.max(4, Math.round(w / 14)));
+    const rows = Math.min(12, Math.max(4, Math.round(h / 14)));
+    let [count, left, top, right, bottom] = [0, columns, rows, -1, -1];
+    for (let j = 0; j < rows; j++)
+      for (let i = 0; i < columns; i++) {
+        const hit = document.elementFromPoint(x + ((i + 0.5) * w) / columns, y + ((j + 0.5) * h) / rows);
+        if (!hit || !(element.contains(hit) || hit.contains(element))) continue;
+        count++;
+        [left, top, right, bottom] = [Math.min(left, i), Math.min(top, j), Math.max(right, i), Math.max(bottom, j)];
       }
-    }
-    x1 = Math.max(x1, 0);
-    y1 = Math.max(y1, 0);
-    x2 = Math.min(x2, innerWidth);
-    y2 = Math.min(y2, innerHeight);
-    if (x2 - x1 < 3 || y2 - y1 < 3) continue;
-    const nx = Math.min(24, Math.max(5, Math.round((x2 - x1) / 10))),
-      ny = Math.min(16, Math.max(5, Math.round((y2 - y1) / 10)));
-    let seen = 0,
-      l = nx,
-      t = ny,
-      rr = -1,
-      b = -1;
-    for (let j = 0; j < ny; j++)
-      for (let i = 0; i < nx; i++) {
-        const hit = document.elementFromPoint(x1 + ((i + 0.5) * (x2 - x1)) / nx, y1 + ((j + 0.5) * (y2 - y1)) / ny);
-        if (hit && (element.contains(hit) || hit.contains(element))) {
-          seen++;
-          l = Math.min(l, i);
-          t = Math.min(t, j);
-          rr = Math.max(rr, i);
-          b = Math.max(b, j);
-        }
-      }
-    const share = ((seen / (nx * ny)) * ((x2 - x1) * (y2 - y1))) / whole;
-    if (share < LEAST) continue;
-    const w = x2 - x1,
-      h = y2 - y1;
-    if (l > 0) x1 += (l * w) / nx;
-    if (t > 0) y1 += (t * h) / ny;
-    if (rr < nx - 1) x2 -= ((nx - 1 - rr) * w) / nx;
-    if (b < ny - 1) y2 -= ((ny - 1 - b) * h) / ny;
-    const round = (v) => Math.round(v * scale * 10) / 10;
+    return {
+      share: count / (columns * rows),
+      box: [
+        x + (left * w) / columns,
+        y + (top * h) / rows,
+        x + ((right + 1) * w) / columns,
+        y + ((bottom + 1) * h) / rows,
+      ],
+    };
+  }
+  const round = (v) => Math.round(v * scale * 10) / 10;
+  const boxes = [];
+  for (const element of document.querySelectorAll('[data-k]')) {
+    const own = getComputedStyle(element);
+    if (own.visibility === 'hidden' || own.display === 'none' || Number(own.opacity) === 0) continue;
+    const r = drawnOf(element, own).getBoundingClientRect();
+    if (r.width < SMALLEST || r.height < SMALLEST) continue;
+    const within = cut([r.left, r.top, r.right, r.bottom], clipOf(element.parentElement));
+    const [w, h] = [within[2] - within[0], within[3] - within[1]];
+    if (w < SMALLEST || h < SMALLEST || (w * h) / (r.width * r.height) < LEAST) continue;
+    const { share, box } = seen(element, within);
+    const visible = (share * w * h) / (r.width * r.height);
+    if (visible < LEAST) continue;
+    const kind = element.dataset.k;
     boxes.push({
       class: kind,
-      box: [round(x1), round(y1), round(x2), round(y2)],
-      visible: Math.round(Math.min(1, share) * 100) / 100,
-      state: JSON.parse(element.dataset.s || '{}'),
+      box: box.map(round),
+      visible: Math.round(Math.min(1, visible) * 100) / 100,
+      interactable: element.dataset.i === undefined ? acts[kind] : element.dataset.i === '1',
+      state: {
+        ...JSON.parse(element.dataset.s || '{}'),
+        ...(element.dataset.off === undefined ? {} : { disabled: true }),
+        ...(element.dataset.focused === undefined ? {} : { focused: true }),
+      },
     });
   }
   style.remove();

@@ -13,6 +13,18 @@ const lists = {
   ru: 'Открыть Сохранить Отмена Применить Настройки Поиск Учётная запись Сеть Экран Принтер Удалить Ответить Переслать Счёт Заказ Клиент Адрес Оплата Итого Доставка Отчёт Папка Документ Музыка Календарь Встреча Уведомления Безопасность Пароль Размер Цвет Справка Далее Назад Готово'.split(
     ' ',
   ),
+  es: 'Abrir Guardar Cancelar Aplicar Ajustes Buscar Cuenta Red Pantalla Impresora Eliminar Responder Reenviar Factura Pedido Cliente Dirección Pago Envío Informe Carpeta Imagen Música Calendario Reunión Seguridad Contraseña Usuario Tamaño Ayuda Siguiente Atrás Terminar'.split(
+    ' ',
+  ),
+  pl: 'Otwórz Zapisz Anuluj Zastosuj Ustawienia Szukaj Konto Sieć Ekran Drukarka Usuń Odpowiedz Prześlij Faktura Zamówienie Klient Płatność Wysyłka Raport Folder Obraz Muzyka Kalendarz Spotkanie Powiadomienia Bezpieczeństwo Hasło Rozmiar Pomoc Dalej Wstecz Zakończ'.split(
+    ' ',
+  ),
+  tr: 'Aç Kaydet İptal Uygula Ayarlar Ara Hesap Ağ Ekran Yazıcı Sil Yanıtla İlet Fatura Sipariş Müşteri Adres Ödeme Gönderim Rapor Klasör Resim Müzik Takvim Toplantı Bildirimler Güvenlik Parola Boyut Yardım İleri Geri Bitir'.split(
+    ' ',
+  ),
+  el: 'Άνοιγμα Αποθήκευση Άκυρο Εφαρμογή Ρυθμίσεις Αναζήτηση Λογαριασμός Δίκτυο Οθόνη Εκτυπωτής Διαγραφή Απάντηση Τιμολόγιο Παραγγελία Πελάτης Πληρωμή Αναφορά Φάκελος Εικόνα Μουσική Ημερολόγιο Ασφάλεια Μέγεθος Βοήθεια Επόμενο Πίσω Τέλος'.split(
+    ' ',
+  ),
   zh: '打开 保存 取消 应用 设置 搜索 账户 网络 显示 声音 打印机 删除 归档 回复 转发 发票 订单 客户 地址 付款 合计 金额 配送 报表 导出 导入 分享 下载 上传 文件夹 文档 图片 音乐 视频 日历 会议 笔记 项目 团队 成员 角色 权限 语言 地区 时间 日期 开始 完成 下一步 返回 继续 跳过 帮助 关于 版本 更新 安装 卸载 启用 通知 隐私 安全 密码 用户名 邮箱 电话 城市 公司 部门 经理 状态 待处理 已关闭 草稿 审核 批准 拒绝 备注 附件 优先级 筛选 排序 视图'.split(
     ' ',
   ),

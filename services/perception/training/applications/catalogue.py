@@ -1,0 +1,99 @@
+"""Which applications are looked at, in what surroundings, and to which split each belongs: by application and by theme,
+never by screen."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Application:
+    name: str
+    split: str
+    command: tuple[str, ...]
+    package: str
+    toolkit: str
+
+
+def _gtk(name: str, split: str, *arguments: str, package: str = "") -> Application:
+    return Application(name, split, (name, *arguments), package or name, "gtk")
+
+
+def _qt(name: str, split: str, *arguments: str) -> Application:
+    return Application(name, split, (name, *arguments), name, "qt")
+
+
+def _dialog(name: str, *arguments: str) -> Application:
+    return Application(f"zenity-{name}", "train", ("zenity", *arguments), "zenity", "gtk")
+
+
+# Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap
+# (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
+# hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus).
+# FILE and FOLDER stand for a text and a folder that the session makes.
+APPLICATIONS = (
+    _dialog(
+        "form",
+        *("--forms", "--title=Order", "--text=Details", "--add-entry=Name", "--add-entry=Street"),
+        *("--add-password=Password", "--add-combo=Country", "--combo-values=France|Japan|Peru"),
+    ),
+    _dialog(
+        "list",
+        *("--list", "--width=560", "--height=420", "--column=Name", "--column=Number"),
+        *"Lamp 12 Chair 7 Table 3 Shelf 25 Clock 1".split(),
+    ),
+    _dialog(
+        "choices",
+        *("--list", "--checklist", "--width=520", "--height=360", "--column=", "--column=Fruit"),
+        *"TRUE Apple FALSE Pear TRUE Plum".split(),
+    ),
+    _dialog("files", "--file-selection"),
+    _dialog("scale", "--scale", "--text=Brightness"),
+    _gtk("mousepad", "train", "FILE"),
+    _gtk("galculator", "train"),
+    _gtk("transmission-gtk", "train"),
+    _gtk("lxterminal", "train"),
+    _gtk("dconf-editor", "train"),
+    _gtk("qalculate-gtk", "train"),
+    _qt("featherpad", "train", "FILE"),
+    _qt("transmission-qt", "train"),
+    _qt("qterminal", "train"),
+    _qt("keepassxc", "train"),
+    _gtk("pluma", "validation", "FILE"),
+    _gtk("engrampa", "validation"),
+    _gtk("gnome-calculator", "validation"),
+    _qt("qpdfview", "validation"),
+    _gtk("l3afpad", "test", "FILE"),
+    _gtk("atril", "test"),
+    _gtk("pavucontrol", "test"),
+    _gtk("xfce4-terminal", "test"),
+    _gtk("viewnior", "test"),
+    _qt("audacious", "test"),
+    _qt("speedcrunch", "test"),
+    _qt("kcalc", "test"),
+)
+
+THEMES = {
+    "train": (
+        *("Adwaita", "Adwaita-dark", "Arc", "Arc-Dark", "Greybird", "Greybird-dark"),
+        *("Numix", "HighContrast", "Raleigh"),
+    ),
+    "validation": ("Materia", "Materia-dark-compact"),
+    "test": ("Breeze", "Breeze-Dark"),
+}
+STYLES = {"train": ("Fusion", "adwaita"), "validation": ("adwaita-dark",), "test": ("Windows",)}
+ICONS = {
+    "train": ("Adwaita", "elementary-xfce", "Tango", "gnome"),
+    "validation": ("oxygen",),
+    "test": ("breeze", "breeze-dark"),
+}
+FONTS = {
+    "train": ("DejaVu Sans", "Liberation Sans", "Nimbus Sans"),
+    "validation": ("DejaVu Serif",),
+    "test": ("URW Gothic",),
+}
+
+PACKAGES = (
+    "xvfb xdotool openbox dbus at-spi2-core gir1.2-atspi-2.0 python3-gi python3-pil libatk-adaptor "
+    "tango-icon-theme elementary-xfce-icon-theme breeze-icon-theme oxygen-icon-theme gnome-icon-theme "
+    "arc-theme greybird-gtk-theme numix-gtk-theme materia-gtk-theme breeze-gtk-theme gnome-themes-extra adwaita-qt "
+    "fonts-dejavu-extra fonts-liberation fonts-urw-base35"
+).split() + sorted({one.package for one in APPLICATIONS})
