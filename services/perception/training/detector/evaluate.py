@@ -67,8 +67,8 @@ def as_text(figures: dict[str, Any]) -> str:
         f"Least score {figures['least_score']}; mean AP50 {figures['mean_average_precision']:.3f}.",
         general_table("screens", {"all": figures["all"]}),
         *(general_table(name, group) for name, group in figures["groups"].items()),
-        _table(["class", "elements", "AP50", "recall", "precision"], _class_rows(figures["classes"])),
-        _table(["shorter side, pixels", "elements", "recall"], [[name, one["elements"], _figure(one["recall"])] for name, one in figures["sizes"].items()]),
+        markdown_table(["class", "elements", "AP50", "recall", "precision"], _class_rows(figures["classes"])),
+        markdown_table(["shorter side, pixels", "elements", "recall"], [[name, one["elements"], _figure(one["recall"])] for name, one in figures["sizes"].items()]),
     ]
     return "\n\n".join(parts)
 
@@ -76,7 +76,7 @@ def as_text(figures: dict[str, Any]) -> str:
 def general_table(name: str, group: dict[str, Any]) -> str:
     head = [name, "pictures", "elements", "recall", "click point", "clickable", "spurious", "kind right"]
     columns = ["recall", "click_point", "clickable", "spurious", "kind_right"]
-    return _table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
+    return markdown_table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
 
 
 def _class_rows(per_class: dict[str, Any]) -> list[list]:
@@ -86,7 +86,7 @@ def _class_rows(per_class: dict[str, Any]) -> list[list]:
     ]
 
 
-def _table(head: list[str], rows: list[list]) -> str:
+def markdown_table(head: list[str], rows: list[list]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
