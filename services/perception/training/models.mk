@@ -7,7 +7,7 @@ MINUTES ?= 110
 FINISH ?= 0
 MODEL ?= $(RUN)/weights.pt
 
-.PHONY: test train evaluate export card icons
+.PHONY: test train evaluate export card icons states
 
 .venv/bin/python: requirements.txt
 	python3 -m venv .venv
@@ -33,6 +33,9 @@ card: named $(PYTHON)
 
 icons: named $(PYTHON) pages/node_modules
 	$(PYTHON) -m icons.train --packages pages/node_modules --run "$(RUN)" --minutes $(MINUTES)
+
+states: named $(PYTHON)
+	$(PYTHON) -m icons.states --screens "$(SCREENS)" --run "$(RUN)" --minutes $(MINUTES)
 
 .PHONY: named
 named:

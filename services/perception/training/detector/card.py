@@ -44,7 +44,7 @@ def card(figures: dict[str, Any], export: dict[str, Any], about: dict[str, Any],
 def data(read: dict[str, list[screens.Screen]]) -> str:
     rows = []
     for split, found in read.items():
-        kits = Counter(screen.about["kit"] for screen in found)
+        kits = Counter(str(screen.about.get("kit", "–")) for screen in found)
         elements = sum(len(screen.boxes) for screen in found)
         rows.append([split, f"{len(found):,}", f"{elements:,}", ", ".join(sorted(kits))])
     return markdown_table(["split", "screens", "elements", "kits"], rows)

@@ -27,10 +27,10 @@ Seen = list[tuple[Screen, Found]]
 
 GROUPS: dict[str, Callable[[dict], str]] = {
     "picture": lambda about: f"{about['size'][0]}x{about['size'][1]}",
-    "theme": lambda about: about["theme"],
-    "kit": lambda about: about["kit"],
-    "scale": lambda about: str(about["scale"]),
-    "language": lambda about: str(about["language"]),
+    "theme": lambda about: str(about.get("theme", "–")),
+    "kit": lambda about: str(about.get("look" if about.get("kit") == "drawn" else "kit", "–")),
+    "scale": lambda about: str(about.get("scale", "–")),
+    "language": lambda about: str(about.get("language", "–")),
 }
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="weights.pt or an ONNX file")
     parser.add_argument("--screens", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--split", choices=("validation", "test"), default="test")
+    parser.add_argument("--split", default="test", help="the folder with the screens to report on")
     parser.add_argument("--gallery", action="store_true")
     parser.add_argument("--most", type=int, help="look at so many screens only")
     parser.add_argument("--most-pixels", type=int, default=MOST_PIXELS, help="make larger pictures smaller")
@@ -110,8 +110,8 @@ def main() -> None:
     model = models.model(arguments.model, arguments.threads)
     seen = see(model, screens.read(arguments.screens / "validation")[: arguments.most], arguments.most_pixels)
     least_score = metrics.best_score(judge(seen, LOWEST_SCORE))
-    if arguments.split == "test":
-        seen = see(model, screens.read(arguments.screens / "test")[: arguments.most], arguments.most_pixels)
+    if arguments.split != "validation":
+        seen = see(model, screens.read(arguments.screens / arguments.split)[: arguments.most], arguments.most_pixels)
     judged = judge(seen, least_score)
     figures = {"split": arguments.split} | report(judged, least_score)
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ def mistakes(picture: int, screen: Screen, found: Found, judged: Judged, least_s
     overlap = overlaps(found.boxes, screen.boxes)
     sure = found.scores >= least_score
     result = []
-    for element in numpy.flatnonzero(can_act[screen.kinds] & (judged.matched < 0)):
+    for element in numpy.flatnonzero(screen.acts & (judged.matched < 0)):
         near = overlap[:, element]
         cause, seen_at = _why_missed(near, found.scores, sure, judged.true_sides[element])
         result.append(Mistake(picture, screen.boxes[element], True, int(screen.kinds[element]), cause, 1 - seen_at))
@@ -138,4 +138,4 @@ def _frame(part: numpy.ndarray, box: numpy.ndarray, left: int, top: int, colour:
 def _words(screen: Screen, mistake: Mistake) -> str:
     width, height = mistake.box[2:] - mistake.box[:2]
     about = screen.about
-    return f"{classes.NAMES[mistake.kind]}, {width:.0f}x{height:.0f}, {about['kit']}, {about['theme']}, {screen.picture.stem}"
+    return f"{classes.NAMES[mistake.kind]}, {width:.0f}x{height:.0f}, {about.get('kit', '–')}, {about.get('theme', '–')}, {screen.picture.stem}"

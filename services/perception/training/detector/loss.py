@@ -62,11 +62,22 @@ def loss(logits: Tensor, boxes: Tensor, truth: Truth, size: tuple[int, int]) -> 
     whole = assigned.targets.sum().clamp(min=1.0)
     targets = torch.zeros_like(flat_logits)
     targets[assigned.cells, truth.classes[assigned.elements]] = assigned.targets
-    scores = functional.binary_cross_entropy_with_logits(flat_logits, targets, reduction="sum") / whole
+    kinds = truth.classes[assigned.elements]
+    each = importance(assigned.elements, len(truth.boxes))
+    scores = functional.binary_cross_entropy_with_logits(flat_logits, targets, reduction="sum")
+    answering = functional.binary_cross_entropy_with_logits(flat_logits[assigned.cells, kinds], assigned.targets, reduction="none")
+    scores = (scores + ((each - 1) * answering).sum()) / whole
     _, fit = generalised_overlap(flat_boxes[assigned.cells], truth.boxes[assigned.elements])
-    weights = LEAST_BOX_WEIGHT + (1 - LEAST_BOX_WEIGHT) * assigned.targets
+    weights = each * (LEAST_BOX_WEIGHT + (1 - LEAST_BOX_WEIGHT) * assigned.targets)
     sides = ((1 - fit) * weights).sum() / weights.sum().clamp(min=1.0)
     return scores + BOX_WEIGHT * sides, {"scores": scores.item(), "boxes": sides.item(), "positives": len(assigned.cells)}
+
+
+def importance(elements: Tensor, count: int) -> Tensor:
+    """How much each answering cell counts: a checkbox has two or three of them where a button has ten, and would else be
+    learnt last. Half way (the root) to counting every element alike, because few cells say less surely."""
+    cells = torch.bincount(elements, minlength=count)
+    return (POSITIVES / cells[elements]).sqrt()
 
 
 def assign(logits: Tensor, boxes: Tensor, truth: Truth, size: tuple[int, int]) -> Assignment:

@@ -30,6 +30,8 @@ class Judged:
 
     about: dict
     true_kinds: numpy.ndarray
+    true_acts: numpy.ndarray
+    """Whether one can act on it."""
     true_sides: numpy.ndarray
     """The shorter one."""
     matched: numpy.ndarray
@@ -56,6 +58,7 @@ def judge(screen: Screen, found: Found, least_score: float) -> Judged:
     return Judged(
         about=screen.about,
         true_kinds=screen.kinds,
+        true_acts=screen.acts,
         true_sides=_shorter(screen.boxes),
         matched=matched,
         clicked=clicks(screen.boxes, found.boxes, matched),
@@ -135,7 +138,7 @@ def general(judged: Iterable[Judged], least_score: float) -> General:
     pictures = elements = found = clicked = boxes = wrong = right = 0
     for one in judged:
         pictures += 1
-        acts = can_act[one.true_kinds]
+        acts = one.true_acts
         is_found = acts & (one.matched >= 0)
         elements, found = elements + int(acts.sum()), found + int(is_found.sum())
         clicked += int((is_found & one.clicked).sum())
@@ -162,7 +165,7 @@ def of_class(judged: list[Judged], kind: int, least_score: float) -> OfClass:
 
 def recall_by_size(judged: list[Judged]) -> dict[str, tuple[int, float]]:
     """How many there are one can act on, and how many of them are found."""
-    acts = numpy.concatenate([numpy.array(classes.INTERACTABLE)[one.true_kinds] for one in judged])
+    acts = numpy.concatenate([one.true_acts for one in judged])
     sides = numpy.concatenate([one.true_sides for one in judged])[acts]
     found = numpy.concatenate([one.matched >= 0 for one in judged])[acts]
     result, least = {}, 0.0
@@ -192,7 +195,7 @@ def best_score(judged: list[Judged]) -> float:
     can_act = numpy.array(classes.INTERACTABLE)
     scores = numpy.concatenate([one.found_scores[can_act[one.found_kinds]] for one in judged])
     right = numpy.concatenate([(one.found_true >= 0)[can_act[one.found_kinds]] for one in judged])
-    elements = sum(int(can_act[one.true_kinds].sum()) for one in judged)
+    elements = sum(int(one.true_acts.sum()) for one in judged)
     if not len(scores):
         return 0.5
     order = numpy.argsort(-scores, kind="stable")

@@ -20,6 +20,8 @@ class Screen:
     """`[elements]`: index of the class."""
     visible: numpy.ndarray
     """`[elements]`: share of each that is seen."""
+    acts: numpy.ndarray
+    """`[elements]`: whether one can act on each."""
     states: tuple[dict[str, bool], ...]
     about: dict[str, Any]
     """Everything else that is known: size, kit, theme, language, scale."""
@@ -41,6 +43,11 @@ def read(folder: Path) -> list[Screen]:
     return [_screen(folder, json.loads(line)) for line in lines[:-1] if line]
 
 
+def _acts(name: str) -> bool:
+    """What holds of a class where a box does not say otherwise."""
+    return classes.INTERACTABLE[classes.INDEX[name]]
+
+
 def _screen(folder: Path, record: dict[str, Any]) -> Screen:
     elements = record.pop("boxes")
     return Screen(
@@ -48,6 +55,7 @@ def _screen(folder: Path, record: dict[str, Any]) -> Screen:
         boxes=numpy.array([one["box"] for one in elements], numpy.float32).reshape(-1, 4),
         kinds=numpy.array([classes.INDEX[one["class"]] for one in elements], numpy.int64),
         visible=numpy.array([one["visible"] for one in elements], numpy.float32),
+        acts=numpy.array([one.get("interactable", _acts(one["class"])) for one in elements], bool),
         states=tuple(one["state"] for one in elements),
         about=record,
     )

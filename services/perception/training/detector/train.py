@@ -25,9 +25,9 @@ from .loader import Batch, Plan, groups
 from .loss import loss
 from .network import Network
 
-RATE = 1e-3
+RATE = 2e-3
 DECAY = 0.05
-RISING = 8_000
+RISING = 3_200
 """Images over which the rate rises."""
 MEAN = 0.999
 """Of a step, for the running mean of the weights."""
@@ -49,14 +49,14 @@ class Progress:
 class Training:
     """The network, what it is trained with, and how far it is."""
 
-    def __init__(self, network: Network, seed: int) -> None:
+    def __init__(self, network: Network, seed: int, rate: float = RATE) -> None:
         self.network = network.to(memory_format=torch.channels_last).train()
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
-        self.optimizer = torch.optim.AdamW(_parameters(network), lr=RATE, betas=(0.9, 0.99), fused=True)
-        self.progress, self.seed = Progress(), seed
+        self.optimizer = torch.optim.AdamW(_parameters(network), lr=rate, betas=(0.9, 0.99), fused=True)
+        self.progress, self.seed, self.rate = Progress(), seed, rate
 
     def step(self, batch: Batch) -> dict[str, float]:
-        rate = rate_at(self.progress)
+        rate = self.rate * share_of_rate(self.progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with torch.autocast("cpu", torch.bfloat16):
@@ -90,12 +90,13 @@ class Training:
             "optimizer": self.optimizer.state_dict(),
             "progress": asdict(self.progress),
             "seed": self.seed,
+            "rate": self.rate,
         }
 
     @classmethod
     def from_record(cls, record: dict) -> "Training":
         settings = record["settings"]
-        training = cls(Network(settings["classes"], tuple(settings["widths"]), settings["head"]), record["seed"])
+        training = cls(Network(settings["classes"], tuple(settings["widths"]), settings["head"]), record["seed"], record["rate"])
         training.network.load_state_dict(record["network"])
         training.mean.load_state_dict(record["mean"])
         training.optimizer.load_state_dict(record["optimizer"])
@@ -103,13 +104,13 @@ class Training:
         return training
 
 
-def rate_at(progress: Progress) -> float:
-    """Depends on images alone, not on time."""
+def share_of_rate(progress: Progress) -> float:
+    """Of the full rate. It depends on images alone, not on time."""
     rising = min(1.0, (progress.images + 1) / RISING)
     if progress.finish_from is None:
-        return RATE * rising
+        return rising
     done = (progress.images - progress.finish_from) / progress.finish_images
-    return RATE * rising * max(0.0, 1 - math.sqrt(max(0.0, done)))
+    return rising * max(0.0, 1 - math.sqrt(max(0.0, done)))
 
 
 def _parameters(network: Network) -> list[dict]:
@@ -193,8 +194,8 @@ def begin(arguments: argparse.Namespace) -> Training:
     torch.manual_seed(arguments.seed)
     if arguments.weights:
         network, _ = weights.load(arguments.weights)
-        return Training(network, arguments.seed)
-    return Training(Network(len(classes.NAMES)), arguments.seed)
+        return Training(network, arguments.seed, arguments.rate)
+    return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate)
 
 
 def main() -> None:
@@ -204,6 +205,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help="weights to begin with where there is no checkpoint")
     parser.add_argument("--minutes", type=float, default=110)
     parser.add_argument("--finish", type=int, default=0, help="let the rate fall over the last so many images")
+    parser.add_argument("--rate", type=float, default=RATE, help="where there is no checkpoint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)

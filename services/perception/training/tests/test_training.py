@@ -8,7 +8,7 @@ from detector import classes, evaluate, metrics, models, weights
 from detector.frame import look
 from detector.loader import Groups, Plan, groups, weights as chances
 from detector.network import Exported, Network
-from detector.train import Progress, Training, begins_to_finish, is_finished, rate_at, train
+from detector.train import RISING, Progress, Training, begins_to_finish, is_finished, share_of_rate, train
 from tests.pictures import draw, some
 
 TINY = (16, 24, 32, 32)
@@ -33,11 +33,14 @@ def drawn(folder, count=4):
 
 def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
     read = drawn(tmp_path)
-    training = Training(tiny(), seed=1)
-    training.progress.images = 8_000
-    plan = Plan(seed=1, batch=4, pictures=4, crops=4, shapes=((256, 256),), spoilt=False)
+    training = Training(tiny(), seed=1, rate=5e-3)
+    training.progress.images = RISING
+    plan = Plan(seed=1, batch=4, pictures=4, crops=4, shapes=((192, 192),), spoilt=False)
     dataset = Groups(read, plan)
-    losses = [training.step(batch)["loss"] for number in range(45) for batch in dataset[number]]
+    losses = []
+    for number in range(75):
+        training.progress.images = max(training.progress.images, 8_000)
+        losses += [training.step(batch)["loss"] for batch in dataset[number]]
     assert numpy.mean(losses[-10:]) < 0.4 * numpy.mean(losses[:10])
     judged = evaluate.judge(evaluate.see(models.from_network(training.mean), read, 10**7), 0.3)
     learnt = [metrics.of_class(judged, kind, 0.3) for kind in range(len(classes.NAMES))]
@@ -109,10 +112,10 @@ def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
 
 
 def test_the_rate_rises_stays_and_falls_when_it_is_to_end():
-    assert rate_at(Progress(images=0)) < rate_at(Progress(images=4_000)) < rate_at(Progress(images=8_000))
-    assert rate_at(Progress(images=8_000)) == rate_at(Progress(images=800_000))
+    assert share_of_rate(Progress(images=0)) < share_of_rate(Progress(images=RISING // 2)) < share_of_rate(Progress(images=RISING))
+    assert share_of_rate(Progress(images=RISING)) == share_of_rate(Progress(images=800_000))
     ending = [Progress(images=images, finish_from=10_000, finish_images=1_000) for images in (10_000, 10_250, 11_000)]
-    assert rate_at(ending[0]) > rate_at(ending[1]) > rate_at(ending[2]) == 0
+    assert share_of_rate(ending[0]) > share_of_rate(ending[1]) > share_of_rate(ending[2]) == 0
     assert [is_finished(one) for one in ending] == [False, False, True]
 
 
