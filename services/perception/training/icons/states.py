@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,14 +151,14 @@ def loss(logits: Tensor, states: Tensor, known: Tensor) -> Tensor:
     return (each * known).sum() / known.sum().clamp(min=1)
 
 
-def train(network: States, elements: Elements, minutes: float, seed: int) -> list[float]:
-    """The losses, step by step. The rate falls with the time that is left."""
+def train(network: States, elements: Elements, left_at: Callable[[int], float], seed: int) -> list[float]:
+    """The losses, step by step. `left_at` says which share of the run is left after so many steps; the rate falls with it."""
     network.train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.05, fused=True)
     random, share = numpy.random.default_rng(seed), chances(elements)
     can_have = torch.from_numpy(applies(elements))
-    losses, started = [], time.monotonic()
-    while (left := 1 - (time.monotonic() - started) / (60 * minutes)) > 0:
+    losses: list[float] = []
+    while (left := left_at(len(losses))) > 0:
         for group in optimizer.param_groups:
             group["lr"] = RATE * max(0.01, math.sin(math.pi / 2 * left))
         chosen = random.choice(len(share), BATCH, p=share)
@@ -199,7 +199,10 @@ def least_sureness(probabilities: numpy.ndarray, true: numpy.ndarray) -> float:
         order = numpy.argsort(-sure[here], kind="stable")
         right = (true[here] == said)[order].cumsum() / numpy.arange(1, len(order) + 1)
         enough = numpy.flatnonzero(right >= RIGHT)
-        result = max(result, float(sure[here][order[enough.max()]]) if len(enough) else 1.0)
+        if not len(enough):
+            return 1.0
+        if enough.max() < len(order) - 1:
+            result = max(result, float(sure[here][order[enough.max()]]))
     return result
 
 
@@ -281,7 +284,8 @@ def main() -> None:
     )
     print(f"{len(trained.kinds)} elements to learn from", flush=True)
     network = States()
-    train(network, trained, arguments.minutes, arguments.seed)
+    started = time.monotonic()
+    train(network, trained, lambda _: 1 - (time.monotonic() - started) / (60 * arguments.minutes), arguments.seed)
     print(json.dumps(finish(network, applies(trained), validation, test, arguments.run), indent=1))
 
 
