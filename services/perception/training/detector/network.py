@@ -3,9 +3,9 @@
 Why it looks like this:
 - Screens are looked at in their own pixels, because a checkbox has 13 of them and a frame is one wide. So cost per pixel
   is what counts: one convolution goes down to a quarter, and real work begins at an eighth. Parameters sit where pixels
-  are few. With the usual two thin convolutions instead of the first, half of an int8 frame's time went into them, and
-  they cost most of the memory in training; 48 channels keep what is in 4x4 pixels. The input is quantised in steps of
-  1/255, so that first convolution loses nothing in int8 either.
+  are few. The usual two thin convolutions in place of the first took half of an int8 frame's time, and have the largest
+  activations in training; 48 channels keep what is in 4x4 pixels. The input is quantised in steps of 1/255, so that
+  first convolution loses nothing in int8 either.
 - Plain 3x3 convolutions with ReLU: on a processor they train faster than depthwise ones of a third of the work, and
   int8 fuses the ReLU (a smooth activation would stay in float).
 - No stride below 8: the smallest control is more than one cell of it, and a head at 4 would cost as much as all the rest.
