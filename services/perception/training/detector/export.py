@@ -37,8 +37,8 @@ FRAME = (1088, 1920)
 """What becomes of 1920x1080."""
 
 PEERS = """For comparison, from measurements on the same kind of machine (2 cores with AVX-512, milliseconds, 2 threads):
-2.5 M parameters, 3.25 GMAC at 640x640: 111 in float and 40 to 55 in int8 at 736x1280; OmniParser's detector and reader
-together 600 to 800 on a data centre's GPU; the target is 45 at 1920x1080."""
+a network of 2.5 M parameters and 3.25 GMAC at 640x640: 111 in float, 40 in int8 at 736x1280 (55 with one thread);
+OmniParser: 600 to 800 for everything, on an A100 or a 4090. The target is 45 in int8 at 1920x1080."""
 
 
 def to_onnx(network: Network, path: Path) -> None:
