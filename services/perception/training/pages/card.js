@@ -160,7 +160,7 @@ function counted(folder, title) {
 
 console.log(`# Data card: screens to train a detector on
 
-Written by \`make -C services/perception/training card\` from the sources themselves; do not edit it by hand.
+Written by \`make -C services/perception/training data-card\` from the sources themselves; do not edit it by hand.
 
 Two sources: screens drawn in a browser, with exact boxes from the page, and real applications, with boxes from AT-SPI.
 Nothing here was downloaded as a picture, and no picture shows a person or a text that anybody wrote. What is judged on shares

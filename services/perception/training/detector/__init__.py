@@ -1,0 +1,1 @@
+"""A detector of controls on pictures of screens: training, evaluation and export."""

@@ -1,0 +1,95 @@
+"""Writes the model card from what was measured: no figure in it is written by hand.
+
+    python -m detector.card --run FOLDER --screens FOLDER
+"""
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from . import classes, screens, weights
+from .crops import FILLING
+from .evaluate import as_text, markdown_table
+
+TEMPLATE = Path(__file__).parent / "MODEL_CARD.template.md"
+
+WEAK = 0.9
+"""Recall, AP50 or a share of right clicks below it is a weakness."""
+FEW = 20
+"""Of fewer elements a figure says nothing."""
+SPURIOUS = 0.1
+
+
+def card(figures: dict[str, Any], export: dict[str, Any], about: dict[str, Any], read: dict[str, list[screens.Screen]]) -> str:
+    return Template(TEMPLATE.read_text()).substitute(
+        classes=len(classes.NAMES),
+        filling=FILLING,
+        outputs=4 + len(classes.NAMES),
+        names=", ".join(classes.NAMES),
+        parameters=f"{export['parameters']:,}",
+        images=f"{about['images']:,}",
+        train=f"{len(read['train']):,}",
+        finished="" if about["finished"] else ", with a rate of learning that has not been brought down yet",
+        data=data(read),
+        split=figures["split"],
+        figures=as_text(figures),
+        files=files(export),
+        weaknesses="\n".join(f"- {weakness}" for weakness in weaknesses(figures)),
+    )
+
+
+def data(read: dict[str, list[screens.Screen]]) -> str:
+    rows = []
+    for split, found in read.items():
+        kits = Counter(str(screen.about.get("kit", "–")) for screen in found)
+        elements = sum(len(screen.boxes) for screen in found)
+        rows.append([split, f"{len(found):,}", f"{elements:,}", ", ".join(sorted(kits))])
+    return markdown_table(["split", "screens", "elements", "kits"], rows)
+
+
+def files(export: dict[str, Any]) -> str:
+    head = ["file", "bytes", "ms at 1920x1080, 1 thread", "2 threads", "farthest from PyTorch: score", "pixels"]
+    rows = []
+    for name in ("float", "int8"):
+        one, far = export[name], export[name]["farthest_from_pytorch"]
+        times = [f"{one[key]:.0f}" for key in ("milliseconds_1_thread", "milliseconds_2_threads")]
+        rows.append([name, f"{one['bytes']:,}", *times, f"{far['score']:.3f}", f"{far['pixels']:.1f}"])
+    return markdown_table(head, rows)
+
+
+def weaknesses(figures: dict[str, Any]) -> list[str]:
+    """Whatever is below what one would want, the worst first."""
+    found = []
+    for name, one in figures["classes"].items():
+        if one["elements"] < FEW:
+            found.append((0.0, f"{name}: only {one['elements']} in the {figures['split']} screens, too few to say anything"))
+        elif one["average_precision"] < WEAK:
+            found.append((one["average_precision"], f"{name}: AP50 {one['average_precision']:.3f}"))
+    for name, one in figures["sizes"].items():
+        if one["elements"] >= FEW and one["recall"] < WEAK:
+            found.append((one["recall"], f"elements of {name} pixels: recall {one['recall']:.3f}"))
+    for group, entries in figures["groups"].items():
+        for name, one in entries.items():
+            if one["elements"] >= FEW and (one["recall"] < WEAK or one["spurious"] > SPURIOUS):
+                found.append((one["recall"], f"{group} {name}: recall {one['recall']:.3f}, spurious {one['spurious']:.3f}"))
+    return [words for _, words in sorted(found)] or ["none that these screens show"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", type=Path, required=True, help="where metrics.json, export.json and weights.pt are")
+    parser.add_argument("--screens", type=Path, required=True)
+    arguments = parser.parse_args()
+    read = {split: screens.read(arguments.screens / split) for split in ("train", "validation", "test")}
+    figures, export = (json.loads((arguments.run / name).read_text()) for name in ("metrics.json", "export.json"))
+    _, about = weights.load(arguments.run / "weights.pt")
+    path = arguments.run / "MODEL_CARD.md"
+    path.write_text(card(figures, export, about, read))
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""From a screen to a crop of a given size: where, at which scale, and what is done to its colours.
+
+Screens are not mirrored: text runs one way, and a closing cross is not where a menu is.
+"""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy
+
+LEAST_VISIBLE = 0.35
+"""Elements of which less is seen are left out, as where the screens are drawn."""
+
+SHORTEST_SIDE = 5.0
+"""In pixels of the crop: a checkbox at half size still counts, what is thinner is not told apart any more."""
+
+FILLING = 114
+"""Grey beside a picture that is smaller than the crop, as beside one that does not end on the grid."""
+
+UNSCALED = 0.4
+"""Share of crops in the screen's own pixels, which is how most screens are looked at."""
+
+SMALLEST, LARGEST = 0.5, 2.0
+
+
+@dataclass(frozen=True)
+class Crop:
+    pixels: numpy.ndarray
+    boxes: numpy.ndarray
+    elements: numpy.ndarray
+    """Which elements of the screen the boxes are."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which part of a picture goes where in a crop. All whole pixels, so that boxes are exact."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    at: tuple[int, int]
+    """x and y in the crop."""
+    to: tuple[int, int]
+    """Width and height in the crop."""
+
+
+def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, place: Place, size: tuple[int, int], way: int) -> Crop:
+    """`size` is height and width of the crop, `way` how OpenCV is to scale."""
+    part = pixels[place.top : place.top + place.height, place.left : place.left + place.width]
+    if (place.width, place.height) != place.to:
+        part = cv2.resize(part, place.to, interpolation=way)
+    if place.to != (size[1], size[0]):
+        whole = numpy.full((*size, 3), FILLING, numpy.uint8)
+        x, y = place.at
+        whole[y : y + place.to[1], x : x + place.to[0]] = part
+        part = whole
+    boxes, elements = moved(boxes, visible, place)
+    return Crop(part, boxes, elements)
+
+
+def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: Place) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Boxes in the crop, cut off where it ends, of the elements of which enough is left."""
+    scale = numpy.array([place.to[0] / place.width, place.to[1] / place.height] * 2, numpy.float32)
+    whole = (boxes - numpy.array([place.left, place.top] * 2, numpy.float32)) * scale
+    limit = numpy.array(place.to * 2, numpy.float32)
+    inside = whole.clip(0, limit)
+    sides, all_sides = inside[:, 2:] - inside[:, :2], whole[:, 2:] - whole[:, :2]
+    share = visible * sides.prod(1) / all_sides.prod(1).clip(1e-6)
+    # What nothing was cut off from has been judged where it was drawn, before its share was rounded.
+    uncut = (inside == whole).all(1)
+    elements = numpy.flatnonzero((uncut | (share >= LEAST_VISIBLE)) & (sides.min(1) >= SHORTEST_SIDE))
+    return inside[elements] + numpy.array(place.at * 2, numpy.float32), elements
+
+
+def somewhere(
+    random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int], towards: numpy.ndarray | None
+) -> Place:
+    """A place by chance, with the middle of the box `towards` in it if there is one. Sizes are height and width."""
+    scale = 1.0 if random.random() < UNSCALED else SMALLEST * (LARGEST / SMALLEST) ** random.random()
+    left, width, x, to_width = _along(random, screen[1], size[1], scale, towards[[0, 2]] if towards is not None else None)
+    top, height, y, to_height = _along(random, screen[0], size[0], scale, towards[[1, 3]] if towards is not None else None)
+    # Half of the small pictures lie in the corner, where a whole picture lies when it is looked at.
+    if random.random() < 0.5:
+        x = y = 0
+    return Place(left, top, width, height, (x, y), (to_width, to_height))
+
+
+def _along(random: numpy.random.Generator, screen: int, size: int, scale: float, towards: numpy.ndarray | None) -> tuple[int, int, int, int]:
+    """One axis: where the part begins, how long it is, where it goes and how long it is there."""
+    length = max(1, round(size / scale))
+    if length >= screen:
+        there = min(size, max(1, round(screen * scale)))
+        return 0, screen, int(random.integers(0, size - there + 1)), there
+    least, most = 0, screen - length
+    if towards is not None:
+        middle = int(towards.mean())
+        least, most = max(least, min(most, middle - length + 1)), min(most, max(0, middle))
+    return int(random.integers(least, most + 1)), length, 0, size
+
+
+def way_of(random: numpy.random.Generator, place: Place) -> int:
+    """Pictures are made smaller in one good way, and larger in whichever way somebody enlarges them."""
+    if place.to[0] < place.width:
+        return cv2.INTER_AREA
+    return int(random.choice([cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_NEAREST]))
+
+
+def recoloured(random: numpy.random.Generator, pixels: numpy.ndarray) -> numpy.ndarray:
+    """Other colours and the noise of a lossy picture. Half of the crops stay as they are drawn."""
+    if random.random() < 0.5:
+        return pixels
+    if random.random() < 0.15:
+        pixels = 255 - pixels
+    if random.random() < 0.5:
+        pixels = cv2.transform(pixels, _colours(random))
+    if random.random() < 0.5:
+        pixels = cv2.LUT(pixels, _tones(random))
+    if random.random() < 0.1:
+        noise = random.integers(-8, 9, (*pixels.shape[:2], 1), numpy.int16)
+        pixels = (pixels + noise).clip(0, 255).astype(numpy.uint8)
+    if random.random() < 0.3:
+        quality = [cv2.IMWRITE_JPEG_QUALITY, int(random.integers(35, 96))]
+        pixels = cv2.imdecode(cv2.imencode(".jpg", pixels, quality)[1], cv2.IMREAD_COLOR)
+    return pixels
+
+
+def _colours(random: numpy.random.Generator) -> numpy.ndarray:
+    """Turns hues about the greys, and makes colours weaker or stronger."""
+    angle, strength = random.uniform(-numpy.pi, numpy.pi), random.uniform(0.3, 1.4)
+    third, root = 1 / 3, numpy.sqrt(1 / 3)
+    cosine, sine = numpy.cos(angle), numpy.sin(angle)
+    turn = numpy.full((3, 3), third * (1 - cosine)) + cosine * numpy.eye(3)
+    turn += root * sine * numpy.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]])
+    return strength * turn + (1 - strength) * numpy.full((3, 3), third)
+
+
+def _tones(random: numpy.random.Generator) -> numpy.ndarray:
+    """Brightness, contrast and gamma."""
+    values = (numpy.arange(256) / 255) ** random.uniform(0.7, 1.4)
+    values = (values - 0.5) * random.uniform(0.7, 1.15) + 0.5 + random.uniform(-0.12, 0.12)
+    return (values.clip(0, 1) * 255).round().astype(numpy.uint8)

@@ -1,0 +1,125 @@
+"""How good a model is on screens it was not trained on.
+
+    python -m detector.evaluate --model weights.pt --screens FOLDER --out FOLDER [--split test] [--gallery]
+
+Writes FOLDER/metrics.json, prints it as tables, and with --gallery leaves pictures of the worst mistakes. The least
+score asked for is chosen on the validation screens, never on those that are reported.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import classes, gallery, metrics, models, screens
+from .frame import MOST_PIXELS, Found, Model, look
+from .metrics import Judged
+from .screens import Screen
+
+LOWEST_SCORE = 0.02
+"""Where the curve of precision over recall ends."""
+
+Seen = list[tuple[Screen, Found]]
+
+GROUPS: dict[str, Callable[[dict], str]] = {
+    "picture": lambda about: f"{about['size'][0]}x{about['size'][1]}",
+    "theme": lambda about: str(about.get("theme", "–")),
+    "kit": lambda about: str(about.get("look" if about.get("kit") == "drawn" else "kit", "–")),
+    "scale": lambda about: str(about.get("scale", "–")),
+    "language": lambda about: str(about.get("language", "–")),
+}
+
+
+def see(model: Model, read: list[Screen], most_pixels: int) -> Seen:
+    return [(screen, look(model, screen.pixels(), LOWEST_SCORE, most_pixels)) for screen in read]
+
+
+def judge(seen: Seen, least_score: float) -> list[Judged]:
+    return [metrics.judge(screen, found, least_score) for screen, found in seen]
+
+
+def report(judged: list[Judged], least_score: float) -> dict[str, Any]:
+    per_class = {name: asdict(metrics.of_class(judged, kind, least_score)) for kind, name in enumerate(classes.NAMES)}
+    present = [one["average_precision"] for one in per_class.values() if one["elements"]]
+    sizes = {name: {"elements": count, "recall": share} for name, (count, share) in metrics.recall_by_size(judged).items()}
+    return {
+        "least_score": least_score,
+        "all": asdict(metrics.general(judged, least_score)),
+        "mean_average_precision": sum(present) / len(present) if present else float("nan"),
+        "classes": per_class,
+        "sizes": sizes,
+        "groups": {name: _grouped(judged, least_score, key) for name, key in GROUPS.items()},
+    }
+
+
+def _grouped(judged: list[Judged], least_score: float, key: Callable[[dict], str]) -> dict[str, Any]:
+    names = sorted({key(one.about) for one in judged})
+    return {name: asdict(metrics.general((one for one in judged if key(one.about) == name), least_score)) for name in names}
+
+
+def as_text(figures: dict[str, Any]) -> str:
+    """The report as tables in Markdown."""
+    parts = [
+        f"Least score {figures['least_score']}; mean AP50 {figures['mean_average_precision']:.3f}.",
+        general_table("screens", {"all": figures["all"]}),
+        *(general_table(name, group) for name, group in figures["groups"].items()),
+        markdown_table(["class", "elements", "AP50", "recall", "precision"], _class_rows(figures["classes"])),
+        markdown_table(["shorter side, pixels", "elements", "recall"], [[name, one["elements"], _figure(one["recall"])] for name, one in figures["sizes"].items()]),
+    ]
+    return "\n\n".join(parts)
+
+
+def general_table(name: str, group: dict[str, Any]) -> str:
+    head = [name, "pictures", "elements", "recall", "click point", "clickable", "spurious", "kind right"]
+    columns = ["recall", "click_point", "clickable", "spurious", "kind_right"]
+    return markdown_table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
+
+
+def _class_rows(per_class: dict[str, Any]) -> list[list]:
+    return [
+        [name, one["elements"], _figure(one["average_precision"]), _figure(one["recall"]), _figure(one["precision"])]
+        for name, one in per_class.items()
+    ]
+
+
+def markdown_table(head: list[str], rows: list[list]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def _figure(value: float) -> str:
+    return "–" if value != value else f"{value:.3f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True, help="weights.pt or an ONNX file")
+    parser.add_argument("--screens", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--split", default="test", help="the folder with the screens to report on")
+    parser.add_argument("--gallery", action="store_true")
+    parser.add_argument("--most", type=int, help="look at so many screens only")
+    parser.add_argument("--most-pixels", type=int, default=MOST_PIXELS, help="make larger pictures smaller")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    model = models.model(arguments.model, arguments.threads)
+    seen = see(model, screens.read(arguments.screens / "validation")[: arguments.most], arguments.most_pixels)
+    least_score = metrics.best_score(judge(seen, LOWEST_SCORE))
+    if arguments.split != "validation":
+        seen = see(model, screens.read(arguments.screens / arguments.split)[: arguments.most], arguments.most_pixels)
+    judged = judge(seen, least_score)
+    figures = {"split": arguments.split} | report(judged, least_score)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "metrics.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(as_text(figures))
+    if arguments.gallery:
+        print(gallery.write(seen, judged, least_score, arguments.out / "gallery"))
+
+
+if __name__ == "__main__":
+    main()

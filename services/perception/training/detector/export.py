@@ -1,0 +1,167 @@
+"""Writes ONNX files, in float and in int8, checks them against PyTorch, and says how long they take.
+
+    python -m detector.export --weights weights.pt --screens FOLDER --out FOLDER
+
+The layout is the usual one: one input `[1, 3, height, width]`, RGB from 0 to 1, sides in multiples of 32, and one output
+`[1, 4 + classes, cells]` with xywh in pixels and scores. Height, width and cells are declared as free on both: with a
+free input alone the exporter writes down fixed shapes behind it, and the int8 file then fails at every other size.
+
+In int8, activations are unsigned and weights signed, per channel. The last convolutions stay in float: one step of
+a quantised logarithm of a distance would be several pixels.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy
+import onnx
+import onnxruntime
+import torch
+from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+from . import classes, models, screens, weights
+from .frame import prepare
+from .network import Exported, Network
+
+OPSET = 17
+CALIBRATION_PICTURES = 48
+CALIBRATION_PIXELS = 1280 * 800
+"""Screens for calibration are made smaller than this: values are the same, and memory is not endless."""
+
+QUANTISED = ["Conv", "Relu", "Add", "Concat", "MaxPool", "Resize"]
+
+FRAME = (1088, 1920)
+"""What becomes of 1920x1080."""
+
+PEERS = """For comparison, from measurements on the same kind of machine (2 cores with AVX-512, milliseconds, 2 threads):
+a network of 2.5 M parameters and 3.25 GMAC at 640x640: 111 in float, 40 in int8 at 736x1280 (55 with one thread);
+OmniParser: 600 to 800 for everything, on an A100 or a 4090. The target is 45 in int8 at 1920x1080."""
+
+
+def to_onnx(network: Network, path: Path) -> None:
+    free = {"pictures": {2: "height", 3: "width"}, "found": {2: "cells"}}
+    with torch.no_grad():
+        torch.onnx.export(
+            Exported(network.eval()),
+            (torch.zeros(1, 3, 256, 320),),
+            str(path),
+            input_names=["pictures"],
+            output_names=["found"],
+            dynamic_axes=free,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    _tell(path)
+
+
+def _tell(path: Path) -> None:
+    """The names of the classes go along, under the key that others look for."""
+    model = onnx.load(path)
+    onnx.helper.set_model_props(model, {"names": json.dumps(dict(enumerate(classes.NAMES)))})
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+class Pictures(CalibrationDataReader):
+    def __init__(self, pictures: list[numpy.ndarray]) -> None:
+        self.left = iter(pictures)
+
+    def get_next(self) -> dict[str, numpy.ndarray] | None:
+        picture = next(self.left, None)
+        return None if picture is None else {"pictures": picture}
+
+
+def to_int8(floats: Path, path: Path, pictures: list[numpy.ndarray]) -> None:
+    prepared = path.with_suffix(".prepared.onnx")
+    quant_pre_process(str(floats), str(prepared), skip_symbolic_shape=True)
+    graph = onnx.load(prepared).graph
+    quantize_static(
+        str(prepared),
+        str(path),
+        Pictures(pictures),
+        quant_format=QuantFormat.QDQ,
+        op_types_to_quantize=QUANTISED,
+        per_channel=True,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        nodes_to_exclude=kept_in_float(graph),
+        calibrate_method=CalibrationMethod.MinMax,
+    )
+    prepared.unlink()
+    _tell(path)
+
+
+def kept_in_float(graph: onnx.GraphProto) -> list[str]:
+    """The last convolutions, and everything after them: it is arithmetic with pixels. The way back ends at a shape too."""
+    by_output = {name: node for node in graph.node for name in node.output}
+    kept, open_ = [], [output.name for output in graph.output]
+    while open_:
+        node = by_output.get(open_.pop())
+        if node is None or node.name in kept:
+            continue
+        kept.append(node.name)
+        if node.op_type not in ("Conv", "Shape"):
+            open_.extend(node.input)
+    return kept
+
+
+def calibration(folder: Path) -> list[numpy.ndarray]:
+    read = screens.read(folder / "validation")
+    step = max(1, len(read) // CALIBRATION_PICTURES)
+    return [prepare(screen.pixels(), CALIBRATION_PIXELS)[0] for screen in read[::step][:CALIBRATION_PICTURES]]
+
+
+def farthest(network: Network, path: Path, pictures: list[numpy.ndarray]) -> dict[str, float]:
+    """How far a file's answer is from PyTorch's, where either sees something: scores, and boxes in pixels."""
+    ours, theirs = models.from_network(network), models.from_onnx(path, 2)
+    score = pixels = 0.0
+    for picture in pictures:
+        a, b = ours(picture)[0], theirs(picture)[0]
+        score = max(score, float(numpy.abs(a[4:] - b[4:]).max()))
+        seen = numpy.maximum(a[4:], b[4:]).max(0) >= 0.3
+        pixels = max(pixels, float(numpy.abs(a[:4] - b[:4])[:, seen].max(initial=0)))
+    return {"score": score, "pixels": pixels}
+
+
+def milliseconds(path: Path, threads: int, size: tuple[int, int] = FRAME, rounds: int = 15) -> float:
+    """The median of some runs."""
+    session = models.session_of(path, threads)
+    picture = numpy.random.default_rng(1).random((1, 3, *size), numpy.float32)
+    took = []
+    for _ in range(rounds + 2):
+        started = time.perf_counter()
+        session.run(None, {"pictures": picture})
+        took.append(time.perf_counter() - started)
+    return 1000 * float(numpy.median(took[2:]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--screens", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    network, _ = weights.load(arguments.weights)
+    floats, int8 = arguments.out / "detector.onnx", arguments.out / "detector.int8.onnx"
+    pictures = calibration(arguments.screens)
+    to_onnx(network, floats)
+    to_int8(floats, int8, pictures)
+    figures = {"parameters": sum(value.numel() for value in network.parameters()), "onnxruntime": onnxruntime.__version__}
+    for name, path in (("float", floats), ("int8", int8)):
+        figures[name] = {
+            "bytes": path.stat().st_size,
+            "farthest_from_pytorch": farthest(network, path, pictures[:8]),
+            "milliseconds_1_thread": milliseconds(path, 1),
+            "milliseconds_2_threads": milliseconds(path, 2),
+        }
+    (arguments.out / "export.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures, indent=1))
+    print(PEERS)
+
+
+if __name__ == "__main__":
+    main()

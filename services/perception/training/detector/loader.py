@@ -1,0 +1,145 @@
+"""Batches of crops. Each is a function of a seed and its number alone, so a run goes on exactly where it stopped.
+
+A picture is decoded once and gives several crops. They come in groups: the crops of a group's pictures are shuffled
+among its batches. Each batch has one shape, all of about the same number of pixels: the wide ones show table rows and
+task bars from one end to the other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cv2
+import numpy
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from . import classes, crops
+from .loss import Truth
+from .screens import Screen
+
+SHAPES = ((640, 640), (640, 640), (640, 640), (480, 864), (864, 480), (352, 1152), (256, 1600))
+"""Height and width."""
+
+TOWARDS = 0.7
+"""Share of crops that are laid so that some element is in them; the rest lies anywhere."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    seed: int
+    batch: int = 16
+    """Crops in a batch."""
+    pictures: int = 16
+    """Pictures in a group."""
+    crops: int = 4
+    """Crops of a picture."""
+    shapes: tuple[tuple[int, int], ...] = SHAPES
+    spoilt: bool = True
+    """Whether colours are changed."""
+
+    @property
+    def batches(self) -> int:
+        """In a group."""
+        return self.pictures * self.crops // self.batch
+
+
+@dataclass(frozen=True)
+class Batch:
+    pixels: torch.Tensor
+    """`[batch, height, width, 3]`, bytes: a quarter of what floats would take on the way from the loader."""
+    truth: Truth
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.pixels.shape[1], self.pixels.shape[2]
+
+    def pictures(self) -> torch.Tensor:
+        """As the network takes them: the layout in memory stays, channels last. It computes in bf16 in any case."""
+        return self.pixels.permute(0, 3, 1, 2).to(torch.bfloat16).div_(255)
+
+
+class Groups(Dataset):
+    """Group by group; there is no last one."""
+
+    def __init__(self, screens: list[Screen], plan: Plan) -> None:
+        if not screens:
+            raise ValueError("there are no screens to train on")
+        self.screens, self.plan = screens, plan
+        self.weights = weights(screens)
+
+    def __getitem__(self, number: int) -> list[Batch]:
+        plan = self.plan
+        random = numpy.random.default_rng((plan.seed, 1, number))
+        slots = random.permutation(plan.pictures * plan.crops)
+        shapes = [plan.shapes[index] for index in random.integers(0, len(plan.shapes), plan.batches)]
+        found: list[crops.Crop | None] = [None] * len(slots)
+        kinds: list[numpy.ndarray] = [numpy.empty(0, numpy.int64)] * len(slots)
+        for index in range(plan.pictures):
+            screen = self.screens[self.picture(number * plan.pictures + index)]
+            pixels = screen.pixels()
+            for slot in slots[index * plan.crops : (index + 1) * plan.crops]:
+                found[slot] = self.crop(random, screen, pixels, shapes[slot // plan.batch])
+                kinds[slot] = screen.kinds[found[slot].elements]
+        starts = range(0, len(slots), plan.batch)
+        return [together(found[at : at + plan.batch], kinds[at : at + plan.batch]) for at in starts]
+
+    def picture(self, number: int) -> int:
+        """Which screen comes as the so-manieth: every screen once, then every screen once in another order."""
+        round_, place = divmod(number, len(self.screens))
+        return int(numpy.random.default_rng((self.plan.seed, 2, round_)).permutation(len(self.screens))[place])
+
+    def crop(self, random: numpy.random.Generator, screen: Screen, pixels: numpy.ndarray, size: tuple[int, int]) -> crops.Crop:
+        towards = None
+        if len(screen.kinds) and random.random() < TOWARDS:
+            # First a class, then one of its elements: a switch is looked at as often as one of a hundred rows.
+            present = numpy.unique(screen.kinds)
+            chances = self.weights[present]
+            kind = random.choice(present, p=chances / chances.sum())
+            towards = screen.boxes[random.choice(numpy.flatnonzero(screen.kinds == kind))]
+        place = crops.somewhere(random, pixels.shape[:2], size, towards)
+        crop = crops.cut(pixels, screen.boxes, screen.visible, place, size, crops.way_of(random, place))
+        if not self.plan.spoilt:
+            return crop
+        return crops.Crop(crops.recoloured(random, crop.pixels), crop.boxes, crop.elements)
+
+
+def weights(screens: list[Screen]) -> numpy.ndarray:
+    """How much each class is looked for: between all alike and as often as there are elements of it."""
+    counts = sum(numpy.bincount(screen.kinds, minlength=len(classes.NAMES)) for screen in screens)
+    return 1 / numpy.sqrt(counts + 1)
+
+
+def together(found: list[crops.Crop], kinds: list[numpy.ndarray]) -> Batch:
+    pictures = numpy.repeat(numpy.arange(len(found)), [len(crop.boxes) for crop in found])
+    truth = Truth(
+        boxes=torch.from_numpy(numpy.concatenate([crop.boxes for crop in found])),
+        classes=torch.from_numpy(numpy.concatenate(kinds)),
+        pictures=torch.from_numpy(pictures),
+    )
+    return Batch(torch.from_numpy(numpy.stack([crop.pixels for crop in found])), truth)
+
+
+class From:
+    """The numbers of groups from one on: a sampler without an end."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __iter__(self) -> Iterator[int]:
+        number = self.first
+        while True:
+            yield number
+            number += 1
+
+
+def groups(screens: list[Screen], plan: Plan, first: int, workers: int) -> Iterator[list[Batch]]:
+    """Groups from `first` on, made ready ahead by other processes."""
+    ahead = {"prefetch_factor": 2, "worker_init_fn": _alone} if workers else {}
+    loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=From(first), num_workers=workers, **ahead)
+    return iter(loader)
+
+
+def _alone(_: int) -> None:
+    """A loader has one thread: the cores belong to the network."""
+    cv2.setNumThreads(1)
+    torch.set_num_threads(1)

@@ -1,0 +1,61 @@
+"""Screens with their labels, as `pages/render.js` leaves them."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy
+
+from . import classes
+
+
+@dataclass(frozen=True)
+class Screen:
+    picture: Path
+    boxes: numpy.ndarray
+    """`[elements, 4]`: x1, y1, x2, y2 in pixels of the picture."""
+    kinds: numpy.ndarray
+    """`[elements]`: index of the class."""
+    visible: numpy.ndarray
+    """`[elements]`: share of each that is seen."""
+    acts: numpy.ndarray
+    """`[elements]`: whether one can act on each."""
+    states: tuple[dict[str, bool], ...]
+    about: dict[str, Any]
+    """Everything else that is known: size, kit, theme, language, scale."""
+
+    def pixels(self) -> numpy.ndarray:
+        """RGB, `[height, width, 3]`."""
+        pixels = cv2.imread(str(self.picture), cv2.IMREAD_COLOR_RGB)
+        if pixels is None:
+            raise ValueError(f"{self.picture} is missing or is no picture; draw the screens anew")
+        return pixels
+
+
+def read(folder: Path) -> list[Screen]:
+    """The screens of one split. A run that was broken off may have left half a line, which is passed over."""
+    labels = folder / "labels.jsonl"
+    if not labels.exists():
+        raise ValueError(f"{labels} is missing; draw screens first: make screens OUT={folder.parent}")
+    lines = labels.read_text().split("\n")
+    return [_screen(folder, json.loads(line)) for line in lines[:-1] if line]
+
+
+def _acts(name: str) -> bool:
+    """What holds of a class where a box does not say otherwise."""
+    return classes.INTERACTABLE[classes.INDEX[name]]
+
+
+def _screen(folder: Path, record: dict[str, Any]) -> Screen:
+    elements = record.pop("boxes")
+    return Screen(
+        picture=folder / record.pop("image"),
+        boxes=numpy.array([one["box"] for one in elements], numpy.float32).reshape(-1, 4),
+        kinds=numpy.array([classes.INDEX[one["class"]] for one in elements], numpy.int64),
+        visible=numpy.array([one["visible"] for one in elements], numpy.float32),
+        acts=numpy.array([one.get("interactable", _acts(one["class"])) for one in elements], bool),
+        states=tuple(one["state"] for one in elements),
+        about=record,
+    )

@@ -1,0 +1,224 @@
+"""Trains the detector for some minutes, and leaves a checkpoint to go on from and a small file of weights.
+
+    python -m detector.train --screens FOLDER --run FOLDER --minutes 110 [--finish 20000]
+
+The rate of learning rises for the first images and then stays, so that a run can be extended as often as one likes; what
+is kept is a running mean of the weights. `--finish N` ends it: the rate falls to nothing over the last N images, which
+gives the best weights there are. `trunk.pt` is the checkpoint before that, so more training is not lost by finishing.
+
+What does not happen here: looking at how good the network is (evaluate.py), and choosing what it is trained on.
+"""
+
+import argparse
+import copy
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from . import classes, screens, weights
+from .loader import Batch, Plan, groups
+from .loss import loss
+from .network import Network
+
+RATE = 2e-3
+DECAY = 0.05
+RISING = 3_200
+"""Images over which the rate rises."""
+MEAN = 0.999
+"""Of a step, for the running mean of the weights."""
+LONGEST_GRADIENT = 10.0
+CHECKPOINT_SECONDS = 300.0
+LOG_SECONDS = 20.0
+
+
+@dataclass
+class Progress:
+    images: int = 0
+    steps: int = 0
+    group: int = 0
+    """The next one."""
+    finish_from: int | None = None
+    finish_images: int = 0
+
+
+class Training:
+    """The network, what it is trained with, and how far it is."""
+
+    def __init__(self, network: Network, seed: int, rate: float = RATE) -> None:
+        self.network = network.to(memory_format=torch.channels_last).train()
+        self.mean = copy.deepcopy(network).eval().requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(_parameters(network), lr=rate, betas=(0.9, 0.99), fused=True)
+        self.progress, self.seed, self.rate = Progress(), seed, rate
+
+    def step(self, batch: Batch) -> dict[str, float]:
+        rate = self.rate * share_of_rate(self.progress)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with torch.autocast("cpu", torch.bfloat16):
+            logits, boxes = self.network(batch.pictures())
+        value, parts = loss(logits, boxes, batch.truth, batch.size)
+        if not torch.isfinite(value):
+            raise FloatingPointError(f"the loss is no number after {self.progress.images} images; go on from trunk.pt with a lower rate")
+        self.optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
+        self.optimizer.step()
+        self.progress.images += len(batch.pixels)
+        self.progress.steps += 1
+        self._follow()
+        return {"loss": value.item(), "rate": rate, **parts}
+
+    def _follow(self) -> None:
+        """The mean follows quickly at first, when the weights still run away."""
+        steps = self.progress.steps
+        share = 1 - min(MEAN, (1 + steps) / (10 + steps))
+        with torch.no_grad():
+            followed, weights_ = self.mean.state_dict().values(), self.network.state_dict().values()
+            pairs = [(a, b) for a, b in zip(followed, weights_) if a.is_floating_point()]
+            torch._foreach_lerp_([a for a, _ in pairs], [b for _, b in pairs], share)
+
+    def record(self) -> dict:
+        return {
+            "settings": self.network.settings,
+            "network": self.network.state_dict(),
+            "mean": self.mean.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "progress": asdict(self.progress),
+            "seed": self.seed,
+            "rate": self.rate,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict) -> "Training":
+        settings = record["settings"]
+        training = cls(Network(settings["classes"], tuple(settings["widths"]), settings["head"]), record["seed"], record["rate"])
+        training.network.load_state_dict(record["network"])
+        training.mean.load_state_dict(record["mean"])
+        training.optimizer.load_state_dict(record["optimizer"])
+        training.progress = Progress(**record["progress"])
+        return training
+
+
+def share_of_rate(progress: Progress) -> float:
+    """Of the full rate. It depends on images alone, not on time."""
+    rising = min(1.0, (progress.images + 1) / RISING)
+    if progress.finish_from is None:
+        return rising
+    done = (progress.images - progress.finish_from) / progress.finish_images
+    return rising * max(0.0, 1 - math.sqrt(max(0.0, done)))
+
+
+def _parameters(network: Network) -> list[dict]:
+    kernels = [value for value in network.parameters() if value.dim() > 1]
+    others = [value for value in network.parameters() if value.dim() <= 1]
+    return [{"params": kernels, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
+
+
+class Log:
+    """One line now and then: how it goes, and where the time went."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._anew()
+
+    def _anew(self) -> None:
+        self.since, self.waited, self.images, self.steps = time.monotonic(), 0.0, 0, 0
+        self.sums: dict[str, float] = {}
+
+    def add(self, figures: dict[str, float], images: int) -> None:
+        self.images, self.steps = self.images + images, self.steps + 1
+        for name, value in figures.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def write_if_due(self, progress: Progress) -> None:
+        seconds = time.monotonic() - self.since
+        if seconds < LOG_SECONDS or not self.steps:
+            return
+        line = {"images": progress.images} | {name: round(value / self.steps, 6) for name, value in self.sums.items()}
+        line |= {"images_a_second": round(self.images / seconds, 2), "waiting_for_pictures": round(self.waited / seconds, 3)}
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps(line), flush=True)
+        self._anew()
+
+
+def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None:
+    until = time.monotonic() + 60 * arguments.minutes
+    saved = time.monotonic()
+    log = Log(arguments.run / "log.jsonl")
+    started, before = time.monotonic(), training.progress.images
+    read = screens.read(arguments.screens / "train")
+    print(f"{len(read)} screens; from image {training.progress.images} on", flush=True)
+    coming = groups(read, plan, training.progress.group, arguments.workers)
+    while time.monotonic() < until and not is_finished(training.progress):
+        waiting = time.monotonic()
+        group = next(coming)
+        log.waited += time.monotonic() - waiting
+        for batch in group:
+            log.add(training.step(batch), len(batch.pixels))
+            log.write_if_due(training.progress)
+        training.progress.group += 1
+        rate = (training.progress.images - before) / (time.monotonic() - started)
+        if begins_to_finish(training.progress, arguments.finish, rate * (until - time.monotonic())):
+            weights.write(training.record(), arguments.run / "trunk.pt")
+            training.progress.finish_from = training.progress.images
+            training.progress.finish_images = arguments.finish
+        if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            weights.write(training.record(), arguments.run / "checkpoint.pt")
+            saved = time.monotonic()
+
+
+def begins_to_finish(progress: Progress, finish: int, images_left: float) -> bool:
+    """When what is left of the time is just enough. A first measurement of the speed says too little."""
+    return bool(finish) and progress.finish_from is None and progress.group > 2 and images_left <= finish
+
+
+def is_finished(progress: Progress) -> bool:
+    return progress.finish_from is not None and progress.images >= progress.finish_from + progress.finish_images
+
+
+def begin(arguments: argparse.Namespace) -> Training:
+    checkpoint = arguments.run / "checkpoint.pt"
+    trunk = arguments.run / "trunk.pt"
+    if checkpoint.exists():
+        training = Training.from_record(torch.load(checkpoint, weights_only=True))
+        if not is_finished(training.progress):
+            return training
+        # What is finished has no rate left: more training grows from the trunk.
+        return Training.from_record(torch.load(trunk, weights_only=True))
+    torch.manual_seed(arguments.seed)
+    if arguments.weights:
+        network, _ = weights.load(arguments.weights)
+        return Training(network, arguments.seed, arguments.rate)
+    return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--screens", type=Path, required=True, help="the folder that was drawn to")
+    parser.add_argument("--run", type=Path, required=True, help="where checkpoints go; one that is there is gone on from")
+    parser.add_argument("--weights", type=Path, help="weights to begin with where there is no checkpoint")
+    parser.add_argument("--minutes", type=float, default=110)
+    parser.add_argument("--finish", type=int, default=0, help="let the rate fall over the last so many images")
+    parser.add_argument("--rate", type=float, default=RATE, help="where there is no checkpoint")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.run.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(arguments.threads)
+    training = begin(arguments)
+    train(training, Plan(seed=training.seed), arguments)
+    weights.write(training.record(), arguments.run / "checkpoint.pt")
+    about = {"images": training.progress.images, "finished": is_finished(training.progress)}
+    weights.save(training.mean, arguments.run / "weights.pt", about)
+    print(f"{training.progress.images} images; {arguments.run / 'weights.pt'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Weights in files: whole checkpoints to go on from, and small files to keep."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import classes
+from .network import Network
+
+
+def save(network: Network, path: Path, about: dict[str, Any]) -> None:
+    """Weights alone, kernels in half precision: 5 MB. Training can go on from them too, with new moments."""
+    state = {name: _smaller(value) for name, value in network.state_dict().items()}
+    write({"settings": network.settings, "names": classes.NAMES, "about": about, "state": state}, path)
+
+
+def load(path: Path) -> tuple[Network, dict[str, Any]]:
+    """The network, ready to look at pictures, and what is known about it."""
+    record = torch.load(path, weights_only=True)
+    if record["names"] != classes.NAMES[: len(record["names"])]:
+        raise ValueError(f"{path} tells other things apart than classes.json says; train anew, or append classes only")
+    settings = record["settings"]
+    network = Network(settings["classes"], tuple(settings["widths"]), settings["head"])
+    network.load_state_dict({name: value.float() if value.is_floating_point() else value for name, value in record["state"].items()})
+    return network.eval(), record["about"]
+
+
+def write(record: dict[str, Any], path: Path) -> None:
+    """All of it or nothing: whoever is stopped while writing leaves the file before."""
+    beside = path.with_suffix(".new")
+    torch.save(record, beside)
+    beside.rename(path)
+
+
+def _smaller(value: Tensor) -> Tensor:
+    """Norms keep their precision: they are few, and small variances would become nothing."""
+    return value.half() if value.is_floating_point() and value.dim() > 1 else value

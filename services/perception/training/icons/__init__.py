@@ -1,0 +1,1 @@
+"""Names for icons without text: data, training, evaluation and export."""

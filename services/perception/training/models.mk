@@ -1,0 +1,42 @@
+# Training, evaluating and exporting models. See detector/README.md and icons/README.md.
+
+PYTHON ?= .venv/bin/python
+SCREENS ?= $(OUT)
+RUN ?= $(OUT)/run
+MINUTES ?= 110
+FINISH ?= 0
+MODEL ?= $(RUN)/weights.pt
+
+.PHONY: test train evaluate export card icons states
+
+.venv/bin/python: requirements.txt
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet --requirement requirements.txt
+	touch $@
+
+test: $(PYTHON)
+	$(PYTHON) -m pytest -q -p no:cacheprovider tests
+
+# One command: trains for MINUTES, then says how good it is on screens that were not trained on.
+train: named $(PYTHON)
+	$(PYTHON) -m detector.train --screens "$(SCREENS)" --run "$(RUN)" --minutes $(MINUTES) --finish $(FINISH)
+	$(PYTHON) -m detector.evaluate --model "$(RUN)/weights.pt" --screens "$(SCREENS)" --out "$(RUN)" --gallery
+
+evaluate: named $(PYTHON)
+	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" --out "$(RUN)" --gallery
+
+export: named $(PYTHON)
+	$(PYTHON) -m detector.export --weights "$(RUN)/weights.pt" --screens "$(SCREENS)" --out "$(RUN)"
+
+card: named $(PYTHON)
+	$(PYTHON) -m detector.card --run "$(RUN)" --screens "$(SCREENS)"
+
+icons: named $(PYTHON) pages/node_modules
+	$(PYTHON) -m icons.train --packages pages/node_modules --run "$(RUN)" --minutes $(MINUTES)
+
+states: named $(PYTHON)
+	$(PYTHON) -m icons.states --screens "$(SCREENS)" --run "$(RUN)" --minutes $(MINUTES)
+
+.PHONY: named
+named:
+	@test -n "$(SCREENS)" || { echo 'name the folder with the screens: make train OUT=/somewhere' >&2; exit 2; }
