@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::happening::{Amendment, Happening, ModelCallAmendment, Point, Points, Purpose};
 use super::{Context, Error, Hook, Verdict};
-use crate::task::machine;
+use crate::task::limits;
 use crate::task::spec::Limits;
 
 /// As written.
@@ -144,7 +144,7 @@ struct Budget {
 
 /// The tokens and the money. What nobody has limited or nobody can tell is none.
 fn budgets(usage: Usage, limits: &Limits) -> [Option<Budget>; 2] {
-    let tokens = machine::tokens(usage);
+    let tokens = limits::tokens(usage);
     let usd = |micros: u64| micros as f64 / 1e6;
     [
         limits.max_tokens.map(|limit| Budget {

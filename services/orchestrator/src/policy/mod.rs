@@ -1,6 +1,7 @@
 //! What may be done, what a person is asked about first, and what is refused.
 //!
 //! - [`situation`]: what is about to be done, and where, as the rules may speak of it
+//! - `place`: the place on the screen, and what is written there and around it
 //! - [`words`]: what texts mean, by lists that a user can change
 //! - [`rules`]: Cedar policies over situations
 //! - [`provenance`]: whose words an argument is made of
@@ -8,6 +9,7 @@
 //!
 //! Nothing is asked and nothing waited for here: that is the loop's.
 
+mod place;
 pub mod provenance;
 pub mod rules;
 pub mod situation;

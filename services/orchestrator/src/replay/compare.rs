@@ -2,9 +2,12 @@
 //!
 //! Times and what measures them are left out: when something happened, how long it took, how much of the time limit is left.
 
+use bytes::Bytes;
 use motorium_proto::v1::common::{Element, Scene};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::planner::PlanRequest;
+use prost::Message as _;
 use serde_json::Value;
 
 use crate::task::event::public;
@@ -72,6 +75,33 @@ fn kind(event: &Value) -> String {
         .next()
         .map(|(name, _)| name.clone())
         .unwrap_or_default()
+}
+
+/// Whether two questions are the same.
+/// What of the time limit is left when the planner is asked is left out; and its conversation, where an earlier run has lost
+/// it with its record: events come without it.
+pub(super) fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
+    if recorded == now {
+        return true;
+    }
+    if !method.ends_with("/Plan") {
+        return false;
+    }
+    let without_time = |question: &[u8]| {
+        let mut question = PlanRequest::decode(question).ok()?;
+        if let Some(remaining) = &mut question.remaining {
+            remaining.time = None;
+        }
+        Some(question)
+    };
+    let (recorded, now) = (without_time(recorded), without_time(now));
+    match (recorded, now) {
+        (Some(mut recorded), Some(now)) if now.conversation.is_empty() => {
+            recorded.conversation = Bytes::new();
+            recorded == now
+        }
+        (recorded, now) => recorded == now,
+    }
 }
 
 /// Where two questions differ.

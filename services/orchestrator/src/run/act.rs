@@ -14,7 +14,7 @@ use super::settle::Deed;
 use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient, pointer};
 use crate::task::event::{ActionIntended, Event};
 use crate::task::retry::{self, MAX_RETRIES, Way};
-use crate::task::{ActionRecord, Lifecycle, machine};
+use crate::task::{ActionRecord, Lifecycle, limits, machine};
 
 /// How long an action whose call broke off may go on before its outcome counts as unknown.
 const RUNNING_PATIENCE: Duration = Duration::from_secs(5);
@@ -215,7 +215,7 @@ impl Runner {
 
     /// Whether the task goes on after what is being done now.
     fn nobody_stops(&self) -> bool {
-        let left = machine::remaining(&self.task, self.now()).time;
+        let left = limits::remaining(&self.task, self.now()).time;
         self.stop.reason().is_none() && left.is_none_or(|left| !left.is_zero())
     }
 

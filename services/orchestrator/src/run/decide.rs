@@ -12,7 +12,7 @@ use super::permission::with_surroundings;
 use super::{Flow, Runner};
 use crate::hooks::happening::Purpose;
 use crate::task::event::{Artifact, Event};
-use crate::task::machine;
+use crate::task::limits;
 use crate::task::{ActionRecord, StepRecord, Task};
 
 /// Of more suspicions than these only the words are kept.
@@ -109,7 +109,7 @@ impl Runner {
             scene: observation.scene.clone(),
             history: history(task),
             user_messages: task.heard.clone(),
-            remaining: machine::remaining(task, self.now()),
+            remaining: limits::remaining(task, self.now()),
             functions: self.functions.declarations(),
             conversation: task.conversation.clone(),
             conversation_backend: task.conversation_backend.clone(),

@@ -23,6 +23,7 @@ mod permission;
 mod person;
 mod pointer;
 mod prepare;
+mod recording;
 mod settle;
 mod stop;
 
@@ -50,10 +51,10 @@ use crate::policy::Source;
 use crate::policy::provenance::Seen;
 use crate::recording::settings::RunSettings;
 use crate::recording::{Began, Recorder, Tape, taped};
-use crate::task::event::{Artifact, Event, Failure, UserRequest, UserRequestKind};
+use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
 use crate::task::loops::{Measure, Notice};
 use crate::task::machine::{self, Directive};
-use crate::task::{Lifecycle, Task};
+use crate::task::{Lifecycle, Task, limits};
 
 pub use dispatcher::Dispatcher;
 pub use journal::Journal;
@@ -65,9 +66,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long letting go of keys and buttons may take; the end of a lease does the same.
 const LET_GO: Duration = Duration::from_secs(2);
-
-/// A `Recording` as zstd has made it smaller.
-const RECORDING: &str = "application/zstd";
 
 /// How long a person has to approve something, if the configuration does not say.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
@@ -452,37 +450,6 @@ impl Runner {
         self.flush().await
     }
 
-    /// Writes what was deferred. A step that is over is written with what was asked and answered in it.
-    async fn flush(&mut self) -> Flow {
-        self.keep_recording().await;
-        self.journal.flush(&mut self.task).await
-    }
-
-    /// A record that cannot be stored is done without: the task is what matters.
-    async fn keep_recording(&mut self) {
-        let Tape::Recording(recorder) = &self.tape else {
-            return;
-        };
-        let Some(step) = self.journal.finished_step() else {
-            return;
-        };
-        let Some(record) = recorder.take(self.task.lifecycle.is_terminal()) else {
-            return;
-        };
-        let size_bytes = record.len() as u64;
-        match self.blobs.put(record).await {
-            Ok(stored) => self.journal.add_recording(Artifact {
-                sha256: stored.sha256(),
-                media_type: RECORDING.to_owned(),
-                size_bytes,
-                file_name: format!("step-{step}.binpb.zst"),
-            }),
-            Err(error) => {
-                tracing::warn!(task = %self.task.spec.name, %error, "what was asked in a step is not kept");
-            }
-        }
-    }
-
     /// Cancelling works from the first moment on, also while the desktop is waited for.
     fn watch_for_commands(&mut self) {
         let listening = self.journal.listen(self.stop.clone());
@@ -534,7 +501,7 @@ impl Runner {
     fn time_left(&self) -> Duration {
         let limited = self
             .has_begun
-            .then(|| machine::remaining(&self.task, self.now()).time);
+            .then(|| limits::remaining(&self.task, self.now()).time);
         limited.flatten().unwrap_or(Duration::MAX)
     }
 

@@ -19,7 +19,7 @@ use super::observe::PICTURE;
 use super::{Flow, Halt, Runner, halt};
 use crate::hooks::happening::Purpose;
 use crate::task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
-use crate::task::{machine, risk};
+use crate::task::{limits, risk};
 
 /// As near as this counts as on the target, in pixels.
 const TOLERANCE: i32 = 14;
@@ -210,7 +210,7 @@ impl Runner {
         target_bounds: Option<CaptureRect>,
         pointer: CapturePoint,
     ) -> Flow<Option<Result<PointerCheck, String>>> {
-        if let Some(failure) = machine::model_calls_used_up(&self.task) {
+        if let Some(failure) = limits::model_calls_used_up(&self.task) {
             return Err(Halt::Fail(failure));
         }
         let began = Instant::now();

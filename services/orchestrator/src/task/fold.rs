@@ -3,29 +3,25 @@
 //! Invariant: folding the stored log gives the same task as living through it, so a view, a watcher and a recovered
 //! run never disagree. An event that does not fit (one after the end, an outcome without its intent) changes
 //! nothing: the log is what happened, the fold only reads it.
+//!
+//! - `deeds`: what was decided, and what was done about it
+//! - `people`: what people have said and done
+
+mod deeds;
+mod people;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use motorium_proto::domain::action::Action;
-use motorium_proto::domain::decision::{
-    Decision, FunctionCall, FunctionResult, Next, PlannedAction, SafetyCheck, Usage,
-};
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
-use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
-use motorium_proto::service::StageTiming;
 
-use super::approval::{Approval, ApprovalState, Subject};
-use super::event::{
-    ActionIntended, Artifact, Event, Failure, Observed, Recorded, UserRequest, UserRequestKind,
-};
+use self::people::{acknowledgement, handed_back};
+use super::approval::{Approval, ApprovalState};
+use super::event::{Artifact, Event, Failure, Recorded, UserRequest};
 use super::loops::Noticed;
-use super::retry::Way;
-use super::risk;
-use super::screen::Fingerprint;
+use super::record::StepRecord;
 use super::secret_fields::SecretFields;
 use super::spec::TaskSpec;
 
@@ -49,124 +45,6 @@ impl Lifecycle {
             self,
             Lifecycle::Succeeded { .. } | Lifecycle::Failed(_) | Lifecycle::Cancelled { .. }
         )
-    }
-}
-
-/// An action of a step: the last attempt, and how many there were.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ActionRecord {
-    pub action_id: ActionId,
-    pub planned: PlannedAction,
-    /// As it was performed.
-    pub action: Action<CapturePoint>,
-    pub target: Option<CaptureRect>,
-    pub outcome: Option<ActionOutcome>,
-    pub effect: Option<Effect>,
-    pub retries: u32,
-    /// How it was tried again, in order.
-    pub ways: Vec<Way>,
-    /// The attempt had no effect and another one is due, so.
-    pub retry_due: Option<Way>,
-}
-
-impl ActionRecord {
-    /// Whether it was sent to the application, whole.
-    #[must_use]
-    pub fn performed(&self) -> bool {
-        self.outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.result == ActionResult::Performed)
-    }
-
-    /// Where it went.
-    #[must_use]
-    pub fn point(&self) -> Option<CapturePoint> {
-        self.action.targets().last().copied()
-    }
-}
-
-/// One round of the loop.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepRecord {
-    /// From 1.
-    pub number: u32,
-    pub started_at: SystemTime,
-    pub ended_at: Option<SystemTime>,
-    pub image: Option<Artifact>,
-    pub marked_image: Option<Artifact>,
-    pub frame_size: Option<CaptureSize>,
-    /// The frame that it began with, for as long as it goes on and nobody else has the desktop.
-    pub frame: Option<Box<Frame>>,
-    /// What the screen was at its beginning.
-    pub screen: Fingerprint,
-    pub decision: Option<Decision>,
-    pub actions: Vec<ActionRecord>,
-    /// The target of the next action could not be found.
-    pub missed: Option<String>,
-    pub extracted: Option<String>,
-    /// That were made or that a result says something of.
-    pub function_calls: Vec<FunctionCall>,
-    /// In the order of the calls; fewer of them while one is under way.
-    pub function_results: Vec<FunctionResult>,
-    /// What the user said after this step.
-    pub user_messages: Vec<String>,
-    pub timings: Vec<StageTiming>,
-}
-
-impl StepRecord {
-    fn begin(number: u32, at: SystemTime, observed: &Observed) -> Self {
-        Self {
-            number,
-            // The event is recorded when the screen has been looked at; looking is part of the step.
-            started_at: at.checked_sub(observed.elapsed).unwrap_or(at),
-            ended_at: None,
-            image: observed.image.clone(),
-            marked_image: observed.marked_image.clone(),
-            frame_size: Some(observed.frame.size),
-            frame: Some(Box::new(observed.frame.clone())),
-            screen: observed.fingerprint,
-            decision: None,
-            actions: Vec::new(),
-            missed: None,
-            extracted: None,
-            function_calls: Vec::new(),
-            function_results: Vec::new(),
-            user_messages: Vec::new(),
-            timings: Vec::new(),
-        }
-    }
-
-    /// The actions that were decided.
-    #[must_use]
-    pub fn planned(&self) -> &[PlannedAction] {
-        match self.decision.as_ref().map(|decision| &decision.next) {
-            Some(Next::Act(actions)) => actions,
-            _ => &[],
-        }
-    }
-
-    /// The function call of which only is known that it was about to be made.
-    #[must_use]
-    pub fn open_call(&self) -> Option<&FunctionCall> {
-        self.function_calls.get(self.function_results.len())
-    }
-
-    fn returned(&mut self, result: &FunctionResult) {
-        if self.open_call().is_none() {
-            // It was not called, and the result says why.
-            let decided = self.decided_call(self.function_results.len()).cloned();
-            self.function_calls.extend(decided);
-        }
-        self.function_results.push(result.clone());
-    }
-
-    /// The function call that was decided at this place.
-    #[must_use]
-    pub fn decided_call(&self, index: usize) -> Option<&FunctionCall> {
-        match self.decision.as_ref().map(|decision| &decision.next) {
-            Some(Next::CallFunctions(calls)) => calls.get(index),
-            _ => None,
-        }
     }
 }
 
@@ -221,9 +99,6 @@ pub struct Task {
     /// When the loop was last seen at work.
     at_work: SystemTime,
 }
-
-/// So many deeds of a person are told to the planner; the screen tells the rest.
-const MOST_BY_HAND: usize = 30;
 
 impl Task {
     /// A task of which nothing but its creation is known.
@@ -290,11 +165,6 @@ impl Task {
         self.steps.last_mut().filter(|step| step.ended_at.is_none())
     }
 
-    fn last_action_mut(&mut self, id: &ActionId) -> Option<&mut ActionRecord> {
-        let action = self.steps.last_mut()?.actions.last_mut()?;
-        (action.action_id == *id).then_some(action)
-    }
-
     /// Number of the next step.
     #[must_use]
     pub fn next_step(&self) -> u32 {
@@ -357,18 +227,7 @@ impl Task {
                 self.enter(Lifecycle::Running, *at);
             }
             Event::Recovered { .. } => self.recover(*at),
-            Event::DesktopAcquired { desktop, epoch } => {
-                let ours = |(name, before): &(DesktopName, DesktopEpoch)| {
-                    name == desktop && before.0.checked_add(1) == Some(epoch.0)
-                };
-                // Somebody else has had the desktop: what differs from the frame before is not this task's doing.
-                if !self.desktop.as_ref().is_some_and(ours)
-                    && let Some(step) = self.open_step_mut()
-                {
-                    step.frame = None;
-                }
-                self.desktop = Some((desktop.clone(), *epoch));
-            }
+            Event::DesktopAcquired { desktop, epoch } => self.acquired(desktop, *epoch),
             Event::AttachmentPut { name, .. } => {
                 self.attachments_put.insert(name.clone());
             }
@@ -378,32 +237,9 @@ impl Task {
             }
             Event::Decided { decision, .. } => self.decided(decision),
             Event::ActionIntended(intended) => self.intended(intended),
-            Event::ActionPerformed { action_id, outcome } => {
-                if let Some(action) = self.last_action_mut(action_id) {
-                    action.outcome = Some(outcome.clone());
-                }
-                if !outcome.never_happened() && self.entered_secret(action_id) {
-                    let pointed_at = self.pointed_at();
-                    self.secret_fields.entered(pointed_at);
-                }
-            }
-            Event::EffectJudged { action_id, effect } => {
-                if let Some(action) = self.last_action_mut(action_id) {
-                    action.effect = Some((**effect).clone());
-                    // It came after all, while the next attempt was being prepared.
-                    action.retry_due = None;
-                }
-                if self.entered_secret(action_id) {
-                    let frame = self.steps.last().and_then(|step| step.frame_size);
-                    self.secret_fields.judged(effect, frame);
-                }
-            }
-            Event::ActionRetried { action_id, way, .. } => {
-                if let Some(action) = self.last_action_mut(action_id) {
-                    action.ways.push(*way);
-                    action.retry_due = Some(*way).filter(|way| way.acts());
-                }
-            }
+            Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
+            Event::EffectJudged { action_id, effect } => self.judged(action_id, effect),
+            Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
             Event::PointerChecked(checked) => {
                 self.usage = self.usage.plus(checked.usage);
                 self.artifacts.extend(checked.image.clone());
@@ -497,6 +333,19 @@ impl Task {
         }
     }
 
+    fn acquired(&mut self, desktop: &DesktopName, epoch: DesktopEpoch) {
+        let ours = |(name, before): &(DesktopName, DesktopEpoch)| {
+            name == desktop && before.0.checked_add(1) == Some(epoch.0)
+        };
+        // Somebody else has had the desktop: what differs from the frame before is not this task's doing.
+        if !self.desktop.as_ref().is_some_and(ours)
+            && let Some(step) = self.open_step_mut()
+        {
+            step.frame = None;
+        }
+        self.desktop = Some((desktop.clone(), epoch));
+    }
+
     /// The orchestrator went away and another one goes on. Time in which nobody ran it does not count; time in which
     /// somebody did, does.
     fn recover(&mut self, at: SystemTime) {
@@ -506,173 +355,16 @@ impl Task {
         }
     }
 
-    /// Whatever was decided was decided on another screen than the one that is handed back.
-    fn taken_over(&mut self, user: &str, at: SystemTime) {
-        self.miss("a person took over");
-        self.lapse(ApprovalState::Invalidated);
-        self.interruptions += 1;
-        self.by_hand.clear();
-        let who = if user.is_empty() { "somebody" } else { user };
-        self.enter(
-            Lifecycle::AwaitingUser(UserRequest::new(
-                UserRequestKind::TakeOver,
-                format!("{who} has taken over; hand the desktop back to go on"),
-            )),
-            at,
-        );
-    }
-
-    fn acted_by_hand(&mut self, description: &str) {
-        if !self.is_taken_over() {
-            // It was still on its way when the desktop was handed back.
-            self.messages
-                .push(format!("The person also {description}."));
-        } else if self.by_hand.len() < MOST_BY_HAND {
-            self.by_hand.push(description.to_owned());
-        }
-    }
-
-    /// Whether a person has the desktop.
-    #[must_use]
-    pub fn is_taken_over(&self) -> bool {
-        matches!(
-            &self.lifecycle,
-            Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver
-        )
-    }
-
     fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
         self.active_before = self.active_time(at);
         self.running_since = (lifecycle == Lifecycle::Running).then_some(at);
         self.lifecycle = lifecycle;
     }
 
-    /// What a person has said of an action, or that nobody has.
-    fn approval_resolved(&mut self, resolved: &Approval, at: SystemTime) {
-        let known = self.approvals.iter_mut();
-        let Some(approval) = known.rev().find(|known| known.id == resolved.id) else {
-            return;
-        };
-        *approval = resolved.clone();
-        // Of a function that is not called its result says so, and the other calls of the step are made.
-        let is_action = matches!(resolved.subject, Subject::Action(_));
-        if resolved.state != ApprovalState::Approved && is_action {
-            self.miss(&resolved.words_for_planner());
-        }
-        if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))
-        {
-            self.heard_from_step = self.next_step();
-            self.enter(Lifecycle::Running, at);
-        }
-    }
-
-    /// The approvals that wait, and those that were given and not used: they hold no longer.
-    fn lapse(&mut self, state: ApprovalState) {
-        let waiting = self.approvals.iter_mut();
-        for approval in waiting.filter(|approval| approval.state == ApprovalState::Pending) {
-            approval.state = state;
-        }
-    }
-
-    /// The approval that the task waits for.
-    #[must_use]
-    pub fn pending_approval(&self) -> Option<&Approval> {
-        let Lifecycle::AwaitingUser(request) = &self.lifecycle else {
-            return None;
-        };
-        let wanted = request.approval.as_ref()?;
-        let mut approvals = self.approvals.iter().rev();
-        approvals
-            .find(|approval| approval.id == *wanted && approval.state == ApprovalState::Pending)
-    }
-
-    /// Checks of the model's provider that a person has read and agreed to, of the decision of this step.
-    pub fn acknowledged_checks(&self, step: u32) -> impl Iterator<Item = &SafetyCheck> {
-        let beginning = format!("{step}-");
-        let given = self.approvals.iter().filter(move |approval| {
-            approval.state == ApprovalState::Approved && approval.id.starts_with(&beginning)
-        });
-        given.flat_map(|approval| &approval.safety_checks)
-    }
-
-    /// Everything that the user has said.
-    pub fn users_words(&self) -> impl Iterator<Item = &str> {
-        let later = self.steps.iter().flat_map(|step| &step.user_messages);
-        let said = self.said_at_first.iter().chain(later);
-        let said = said.chain(&self.heard).chain(&self.messages);
-        [&self.spec.goal, &self.spec.instructions]
-            .into_iter()
-            .chain(said)
-            .map(String::as_str)
-    }
-
-    /// The approval that was asked for last for an action of a step.
-    #[must_use]
-    pub fn approval_for(&self, step: u32, index: usize) -> Option<&Approval> {
-        let mut approvals = self.approvals.iter().rev();
-        approvals.find(|approval| approval.is_for(step, index))
-    }
-
     fn end(&mut self, lifecycle: Lifecycle, at: SystemTime) {
         self.lapse(ApprovalState::Expired);
         self.enter(lifecycle, at);
         self.ended_at = Some(at);
-    }
-
-    fn decided(&mut self, decision: &Decision) {
-        self.usage = self.usage.plus(decision.usage);
-        self.conversation = decision.conversation.clone();
-        self.conversation_backend.clone_from(&decision.backend);
-        self.notices.clear();
-        let said = std::mem::take(&mut self.heard);
-        match self.steps.as_mut_slice() {
-            [.., previous, _] => previous.user_messages.extend(said),
-            _ => self.said_at_first.extend(said),
-        }
-        if let Some(step) = self.open_step_mut() {
-            step.decision = Some(decision.clone());
-        }
-    }
-
-    fn intended(&mut self, intended: &ActionIntended) {
-        let retried = intended.retry_of.as_ref();
-        let risky = risk::assess(&intended.planned).is_some();
-        let Some(step) = self.open_step_mut() else {
-            return;
-        };
-        if let Some(action) = step.actions.last_mut()
-            && retried == Some(&action.action_id)
-        {
-            action.action_id = intended.action_id.clone();
-            action.action = intended.action.clone();
-            action.outcome = None;
-            action.effect = None;
-            action.retries += 1;
-            action.retry_due = None;
-            return;
-        }
-        step.actions.push(ActionRecord {
-            action_id: intended.action_id.clone(),
-            planned: intended.planned.clone(),
-            action: intended.action.clone(),
-            target: intended.target,
-            outcome: None,
-            effect: None,
-            retries: 0,
-            ways: Vec::new(),
-            retry_due: None,
-        });
-        self.risky_actions += u32::from(risky);
-    }
-
-    fn actions(&self) -> impl DoubleEndedIterator<Item = &ActionRecord> {
-        self.steps.iter().flat_map(|step| &step.actions)
-    }
-
-    fn entered_secret(&self, action_id: &ActionId) -> bool {
-        self.actions().any(|action| {
-            action.action_id == *action_id && action.action.entered_secret().is_some()
-        })
     }
 
     /// What was to be done next in the open step cannot be; the planner is told.
@@ -683,12 +375,6 @@ impl Task {
         self.notices.push(message.to_owned());
     }
 
-    /// The box of what was pointed at last.
-    #[must_use]
-    pub fn pointed_at(&self) -> Option<CaptureRect> {
-        self.actions().rev().find_map(|action| action.target)
-    }
-
     fn checked(&mut self, passed: bool, missing: &[String]) {
         if passed {
             return;
@@ -697,27 +383,6 @@ impl Task {
         let missing = missing.join("; ");
         self.notices
             .push(format!("the goal is not reached yet: {missing}"));
-    }
-}
-
-/// What the planner is told of a desktop that is handed back.
-fn handed_back(done: &[String], message: &str) -> String {
-    let mut words = "A person had taken over and has handed the desktop back".to_owned();
-    if !done.is_empty() {
-        words += &format!(", having {}", done.join(", "));
-    }
-    words.push('.');
-    if !message.trim().is_empty() {
-        words += &format!(" They say: {}", message.trim());
-    }
-    words
-}
-
-fn acknowledgement(message: &str) -> String {
-    if message.is_empty() {
-        "I have done it".to_owned()
-    } else {
-        message.to_owned()
     }
 }
 

@@ -11,7 +11,8 @@ use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::Verdict;
 
-use super::fold::{StepRecord, Task};
+use super::fold::Task;
+use super::record::StepRecord;
 use super::screen::Fingerprint;
 
 /// The same action on the same unchanged screen so often is a repetition.

@@ -5,15 +5,15 @@
 use std::time::SystemTime;
 
 use motorium_proto::domain::action::{Action, ActionKind};
-use motorium_proto::domain::decision::{Next, RemainingLimits, Usage};
+use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, TaskName};
 
 use super::event::{Failure, UserRequest, UserRequestKind};
-use super::fold::{Lifecycle, StepRecord, Task};
+use super::limits::{exceeded, time_used_up};
 use super::loops::{self, Notice};
-use super::risk;
+use super::{Lifecycle, StepRecord, Task};
 use crate::error::reason;
 
 /// Claims of success that are refused before the task fails.
@@ -183,105 +183,6 @@ fn claim_refused(task: &Task) -> bool {
     task.refused_claims > 0 && !task.notices.is_empty()
 }
 
-fn time_used_up(task: &Task, now: SystemTime) -> Option<Failure> {
-    let limit = task.spec.limits.max_duration;
-    if task.active_time(now) < limit {
-        return None;
-    }
-    let seconds = limit.as_secs_f64();
-    let message = format!(
-        "the time limit of {seconds:.0} s is used up; raise limits.max_duration if the task needs longer"
-    );
-    Some(Failure::new(reason::TIME_LIMIT, message))
-}
-
-/// The failure of the first limit that what comes next would exceed. What is under way may end, and a success that
-/// was just claimed may be checked; but nobody is asked for an answer that could not be used.
-fn exceeded(task: &Task, next: &Directive) -> Option<Failure> {
-    match next {
-        Directive::Observe | Directive::Ask(_) => {
-            steps_used_up(task).or_else(|| model_calls_used_up(task))
-        }
-        Directive::Decide | Directive::Extract { .. } => model_calls_used_up(task),
-        Directive::Act { index } => risk_used_up(task, *index),
-        _ => None,
-    }
-}
-
-fn steps_used_up(task: &Task) -> Option<Failure> {
-    let max = task.spec.limits.max_steps;
-    if (task.steps.len() as u64) < u64::from(max) {
-        return None;
-    }
-    let message = format!(
-        "the limit of {max} steps is used up; raise limits.max_steps if the task needs more"
-    );
-    Some(Failure::new(reason::STEP_LIMIT, message))
-}
-
-/// The failure of a limit on what models use, if it is used up.
-#[must_use]
-pub fn model_calls_used_up(task: &Task) -> Option<Failure> {
-    let limits = &task.spec.limits;
-    if let Some(max) = limits.max_tokens
-        && tokens(task.usage) >= max
-    {
-        let message = format!(
-            "the limit of {max} tokens is used up; raise limits.max_tokens if the task needs more"
-        );
-        return Some(Failure::new(reason::TOKEN_LIMIT, message));
-    }
-    if let (Some(max), Some(cost)) = (limits.max_cost_micros_usd, task.usage.cost_micros_usd)
-        && cost >= max
-    {
-        let message = format!(
-            "the limit of {:.2} USD is used up; raise limits.max_cost_micros_usd if the task needs more",
-            max as f64 / 1e6
-        );
-        return Some(Failure::new(reason::COST_LIMIT, message));
-    }
-    None
-}
-
-/// A risky action more than the limit allows; a repetition of one counts no second time.
-fn risk_used_up(task: &Task, index: usize) -> Option<Failure> {
-    let max = task.spec.limits.max_risky_actions?;
-    let step = task.open_step()?;
-    let is_new = index == step.actions.len();
-    let rule = risk::assess(step.planned().get(index)?)?;
-    if !is_new || task.risky_actions < max {
-        return None;
-    }
-    let message = format!(
-        "the limit of {max} risky actions is used up, and the next one is risky ({rule}); \
-         raise limits.max_risky_actions if the task needs more"
-    );
-    Some(Failure::new(reason::RISK_LIMIT, message))
-}
-
-/// The tokens that count towards the limit.
-#[must_use]
-pub fn tokens(usage: Usage) -> u64 {
-    usage.input_tokens.unwrap_or_default() + usage.output_tokens.unwrap_or_default()
-}
-
-/// What is left of a task's limits.
-#[must_use]
-pub fn remaining(task: &Task, now: SystemTime) -> RemainingLimits {
-    let limits = &task.spec.limits;
-    let steps = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
-    RemainingLimits {
-        steps: Some(limits.max_steps.saturating_sub(steps)),
-        time: Some(limits.max_duration.saturating_sub(task.active_time(now))),
-        tokens: limits
-            .max_tokens
-            .map(|max| max.saturating_sub(tokens(task.usage))),
-        cost_micros_usd: limits
-            .max_cost_micros_usd
-            .map(|max| max.saturating_sub(task.usage.cost_micros_usd.unwrap_or_default())),
-    }
-}
-
 /// Names an attempt. Deterministic, so that whoever takes the task over uses the same name for the same attempt.
 #[must_use]
 pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> ActionId {
@@ -320,177 +221,16 @@ pub fn outcome_words(result: ActionResult) -> Option<&'static str> {
 mod tests {
     use std::time::Duration;
 
-    use bytes::Bytes;
-    use motorium_proto::domain::action::{Button, Target};
-    use motorium_proto::domain::decision::{
-        Decision, FunctionCall, FunctionResult, PlannedAction, Usage,
-    };
-    use motorium_proto::domain::effect::ActionOutcome;
-    use motorium_proto::domain::frame::Frame;
-    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
-    use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId};
-    use motorium_proto::service::BackendAttempt;
+    use motorium_proto::domain::decision::{FunctionCall, FunctionResult};
+    use motorium_proto::domain::id::EventSeq;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::effect;
     use crate::task::approval::{Approval, ApprovalState, Subject};
-    use crate::task::event::{ActionIntended, Event, Observed, Recorded};
+    use crate::task::event::{Event, Recorded};
     use crate::task::invariants;
-    use crate::task::retry::Way;
-    use crate::task::screen::Fingerprint;
-    use crate::task::spec::{Limits, TaskSpec};
-
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    fn spec(limits: Limits) -> TaskSpec {
-        let task = motorium_proto::v1::orchestrator::Task {
-            goal: "click \"a\"".into(),
-            ..Default::default()
-        };
-        TaskSpec::from_wire(
-            TaskName::from_segment("t").unwrap(),
-            "u".into(),
-            task,
-            limits,
-        )
-        .unwrap()
-    }
-
-    fn planned() -> PlannedAction {
-        let at = Some(Target::Point(CapturePoint::new(5, 5)));
-        let action = Action::Click {
-            at,
-            button: Button::Left,
-            count: 1,
-            modifiers: vec![],
-        };
-        PlannedAction {
-            action,
-            intent: "click".into(),
-            verify_pointer: false,
-            repeatable: true,
-        }
-    }
-
-    fn decided(next: Next) -> Event {
-        let decision = Decision {
-            thought: String::new(),
-            progress: String::new(),
-            next,
-            safety_checks: vec![],
-            conversation: Bytes::new(),
-            backend: "b".into(),
-            model: String::new(),
-            usage: Usage::default(),
-            suspected_injections: vec![],
-        };
-        Event::Decided {
-            decision: Box::new(decision),
-            elapsed: Duration::ZERO,
-        }
-    }
-
-    fn observed() -> Event {
-        let frame = Frame {
-            id: FrameId::new("f"),
-            display: DisplayId::new(":1"),
-            origin: CapturePoint::zero(),
-            size: CaptureSize::new(10, 10),
-            scale: 1.0,
-            captured_at: at(0),
-            cursor: None,
-            monitors: vec![],
-            windows: vec![],
-        };
-        Event::Observed(Box::new(Observed {
-            frame,
-            image: None,
-            marked_image: None,
-            element_count: 0,
-            elapsed: Duration::ZERO,
-            fingerprint: Fingerprint::default(),
-            scene: None,
-        }))
-    }
-
-    fn intended(step: u32, attempt: u32) -> Event {
-        let name = TaskName::from_segment("t").unwrap();
-        let retry_of = attempt
-            .checked_sub(1)
-            .map(|before| action_id(&name, step, 0, before));
-        let at = Some(CapturePoint::new(5, 5));
-        Event::ActionIntended(Box::new(ActionIntended {
-            action_id: action_id(&name, step, 0, attempt),
-            retry_of,
-            planned: planned(),
-            action: Action::Click {
-                at,
-                button: Button::Left,
-                count: 1,
-                modifiers: vec![],
-            },
-            target: None,
-        }))
-    }
-
-    fn performed(step: u32, attempt: u32, result: ActionResult) -> Event {
-        let action_id = action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt);
-        Event::ActionPerformed {
-            action_id,
-            outcome: ActionOutcome::new(result, ""),
-        }
-    }
-
-    fn judged(step: u32, attempt: u32) -> Event {
-        Event::EffectJudged {
-            action_id: action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt),
-            effect: Box::new(effect::unknown(String::new())),
-        }
-    }
-
-    fn retried(step: u32, attempt: u32) -> Event {
-        let action_id = action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt);
-        Event::ActionRetried {
-            action_id,
-            attempts: attempt + 1,
-            reason: String::new(),
-            way: Way::Moved,
-        }
-    }
-
-    fn started() -> Event {
-        Event::Started {
-            orchestrator: "o".into(),
-        }
-    }
-
-    fn finished() -> Event {
-        Event::StepFinished {
-            timings: vec![],
-            recording: None,
-        }
-    }
-
-    fn with_limits(limits: Limits, events: Vec<Event>) -> Task {
-        let mut task = Task::new(spec(limits), EventSeq(1), at(0));
-        for (index, event) in events.into_iter().enumerate() {
-            let step = match &event {
-                Event::Observed(_) => task.next_step(),
-                _ => task.steps.last().map_or(0, |step| step.number),
-            };
-            let seq = EventSeq(index as i64 + 2);
-            task.apply(&Recorded {
-                seq,
-                at: at(0),
-                step,
-                event,
-            });
-        }
-        task
-    }
+    use crate::task::samples::*;
+    use crate::task::spec::Limits;
 
     fn check(events: Vec<Event>, expected: Directive) {
         assert_eq!(
@@ -609,151 +349,6 @@ mod tests {
                 reason: "enough".into(),
             },
         );
-    }
-
-    #[test]
-    fn limits_end_in_a_clear_state() {
-        let reason = |limits: Limits, events: Vec<Event>, now: u64| match directive(
-            &with_limits(limits, events),
-            at(now),
-        ) {
-            Directive::Fail(failure) => failure.reason,
-            other => format!("{other:?}"),
-        };
-        let one_step = Limits {
-            max_steps: 1,
-            ..Limits::default()
-        };
-        let step = || {
-            vec![
-                started(),
-                observed(),
-                decided(Next::Act(vec![planned()])),
-                finished(),
-            ]
-        };
-        assert_eq!(reason(one_step, step(), 1), "STEP_LIMIT");
-        let brief = Limits {
-            max_duration: Duration::from_secs(10),
-            ..Limits::default()
-        };
-        assert_eq!(reason(brief, vec![started()], 9), "Observe");
-        assert_eq!(reason(brief, vec![started()], 10), "TIME_LIMIT");
-        let paused = vec![
-            started(),
-            Event::Paused {
-                reason: String::new(),
-            },
-        ];
-        assert_eq!(reason(brief, paused, 1000), "AwaitUser");
-        let done = decided(Next::Done {
-            answer: "ok".into(),
-            evidence: vec![],
-        });
-        let claim = vec![started(), observed(), done, finished()];
-        assert_eq!(
-            reason(one_step, claim.clone(), 1),
-            "Conclude { answer: \"ok\" }"
-        );
-        let question = decided(Next::Ask {
-            question: "which?".into(),
-            needs_hands: false,
-        });
-        let asks = vec![started(), observed(), question, finished()];
-        assert_eq!(reason(one_step, asks, 1), "STEP_LIMIT");
-
-        let few_tokens = Limits {
-            max_tokens: Some(100),
-            ..Limits::default()
-        };
-        let cheap = Limits {
-            max_cost_micros_usd: Some(1000),
-            ..Limits::default()
-        };
-        for (limits, expected) in [(few_tokens, "TOKEN_LIMIT"), (cheap, "COST_LIMIT")] {
-            assert_eq!(reason(limits, vec![started()], 1), "Observe");
-            let paid = vec![started(), skipped(), observed()];
-            assert_eq!(reason(limits, paid, 1), expected, "before the next call");
-            let act = decided(Next::Act(vec![planned()]));
-            let paid = vec![started(), observed(), skipped(), act];
-            assert_eq!(
-                reason(limits, paid, 1),
-                "Act { index: 0 }",
-                "what was paid for is done"
-            );
-            let paid = [claim.clone(), vec![skipped()]].concat();
-            assert_eq!(reason(limits, paid, 1), "Conclude { answer: \"ok\" }");
-        }
-    }
-
-    /// A backend that used a hundred tokens in vain.
-    fn skipped() -> Event {
-        Event::BackendSkipped(BackendAttempt {
-            backend: "b".into(),
-            reason: "TRANSIENT".into(),
-            message: String::new(),
-            usage: Usage {
-                input_tokens: Some(60),
-                output_tokens: Some(40),
-                cost_micros_usd: Some(1000),
-                calls: 1,
-                ..Usage::default()
-            },
-        })
-    }
-
-    #[test]
-    fn no_risky_action_beyond_the_limit_is_performed() {
-        let limits = Limits {
-            max_risky_actions: Some(1),
-            ..Limits::default()
-        };
-        let risky = PlannedAction {
-            intent: "click \"Send\"".into(),
-            ..planned()
-        };
-        let first = vec![
-            started(),
-            observed(),
-            decided(Next::Act(vec![risky.clone(), planned(), risky.clone()])),
-        ];
-        let directive_of = |events: Vec<Event>| directive(&with_limits(limits, events), at(1));
-        assert_eq!(directive_of(first.clone()), Directive::Act { index: 0 });
-        let second = PlannedAction {
-            intent: "click \"Pay\"".into(),
-            ..planned()
-        };
-        let sent = |planned: PlannedAction, attempt| {
-            let mut event = intended(1, attempt);
-            if let Event::ActionIntended(intended) = &mut event {
-                intended.planned = planned;
-            }
-            [
-                event,
-                performed(1, attempt, ActionResult::Performed),
-                judged(1, attempt),
-            ]
-        };
-        let mut log = first;
-        log.extend(sent(risky, 0));
-        assert_eq!(
-            directive_of(log.clone()),
-            Directive::Act { index: 1 },
-            "an ordinary one"
-        );
-        let mut again = log.clone();
-        again.push(retried(1, 0));
-        assert_eq!(
-            directive_of(again),
-            Directive::Act { index: 0 },
-            "a repetition is no second one"
-        );
-        let next = decided(Next::Act(vec![second]));
-        log.extend([finished(), observed(), next]);
-        let Directive::Fail(failure) = directive_of(log) else {
-            panic!("it would have been performed");
-        };
-        assert_eq!(failure.reason, "RISK_LIMIT");
     }
 
     fn approval(id: &str, state: ApprovalState) -> Box<Approval> {

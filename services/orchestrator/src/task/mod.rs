@@ -10,10 +10,14 @@ pub mod completion;
 pub mod event;
 mod fold;
 pub mod invariants;
+pub mod limits;
 pub mod loops;
 pub mod machine;
+mod record;
 pub mod retry;
 pub mod risk;
+#[cfg(test)]
+mod samples;
 pub mod screen;
 pub mod secret_fields;
 pub mod spec;
@@ -21,5 +25,6 @@ pub mod view;
 
 pub use approval::{Approval, ApprovalState, Subject};
 pub use event::{Event, Recorded};
-pub use fold::{ActionRecord, Lifecycle, StepRecord, Task};
+pub use fold::{Lifecycle, Task};
+pub use record::{ActionRecord, StepRecord};
 pub use spec::TaskSpec;

@@ -10,7 +10,7 @@ use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 
-use super::fold::ActionRecord;
+use super::record::ActionRecord;
 use super::{risk, screen};
 
 /// Automatic repetitions of an action, whatever for.

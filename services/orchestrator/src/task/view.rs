@@ -6,7 +6,8 @@ use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::event::{Artifact, hex, wire_failure, wire_request, wire_timing};
-use super::fold::{ActionRecord, Lifecycle, StepRecord, Task};
+use super::fold::{Lifecycle, Task};
+use super::record::{ActionRecord, StepRecord};
 
 /// The task's message. Attachments come without their content.
 #[must_use]

@@ -1,43 +1,28 @@
 //! The page of a trajectory: one file that needs nothing else, neither a network nor a script.
 //!
+//! - `shown`: what the page shows
+//! - `pictures`: how its pictures come into it
+//!
 //! It is written step by step, so that one picture at a time is in memory. Everything from the log is escaped by the
 //! template engine; its policy (`Content-Security-Policy`) lets no other script run than its own, by its hash, and loads
 //! nothing. What was aimed at is drawn over the picture, never into it.
+
+mod pictures;
+mod shown;
 
 use std::fs::File as Disk;
 use std::io::{BufWriter, Write as _};
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
-use motorium_imaging::picture;
-use motorium_imaging::resize;
-use motorium_imaging::space::{ModelSpace, PictureLimit, fit};
-use motorium_proto::domain::frame::ImageContent;
-use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::ImageFormat;
 use motorium_store::BlobStore;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
-use super::answer::{duration, facts, outcome};
-use super::steps::{Act, Called, Moment, Step, Steps, time, verdict};
+use self::pictures::shrunk;
+use self::shown::{Foot, Head, Shown};
+use super::steps::Steps;
 use super::{Error, rewound};
-use crate::task::{Lifecycle, Task};
-
-/// A picture of a page is at most so wide and high, in pixels.
-const LONGEST_SIDE: u32 = 1280;
-/// Small text stays legible.
-const QUALITY: u8 = 82;
-/// A picture that is stored smaller than this goes into the page as it is, in bytes.
-const SMALL: usize = 120 * 1024;
-/// How large the point of a click is drawn, against the width of the frame.
-const POINT: f64 = 0.009;
-
-const STYLE: &str = include_str!("page/style.css");
-const SCRIPT: &str = include_str!("page/script.js");
+use crate::task::Task;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
@@ -88,338 +73,19 @@ fn put(page: &mut BufWriter<Disk>, template: &str, values: &impl Serialize) -> R
         .map_err(|error| Error::Page(error.to_string()))
 }
 
-/// A picture for the page, as an address that holds it. Nothing, if it is none.
-async fn shrunk(stored: Bytes) -> Option<String> {
-    let shrinking = tokio::task::spawn_blocking(move || shrink(&stored));
-    shrinking.await.ok().flatten()
-}
-
-fn shrink(stored: &[u8]) -> Option<String> {
-    let (width, height) = picture::dimensions(stored).ok()?;
-    let pixels = picture::decode(stored).ok()?;
-    if stored.len() < SMALL && width.max(height) <= LONGEST_SIDE {
-        return Some(address(stored_type(stored), stored));
-    }
-    let size = picture::size_of(&pixels);
-    let space = ModelSpace::whole(size, fit(size, PictureLimit::long_side(LONGEST_SIDE))).ok()?;
-    let small = resize::render(&pixels, &space).ok()?;
-    let quality = ImageFormat::Jpeg { quality: QUALITY };
-    let encoded = picture::encode(&small, quality).ok()?;
-    match encoded.content {
-        ImageContent::Bytes(bytes) => Some(address(&encoded.media_type, &bytes)),
-        ImageContent::BlobUri(_) => None,
-    }
-}
-
-fn stored_type(stored: &[u8]) -> &'static str {
-    match stored {
-        [0x89, b'P', ..] => "image/png",
-        [0xff, 0xd8, ..] => "image/jpeg",
-        _ => "image/webp",
-    }
-}
-
-fn address(media_type: &str, content: &[u8]) -> String {
-    format!("data:{media_type};base64,{}", BASE64.encode(content))
-}
-
-/// What is above the steps.
-#[derive(Debug, Serialize)]
-struct Head<'a> {
-    goal: &'a str,
-    state: &'static str,
-    outcome: &'static str,
-    answer: String,
-    facts: Vec<(&'static str, String)>,
-    steps: Vec<u32>,
-    before: Vec<Line<'a>>,
-    instructions: &'a str,
-    style: &'static str,
-    script_hash: String,
-}
-
-/// What is below them.
-#[derive(Debug, Serialize)]
-struct Foot {
-    outcome: &'static str,
-    answer: String,
-    state: &'static str,
-    script: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    at: String,
-    tone: &'a str,
-    title: &'a str,
-    text: &'a str,
-}
-
-/// A step as the page shows it.
-#[derive(Debug, Serialize)]
-struct Shown<'a> {
-    number: u32,
-    at: String,
-    took: String,
-    window: &'a str,
-    picture: Option<String>,
-    width: i32,
-    height: i32,
-    targets: Vec<Box>,
-    points: Vec<Point>,
-    decided: &'a str,
-    progress: &'a str,
-    thought: &'a str,
-    backend: String,
-    actions: Vec<ShownAct<'a>>,
-    functions: Vec<ShownCall<'a>>,
-    extracted: Option<&'a str>,
-    moments: Vec<Line<'a>>,
-    timings: Vec<(&'a str, String)>,
-}
-
-#[derive(Debug, Serialize)]
-struct Box {
-    x: i32,
-    y: i32,
-    width: i32,
-    height: i32,
-}
-
-#[derive(Debug, Serialize)]
-struct Point {
-    x: i32,
-    y: i32,
-    radius: f64,
-    /// Of the action; nothing where the step has only one.
-    number: String,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownAct<'a> {
-    number: usize,
-    intent: &'a str,
-    outcome: &'a str,
-    detail: &'a str,
-    verdict: &'a str,
-    /// `good`, `bad` or `open`.
-    tone: &'static str,
-    explanation: &'a str,
-    attempts: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownCall<'a> {
-    name: &'a str,
-    arguments: &'a str,
-    outcome: &'a str,
-    failed: bool,
-}
-
-impl<'a> Head<'a> {
-    fn of(task: &'a Task, steps: &'a Steps) -> Self {
-        Self {
-            goal: &task.spec.goal,
-            state: state(task),
-            outcome: outcome(task),
-            answer: said(task),
-            facts: facts(task),
-            steps: steps.steps.iter().map(|step| step.number).collect(),
-            before: steps.before.iter().map(Line::of).collect(),
-            instructions: &task.spec.instructions,
-            style: STYLE,
-            script_hash: BASE64.encode(Sha256::digest(SCRIPT)),
-        }
-    }
-}
-
-impl Foot {
-    fn of(task: &Task) -> Self {
-        Self {
-            outcome: outcome(task),
-            answer: said(task),
-            state: state(task),
-            script: SCRIPT,
-        }
-    }
-}
-
-/// How it stands, as a name for the style.
-fn state(task: &Task) -> &'static str {
-    match &task.lifecycle {
-        Lifecycle::Succeeded { .. } => "succeeded",
-        Lifecycle::Failed(_) => "failed",
-        Lifecycle::Cancelled { .. } => "cancelled",
-        _ => "going",
-    }
-}
-
-/// What the task said at its end.
-fn said(task: &Task) -> String {
-    match &task.lifecycle {
-        Lifecycle::Succeeded { answer } => answer.clone(),
-        Lifecycle::Failed(failure) => format!("{} ({})", failure.message, failure.reason),
-        Lifecycle::Cancelled { reason } => reason.clone(),
-        Lifecycle::AwaitingUser(request) => request.message.clone(),
-        _ => String::new(),
-    }
-}
-
-impl<'a> Line<'a> {
-    fn of(moment: &'a Moment) -> Self {
-        Self {
-            at: clock(moment.at),
-            tone: moment.tone,
-            title: moment.title,
-            text: &moment.text,
-        }
-    }
-}
-
-/// The time of day alone.
-fn clock(at: std::time::SystemTime) -> String {
-    let time = time(at);
-    time.get(11..19).unwrap_or_default().to_owned()
-}
-
-impl<'a> Shown<'a> {
-    fn of(step: &'a Step, picture: Option<String>) -> Self {
-        let frame = &step.frame;
-        let size = frame.size;
-        let inside = |point: CapturePoint| point - frame.origin.to_vector();
-        let targets = step.actions.iter().filter_map(|act| act.intended.target);
-        let decision = step.decision.as_ref();
-        let several = step.actions.len() > 1;
-        Self {
-            number: step.number,
-            at: clock(step.at),
-            took: step.took().map(duration).unwrap_or_default(),
-            window: frame
-                .active_window()
-                .map_or("", |window| window.title.as_str()),
-            picture,
-            width: size.width,
-            height: size.height,
-            targets: targets
-                .map(|target| {
-                    let corner = inside(target.min);
-                    Box {
-                        x: corner.x,
-                        y: corner.y,
-                        width: target.width(),
-                        height: target.height(),
-                    }
-                })
-                .collect(),
-            points: step
-                .actions
-                .iter()
-                .enumerate()
-                .flat_map(|(index, act)| {
-                    let number = if several {
-                        (index + 1).to_string()
-                    } else {
-                        String::new()
-                    };
-                    act.points.iter().map(move |point| (number.clone(), *point))
-                })
-                .map(|(number, point)| {
-                    let point = inside(point);
-                    Point {
-                        x: point.x,
-                        y: point.y,
-                        radius: (f64::from(size.width) * POINT).max(5.0),
-                        number,
-                    }
-                })
-                .collect(),
-            decided: step.decided(),
-            progress: decision.map_or("", |decision| decision.progress.as_str()),
-            thought: decision.map_or("", |decision| decision.thought.as_str()),
-            backend: decision
-                .map(|decision| [decision.backend.as_str(), decision.model.as_str()])
-                .map(|names| {
-                    let named = names.into_iter().filter(|name| !name.is_empty());
-                    named.collect::<Vec<_>>().join(" · ")
-                })
-                .unwrap_or_default(),
-            actions: step
-                .actions
-                .iter()
-                .enumerate()
-                .map(|(index, act)| ShownAct::of(index, act))
-                .collect(),
-            functions: step.functions.iter().map(ShownCall::of).collect(),
-            extracted: step.extracted.as_deref(),
-            moments: step.moments.iter().map(Line::of).collect(),
-            timings: step
-                .timings
-                .iter()
-                .map(|(stage, elapsed)| (stage.as_str(), duration(*elapsed)))
-                .collect(),
-        }
-    }
-}
-
-impl<'a> ShownAct<'a> {
-    fn of(index: usize, act: &'a Act) -> Self {
-        let (outcome, detail) = match &act.outcome {
-            Some((word, detail)) => (*word, detail.as_str()),
-            None => ("under way", ""),
-        };
-        let word = act
-            .effect
-            .as_ref()
-            .map_or("", |effect| verdict(effect.verdict));
-        let tone = match (outcome, word) {
-            ("performed", "confirmed" | "changed elsewhere" | "end reached") => "good",
-            ("performed", "no effect") => "bad",
-            ("performed" | "under way", _) => "open",
-            _ => "bad",
-        };
-        Self {
-            number: index + 1,
-            intent: &act.intended.planned.intent,
-            outcome,
-            detail,
-            verdict: word,
-            tone,
-            explanation: act
-                .effect
-                .as_ref()
-                .map_or("", |effect| effect.explanation.as_str()),
-            attempts: act.points.len().max(1),
-        }
-    }
-}
-
-impl<'a> ShownCall<'a> {
-    fn of(called: &'a Called) -> Self {
-        let (outcome, failed) = match &called.outcome {
-            Some(Ok(result)) => (result.as_str(), false),
-            Some(Err(error)) => (error.as_str(), true),
-            None => ("", false),
-        };
-        Self {
-            name: &called.name,
-            arguments: &called.arguments,
-            outcome,
-            failed,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, SystemTime};
 
+    use bytes::Bytes;
+    use motorium_imaging::picture;
     use motorium_proto::domain::action::{Action, Button, Target};
     use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
     use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
-    use motorium_proto::domain::frame::Frame;
-    use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+    use motorium_proto::domain::frame::{Frame, ImageContent};
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
     use motorium_proto::domain::id::{ActionId, DisplayId, ElementId, EventSeq, FrameId, TaskName};
-    use motorium_proto::service::StageTiming;
+    use motorium_proto::service::{ImageFormat, StageTiming};
     use motorium_proto::v1::orchestrator as wire;
 
     use super::*;
@@ -450,7 +116,7 @@ mod tests {
         };
         let frame: Frame = frame.try_into().expect("it keeps the contract");
         let _ = (FrameId::new("f"), DisplayId::new(":1"));
-        Event::Observed(std::boxed::Box::new(Observed {
+        Event::Observed(Box::new(Observed {
             frame,
             image: Some(artifact),
             marked_image: None,
@@ -463,7 +129,7 @@ mod tests {
 
     fn decided(progress: &str, next: Next) -> Event {
         Event::Decided {
-            decision: std::boxed::Box::new(Decision {
+            decision: Box::new(Decision {
                 thought: "The form asks for a name first; the field is empty and has no focus."
                     .into(),
                 progress: progress.into(),
@@ -519,14 +185,14 @@ mod tests {
             ..crate::effect::unknown(String::new())
         };
         vec![
-            Event::ActionIntended(std::boxed::Box::new(intended)),
+            Event::ActionIntended(Box::new(intended)),
             Event::ActionPerformed {
                 action_id: action_id.clone(),
                 outcome: ActionOutcome::new(ActionResult::Performed, ""),
             },
             Event::EffectJudged {
                 action_id,
-                effect: std::boxed::Box::new(effect),
+                effect: Box::new(effect),
             },
         ]
     }
@@ -571,7 +237,7 @@ mod tests {
         );
         let two = vec![planned("click \"Name\""), planned("click \"Save\"")];
         let mut events = vec![
-            (0, Event::Created(std::boxed::Box::new(spec.unwrap()))),
+            (0, Event::Created(Box::new(spec.unwrap()))),
             (
                 0,
                 Event::Started {

@@ -11,37 +11,20 @@ use tonic::Code;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done};
 
-async fn pause(cluster: &Cluster, name: &str) {
-    let pause = wire::PauseTaskRequest {
-        name: name.to_owned(),
-        ..wire::PauseTaskRequest::default()
-    };
-    let paused = cluster.client().raw().pause_task(pause).await.unwrap();
-    assert_eq!(paused.into_inner().task.unwrap().state(), State::Paused);
-}
-
-async fn resume(cluster: &Cluster, name: &str) {
-    let resume = wire::ResumeTaskRequest {
-        name: name.to_owned(),
-        ..wire::ResumeTaskRequest::default()
-    };
-    cluster.client().raw().resume_task(resume).await.unwrap();
-}
-
 #[tokio::test]
 async fn an_action_that_has_not_been_sent_yet_is_stopped_and_done_later() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
     cluster.world.called("perform", 1).await;
-    pause(&cluster, &name).await;
+    cluster.pause(&name).await;
     // The Executor is told to let go; the action, still held, is never sent.
     cluster.world.called("release_all", 1).await;
     cluster.world.release("perform");
     cluster.happened(&name, "action_performed").await;
     assert_eq!(cluster.world.done(), []);
 
-    resume(&cluster, &name).await;
+    cluster.resume(&name).await;
     let story = cluster.follow(&name).await;
     assert_eq!(
         story.results(),
@@ -57,8 +40,8 @@ async fn a_task_can_be_paused_again_and_again() {
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
     for _ in 0..3 {
-        pause(&cluster, &name).await;
-        resume(&cluster, &name).await;
+        cluster.pause(&name).await;
+        cluster.resume(&name).await;
     }
     cluster.world.release("plan");
     cluster.follow(&name).await;
@@ -72,11 +55,11 @@ async fn nothing_is_repeated_while_it_is_paused() {
     cluster.world.hold("await_quiet");
     let name = cluster.create().await;
     cluster.world.called("await_quiet", 1).await;
-    pause(&cluster, &name).await;
+    cluster.pause(&name).await;
     cluster.world.release("await_quiet");
     cluster.happened(&name, "action_retried").await;
     assert_eq!(cluster.world.done().len(), 1);
-    resume(&cluster, &name).await;
+    cluster.resume(&name).await;
     let story = cluster.follow(&name).await;
     // Nobody has watched meanwhile: the click may have come to something, or a person may have done it.
     assert_eq!(cluster.world.done().len(), 1);
@@ -85,31 +68,13 @@ async fn nothing_is_repeated_while_it_is_paused() {
     assert!(notices[0].contains("not repeated"), "{notices:?}");
 }
 
-async fn take_over(cluster: &Cluster, name: &str) -> wire::Task {
-    let take = wire::TakeOverRequest {
-        name: name.to_owned(),
-        user: "the night shift".to_owned(),
-        ..wire::TakeOverRequest::default()
-    };
-    let taken = cluster.client().raw().take_over(take).await.unwrap();
-    taken.into_inner().task.unwrap()
-}
-
-fn back(name: &str) -> wire::HandBackRequest {
-    wire::HandBackRequest {
-        name: name.to_owned(),
-        message: "the dialog is gone".to_owned(),
-        ..wire::HandBackRequest::default()
-    }
-}
-
 #[tokio::test]
 async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
     let cluster = Cluster::start(vec![act([click(1), click(2)]), act([click(3)])]).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
     cluster.world.called("perform", 1).await;
-    let taken = take_over(&cluster, &name).await;
+    let taken = cluster.take_over(&name).await;
     assert_eq!(taken.state(), State::AwaitingUser);
     assert!(
         taken
@@ -124,7 +89,7 @@ async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
     cluster.world.person_types(12);
     cluster.happened(&name, "human_acted").await;
     assert_eq!(cluster.world.done(), []);
-    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    cluster.hand_back(&name).await;
 
     let story = cluster.follow(&name).await;
     story.answer();
@@ -145,7 +110,7 @@ async fn what_a_person_clicks_is_told_by_what_is_written_on_it() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    take_over(&cluster, &name).await;
+    cluster.take_over(&name).await;
     // The first click may come before anybody has looked where it went.
     let mut told = Vec::new();
     while !told.contains(&true) {
@@ -171,8 +136,7 @@ async fn nothing_is_handed_back_that_nobody_took() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    let refused = cluster.client().raw().hand_back(back(&name)).await;
-    let status = refused.unwrap_err();
+    let status = cluster.try_to_hand_back(&name).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert!(
         status.message().contains("nobody has taken it over"),
@@ -180,10 +144,10 @@ async fn nothing_is_handed_back_that_nobody_took() {
     );
     // Taking over twice is taking over once.
     for _ in 0..2 {
-        take_over(&cluster, &name).await;
+        cluster.take_over(&name).await;
     }
     cluster.world.release("plan");
-    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    cluster.hand_back(&name).await;
     let story = cluster.follow(&name).await;
     assert_eq!(
         (story.count("taken_over"), story.count("handed_back")),
@@ -197,12 +161,12 @@ async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    take_over(&cluster, &name).await;
+    cluster.take_over(&name).await;
     // The call is given up: what the person does is written down while the model would still think.
     cluster.world.person_types(12);
     cluster.happened(&name, "human_acted").await;
     cluster.world.release("plan");
-    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    cluster.hand_back(&name).await;
     cluster.follow(&name).await.answer();
     let plans = cluster.world.plans();
     let told: Vec<&String> = plans.iter().flat_map(|plan| &plan.user_messages).collect();
@@ -226,12 +190,12 @@ async fn a_task_does_not_end_under_the_hands_of_a_person() {
     let name = cluster.create_with(task).await;
     // It believes that it is done, and fetches what it made.
     cluster.world.called("get_file", 1).await;
-    take_over(&cluster, &name).await;
+    cluster.take_over(&name).await;
     cluster.world.release("get_file");
     cluster.world.person_types(3);
     cluster.happened(&name, "human_acted").await;
     assert_eq!(cluster.get(&name).await.state(), State::AwaitingUser);
-    cluster.client().raw().hand_back(back(&name)).await.unwrap();
+    cluster.hand_back(&name).await;
     let story = cluster.follow(&name).await;
     assert_eq!(story.answer(), "saved");
     assert_eq!(story.count("succeeded"), 1);

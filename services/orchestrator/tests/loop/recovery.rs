@@ -267,21 +267,13 @@ async fn while_it_is_paused() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    let pause = wire::PauseTaskRequest {
-        name: name.clone(),
-        ..wire::PauseTaskRequest::default()
-    };
-    cluster.client().raw().pause_task(pause).await.unwrap();
+    cluster.pause(&name).await;
     cluster.crash().await;
     cluster.world.release("plan");
     cluster.happened(&name, "recovered").await;
     assert_eq!(cluster.get(&name).await.state(), State::Paused);
     assert_eq!(cluster.world.done(), []);
-    let resume = wire::ResumeTaskRequest {
-        name: name.clone(),
-        ..wire::ResumeTaskRequest::default()
-    };
-    cluster.client().raw().resume_task(resume).await.unwrap();
+    cluster.resume(&name).await;
     assert_eq!(cluster.follow(&name).await.answer(), "saved");
     check_done(&cluster, "paused");
 }

@@ -228,12 +228,7 @@ async fn questions_messages_and_answers() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    let say = wire::SendMessageRequest {
-        name: name.clone(),
-        text: "be quick".to_owned(),
-        ..wire::SendMessageRequest::default()
-    };
-    cluster.client().raw().send_message(say).await.unwrap();
+    cluster.say(&name, "be quick").await;
     cluster.world.release("plan");
     cluster.follow(&name).await;
     check(&cluster, &name).await;
@@ -245,19 +240,11 @@ async fn pauses_and_people_who_take_over() {
     cluster.world.hold("perform");
     let name = cluster.create().await;
     cluster.world.called("perform", 1).await;
-    let pause = wire::PauseTaskRequest {
-        name: name.clone(),
-        ..wire::PauseTaskRequest::default()
-    };
-    cluster.client().raw().pause_task(pause).await.unwrap();
+    cluster.pause(&name).await;
     cluster.world.called("release_all", 1).await;
     cluster.world.release("perform");
     cluster.happened(&name, "action_performed").await;
-    let resume = wire::ResumeTaskRequest {
-        name: name.clone(),
-        ..wire::ResumeTaskRequest::default()
-    };
-    cluster.client().raw().resume_task(resume).await.unwrap();
+    cluster.resume(&name).await;
     cluster.follow(&name).await;
     check(&cluster, &name).await;
 
@@ -265,22 +252,12 @@ async fn pauses_and_people_who_take_over() {
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    let take = wire::TakeOverRequest {
-        name: name.clone(),
-        user: "somebody".to_owned(),
-        ..wire::TakeOverRequest::default()
-    };
-    cluster.client().raw().take_over(take).await.unwrap();
+    cluster.take_over(&name).await;
     cluster.world.called("release_all", 1).await;
     cluster.world.person_types(3);
     cluster.happened(&name, "human_acted").await;
     cluster.world.release("plan");
-    let back = wire::HandBackRequest {
-        name: name.clone(),
-        message: "go on".to_owned(),
-        ..wire::HandBackRequest::default()
-    };
-    cluster.client().raw().hand_back(back).await.unwrap();
+    cluster.hand_back(&name).await;
     cluster.follow(&name).await;
     check(&cluster, &name).await;
 }

@@ -3,6 +3,7 @@
 //! - [`world`]: Perception, Planner and Executor, scripted
 //! - [`cluster`]: the orchestrator on its own runtime, which can be killed, and the services on sockets
 //! - [`crash`]: a store that stands still at a chosen point of the journal
+//! - [`people`]: what people do with a task that runs
 //! - [`script`]: decisions in a word each
 //! - [`story`]: events, in the words of the contract
 //! - [`tools`]: a ToolService and MCP servers, real ones
@@ -12,6 +13,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod crash;
+pub(crate) mod people;
 pub(crate) mod script;
 pub(crate) mod story;
 pub(crate) mod tools;
