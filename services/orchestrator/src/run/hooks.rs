@@ -11,6 +11,7 @@ use motorium_proto::domain::decision::{Decision, FunctionCall, FunctionResult, U
 use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ActionId;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{BackendAttempt, CaptureArea, Redaction};
 use tokio::time::Instant;
 
@@ -296,9 +297,22 @@ impl Runner {
 
     /// Counts what a call has used whose answer may not be used.
     pub(super) fn count_in_vain(&mut self, what: &str, message: &str, usage: Usage) {
+        self.count_without_result(what, reason::HOOK_DENIED, message, usage);
+    }
+
+    /// Counts what a call has used that ended in an error.
+    pub(super) async fn count_failed(&mut self, what: &str, report: &ErrorReport) {
+        let usage = report.usage();
+        if usage.calls > 0 {
+            self.count_without_result(what, &report.reason, &report.message, usage);
+            self.after_usage(usage).await;
+        }
+    }
+
+    fn count_without_result(&mut self, what: &str, reason: &str, message: &str, usage: Usage) {
         let attempt = BackendAttempt {
             backend: what.to_owned(),
-            reason: reason::HOOK_DENIED.to_owned(),
+            reason: reason.to_owned(),
             message: message.to_owned(),
             usage,
         };
