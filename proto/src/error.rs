@@ -10,8 +10,18 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
+use crate::domain::decision::Usage;
+
 /// The `domain` of every `ErrorInfo`.
 pub const DOMAIN: &str = "motorium.dev";
+
+/// Names in `ErrorInfo.metadata` of what a failed call has used: [`ErrorReport::having_used`].
+const USED_CALLS: &str = "used_calls";
+const USED_INPUT: &str = "used_input_tokens";
+const USED_OUTPUT: &str = "used_output_tokens";
+const USED_CACHED: &str = "used_cached_tokens";
+const USED_COST: &str = "used_cost_micros_usd";
+const USED_TIME: &str = "used_inference_ms";
 
 /// A request field that cannot be accepted, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +118,42 @@ impl ErrorReport {
     pub fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
         self.metadata.insert(key.to_owned(), value.to_string());
         self
+    }
+
+    /// Says what the call has used all the same, so that a ledger can count it. Nothing is said of what made no calls.
+    #[must_use]
+    pub fn having_used(self, usage: Usage) -> Self {
+        if usage.calls == 0 {
+            return self;
+        }
+        let counts = [
+            (USED_INPUT, usage.input_tokens),
+            (USED_OUTPUT, usage.output_tokens),
+            (USED_CACHED, usage.cached_tokens),
+            (USED_COST, usage.cost_micros_usd),
+        ];
+        let known = counts
+            .into_iter()
+            .filter_map(|(key, count)| Some((key, count?)));
+        let report = self
+            .with(USED_CALLS, usage.calls)
+            .with(USED_TIME, usage.inference_time.as_millis());
+        known.fold(report, |report, (key, count)| report.with(key, count))
+    }
+
+    /// What the call has used, as far as it is said; what is not said of calls that were made is unknown.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let count = |key: &str| self.metadata.get(key)?.parse::<u64>().ok();
+        let calls = count(USED_CALLS).unwrap_or_default();
+        Usage {
+            input_tokens: count(USED_INPUT),
+            output_tokens: count(USED_OUTPUT),
+            cached_tokens: count(USED_CACHED),
+            cost_micros_usd: count(USED_COST),
+            calls: u32::try_from(calls).unwrap_or(u32::MAX),
+            inference_time: Duration::from_millis(count(USED_TIME).unwrap_or_default()),
+        }
     }
 
     /// Says when to try again.
@@ -209,6 +255,24 @@ mod tests {
             ErrorReport::from_status(&report.clone().into_status()),
             report
         );
+    }
+
+    #[test]
+    fn what_a_failed_call_has_used_is_known_where_it_arrives() {
+        let failed = || ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none answers");
+        let used = Usage {
+            input_tokens: Some(1200),
+            output_tokens: Some(80),
+            cached_tokens: None,
+            cost_micros_usd: Some(4500),
+            calls: 2,
+            inference_time: Duration::from_millis(900),
+        };
+        let arrived = ErrorReport::from_status(&failed().having_used(used).into_status());
+        assert_eq!(arrived.usage(), used);
+        let unused = failed().having_used(Usage::default());
+        assert_eq!(unused, failed());
+        assert_eq!(unused.usage(), Usage::default());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a call of this service can fail with, and the one place where that becomes a report that travels.
 
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
@@ -32,6 +33,8 @@ pub enum Error {
         description: String,
         /// The texts that come nearest, the best first.
         nearest: Vec<String>,
+        /// Of the model that was asked.
+        usage: Usage,
     },
     /// Several things are equally well what the target describes.
     #[error(
@@ -42,6 +45,8 @@ pub enum Error {
         description: String,
         /// At least two.
         candidates: Vec<TargetCandidate>,
+        /// Of the model that was asked.
+        usage: Usage,
     },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
@@ -49,6 +54,21 @@ pub enum Error {
     /// A prompt cannot be made.
     #[error("{problem}")]
     BadPrompt { problem: String },
+}
+
+impl Error {
+    /// What the call has used all the same.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match self {
+            Error::AllBackendsFailed { attempts, .. } => {
+                let used = attempts.iter().map(|attempt| attempt.usage);
+                used.fold(Usage::default(), Usage::plus)
+            }
+            Error::TargetNotFound { usage, .. } | Error::TargetAmbiguous { usage, .. } => *usage,
+            _ => Usage::default(),
+        }
+    }
 }
 
 impl From<crate::prompt::Error> for Error {
@@ -122,8 +142,8 @@ pub mod reason {
 
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
-        let message = error.to_string();
-        match error {
+        let (message, usage) = (error.to_string(), error.usage());
+        let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
             Error::BackendNotFound { name, known } => {
                 ErrorReport::new(Code::NotFound, reason::BACKEND_NOT_FOUND, message)
@@ -161,7 +181,8 @@ impl From<Error> for ErrorReport {
             Error::BadPrompt { .. } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::BAD_PROMPT, message)
             }
-        }
+        };
+        report.having_used(usage)
     }
 }
 
@@ -170,18 +191,22 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
-    use motorium_proto::domain::decision::Usage;
     use motorium_proto::error::reason as common;
 
     use super::*;
 
     /// One of each, with the code and the reason that callers see.
     fn every_variant() -> Vec<(Error, Code, &'static str)> {
+        let usage = Usage {
+            input_tokens: Some(100),
+            calls: 1,
+            ..Usage::default()
+        };
         let attempt = |reason: &str| BackendAttempt {
             backend: "a".to_owned(),
             reason: reason.to_owned(),
             message: "said no".to_owned(),
-            usage: Usage::default(),
+            usage,
         };
         let failed = |may_pass| Error::AllBackendsFailed {
             attempts: vec![attempt("TRANSIENT")],
@@ -222,6 +247,7 @@ mod tests {
                 Error::TargetNotFound {
                     description: description(),
                     nearest: vec!["Saved".to_owned()],
+                    usage,
                 },
                 Code::NotFound,
                 reason::TARGET_NOT_FOUND,
@@ -230,6 +256,7 @@ mod tests {
                 Error::TargetAmbiguous {
                     description: description(),
                     candidates: vec![candidate(3), candidate(7)],
+                    usage,
                 },
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,
@@ -264,6 +291,7 @@ mod tests {
                 report,
                 "{error}"
             );
+            assert_eq!(report.usage(), error.usage(), "{error}");
         }
     }
 

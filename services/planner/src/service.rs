@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PointerCheck,
     PointerRequest, ResolveRequest, Resolved, Result, Sought, SummarizeRequest, Summary,
 };
+use serde_json::Value;
 
 use crate::backends::question::{Answered, Question};
 use crate::error::Error;
@@ -31,22 +33,22 @@ impl PlannerService {
         Self { router, prompts }
     }
 
-    /// Asks a model what could also be answered without one. `None` if none is there, or none answers: what is known
-    /// without one is then true all the same.
+    /// Asks a model what could also be answered without one, and says what that took. `None` if none is there, or none
+    /// answers: what is known without one is then true all the same.
     async fn ask(
         &self,
         call: &'static str,
         backends: &[String],
         question: Question,
-    ) -> std::result::Result<Option<Answered>, Error> {
+    ) -> std::result::Result<(Option<Value>, Usage), Error> {
         if !self.router.has_model(backends)? {
-            return Ok(None);
+            return Ok((None, Usage::default()));
         }
         match self.router.answer(call, backends, question).await {
-            Ok(answered) => Ok(Some(answered)),
+            Ok(Answered { value, usage }) => Ok((Some(value), usage)),
             Err(error) => {
                 tracing::warn!(call, %error, "no model answers; it is answered without one");
-                Ok(None)
+                Ok((None, error.usage()))
             }
         }
     }
@@ -69,6 +71,7 @@ impl PlannerService {
             return Err(Error::TargetAmbiguous {
                 description: format!("`{description}`"),
                 candidates,
+                usage: Usage::default(),
             });
         }
         let question = described::question(description, image, scene, &self.prompts)?;
@@ -89,16 +92,10 @@ impl Planner for PlannerService {
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
         let question = summary::question(&request, &self.prompts).map_err(Error::from)?;
-        let answered = self.ask("Summarize", &request.backends, question).await?;
-        let text = answered
-            .as_ref()
-            .and_then(|answered| answered.value.as_str());
-        let usage = answered.as_ref().map(|answered| answered.usage);
-        let without = || summary::summarise(&request);
-        Ok(text.map_or_else(without, |text| Summary {
-            text: text.to_owned(),
-            usage: usage.unwrap_or_default(),
-        }))
+        let (said, usage) = self.ask("Summarize", &request.backends, question).await?;
+        let said = said.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let text = said.unwrap_or_else(|| summary::summarise(&request));
+        Ok(Summary { text, usage })
     }
 
     async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
@@ -115,15 +112,18 @@ impl Planner for PlannerService {
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
         let question = pointer::question(&request, &self.prompts).map_err(Error::from)?;
-        let answered = match question {
+        let (said, usage) = match question {
             Some(question) => {
                 self.ask("LocatePointer", &request.backends, question)
                     .await?
             }
-            None => None,
+            None => (None, Usage::default()),
         };
-        let seen = answered.and_then(|answered| pointer::seen(&answered.value, answered.usage));
-        Ok(seen.unwrap_or_else(|| pointer::check(&request)))
+        let seen = said.and_then(|said| pointer::seen(&said, usage));
+        Ok(seen.unwrap_or_else(|| PointerCheck {
+            usage,
+            ..pointer::check(&request)
+        }))
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {

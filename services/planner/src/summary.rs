@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use motorium_proto::domain::decision::{PastStep, Usage};
+use motorium_proto::domain::decision::PastStep;
 use motorium_proto::domain::effect::ActionResult;
-use motorium_proto::service::{SummarizeRequest, Summary};
+use motorium_proto::service::SummarizeRequest;
 use serde_json::Value;
 
 use crate::backends::question::Question;
@@ -13,18 +13,14 @@ use crate::prompt::{self, Language, Prompts, situation};
 
 /// Sums a task up.
 #[must_use]
-pub fn summarise(request: &SummarizeRequest) -> Summary {
+pub fn summarise(request: &SummarizeRequest) -> String {
     let language = Language::of(request.language.as_deref(), &request.goal);
     let is_chinese = language == Language::Chinese;
     let performed = performed(&request.history);
-    let text = match (request.succeeded, request.answer.trim()) {
+    match (request.succeeded, request.answer.trim()) {
         (true, "") => done(&performed, is_chinese),
         (true, answer) => answer.to_owned(),
         (false, answer) => not_done(answer, &performed, is_chinese),
-    };
-    Summary {
-        text,
-        usage: Usage::default(),
     }
 }
 

@@ -531,6 +531,7 @@ impl Runner {
                 Ok(value) => return Ok(Ok(value)),
                 Err(report) => report,
             };
+            self.count_failed(what, &report).await;
             if !is_transient(&report) || self.since(began) + pause > PATIENCE {
                 return Ok(Err(report));
             }

@@ -1,8 +1,10 @@
 //! Limits end a task in a clear state, before what would exceed them is done.
 
 use motorium_proto::domain::decision::{PlannedAction, Usage};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
+use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, ask, click, done};
@@ -122,6 +124,32 @@ async fn tokens_and_money() {
         assert_eq!(cluster.world.done().len(), 2, "what was paid for is done");
         let usage = cluster.get(&name).await.usage.unwrap();
         assert_eq!((usage.input_tokens, usage.calls), (Some(80), 2));
+    }
+}
+
+#[tokio::test]
+async fn what_failed_calls_have_used_is_counted() {
+    let used = Usage {
+        input_tokens: Some(40),
+        output_tokens: Some(20),
+        calls: 1,
+        ..Usage::default()
+    };
+    for (call, code, reason) in [
+        ("plan", Code::Unavailable, "ALL_BACKENDS_FAILED"),
+        (
+            "resolve_target",
+            Code::FailedPrecondition,
+            "TARGET_AMBIGUOUS",
+        ),
+    ] {
+        let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+        let failure = ErrorReport::new(code, reason, "it came to nothing").having_used(used);
+        cluster.world.fail(call, 1, &failure);
+        let name = cluster.create().await;
+        assert_eq!(cluster.follow(&name).await.answer(), "it is done", "{call}");
+        let usage = cluster.get(&name).await.usage.unwrap();
+        assert_eq!((usage.input_tokens, usage.calls), (Some(40), 1), "{call}");
     }
 }
 

@@ -1,11 +1,14 @@
 //! What a decision costs beside the time that the model takes: `cargo bench --package motorium-planner --bench overhead`.
 //!
-//! The model is a server in this process that answers at once (for memory: after a second), so that what is left is ours:
-//! pictures decoded, resized, marked and encoded, prompts rendered, the request written and sent, the answer read. A frame
-//! of 1920×1080 with 40 elements, and the three steps before it with a picture each, one of which was not shown before. Printed: median and 95th percentile of
-//! decisions one after the other, and for 100 at once the most memory that the process took beyond what it had before.
+//! The model is a server in this process that answers at once, so that what is left is ours: pictures decoded, resized,
+//! marked and encoded, prompts rendered, the request written and sent, the answer read. A frame of 1920×1080 with 40
+//! elements, and the three steps before it with a picture each, of which all but the newest were shown before.
 //!
-//! `OVERHEAD_ROUNDS` (60), `OVERHEAD_AT_ONCE` (100).
+//! Printed for each way of asking: median and 95th percentile of decisions one after the other; and for 100 at once, none
+//! of which is answered before all have been sent, the most memory that the process had beyond what it had before, in all
+//! and for each of them.
+//!
+//! `OVERHEAD_ROUNDS` (60), `OVERHEAD_AT_ONCE` (100). Linux only: memory is read from `/proc`.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
@@ -13,15 +16,14 @@ mod provider;
 mod task;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use motorium_planner::backends::Backend;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::dialect::Dialect;
 use motorium_planner::backends::model::{ModelBackend, Parts};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
+use motorium_planner::backends::{Backend, Spent};
 use motorium_planner::models::Models;
 use motorium_planner::prompt::Prompts;
 use provider::Provider;
@@ -29,8 +31,6 @@ use tokio::time::Instant;
 
 /// Rounds at the beginning that do not count.
 const WARM_UP: usize = 5;
-/// How long the model thinks while memory is measured: all requests are under way at once.
-const THINKING: Duration = Duration::from_secs(1);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -41,17 +41,26 @@ async fn main() -> anyhow::Result<()> {
         ("opencua-7b", Arc::new(OpenCua::default())),
         ("qwen3-vl-plus", Arc::new(QwenVl)),
     ];
-    println!("backend      median     p95   beyond the start, {at_once} at once");
+    println!(
+        "{:<12}{:>10}{:>10}{:>20}{:>12}",
+        "backend",
+        "median",
+        "p95",
+        format!("memory, {at_once} at once"),
+        "each"
+    );
     for (model, dialect) in ways {
-        let quick = backend(model, &dialect, Duration::ZERO).await?;
+        let quick = backend(model, &dialect, 1).await?;
         let times = times(&quick, rounds).await?;
-        let slow = backend(model, &dialect, THINKING).await?;
-        let memory = memory(slow, at_once).await?;
+        let crowded = backend(model, &dialect, at_once).await?;
+        let memory = memory(crowded, at_once).await?;
         println!(
-            "{:<10} {:>5} ms {:>5} ms {memory:>10} MiB",
+            "{:<12}{:>7.1} ms{:>7.1} ms{:>16} MiB{:>8.1} MiB",
             dialect.name(),
-            percentile(&times, 50).as_millis(),
-            percentile(&times, 95).as_millis(),
+            milliseconds(percentile(&times, 50)),
+            milliseconds(percentile(&times, 95)),
+            memory >> 20,
+            memory as f64 / at_once as f64 / f64::from(1 << 20),
         );
     }
     Ok(())
@@ -64,10 +73,10 @@ fn number(variable: &str, usual: usize) -> anyhow::Result<usize> {
 async fn backend(
     model: &str,
     dialect: &Arc<dyn Dialect>,
-    thinking: Duration,
+    at_once: usize,
 ) -> anyhow::Result<Arc<ModelBackend>> {
     let api = dialect.api();
-    let provider = Provider::start(api, thinking).await?;
+    let provider = Provider::start(api, at_once).await?;
     Ok(Arc::new(ModelBackend::new(Parts {
         name: dialect.name().to_owned(),
         dialect: Arc::clone(dialect),
@@ -83,7 +92,7 @@ async fn times(backend: &ModelBackend, rounds: usize) -> anyhow::Result<Vec<Dura
     for round in 0..WARM_UP + rounds {
         let request = task::request(round);
         let began = Instant::now();
-        backend.plan(&request).await?;
+        backend.plan(&request, &Spent::default()).await?;
         if round >= WARM_UP {
             times.push(began.elapsed());
         }
@@ -96,36 +105,34 @@ fn percentile(times: &[Duration], percent: usize) -> Duration {
     times[(times.len() * percent / 100).min(times.len() - 1)]
 }
 
-/// The most memory, in MiB, beyond that before: so many decisions at once, each with a request of its own.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// The most memory, in bytes, beyond that before: so many decisions at once, each with a request of its own.
 async fn memory(backend: Arc<ModelBackend>, at_once: usize) -> anyhow::Result<usize> {
-    let before = resident()?;
-    let over = Arc::new(AtomicBool::new(false));
-    let watcher = tokio::spawn(watch(Arc::clone(&over)));
+    forget_peak()?;
+    let before = in_memory("VmRSS:")?;
     let decisions = (0..at_once).map(|step| {
         let (backend, request) = (Arc::clone(&backend), task::request(step));
-        tokio::spawn(async move { backend.plan(&request).await })
+        tokio::spawn(async move { backend.plan(&request, &Spent::default()).await })
     });
     for decision in decisions.collect::<Vec<_>>() {
         decision.await??;
     }
-    over.store(true, Ordering::Relaxed);
-    let most = watcher.await??;
-    Ok(most.saturating_sub(before) >> 20)
+    Ok(in_memory("VmHWM:")?.saturating_sub(before))
 }
 
-async fn watch(over: Arc<AtomicBool>) -> anyhow::Result<usize> {
-    let mut most = 0;
-    while !over.load(Ordering::Relaxed) {
-        most = most.max(resident()?);
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    Ok(most)
+/// Lets the most memory that the process ever had count from now.
+fn forget_peak() -> anyhow::Result<()> {
+    Ok(std::fs::write("/proc/self/clear_refs", "5")?)
 }
 
-/// Memory that this process has at the moment, in bytes.
-fn resident() -> anyhow::Result<usize> {
+/// What the system says of this process's memory, in bytes.
+fn in_memory(what: &str) -> anyhow::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
     let kibibytes = line.and_then(|line| line.split_whitespace().next());
-    Ok(kibibytes.unwrap_or_default().parse::<usize>()? << 10)
+    let kibibytes = kibibytes.ok_or_else(|| anyhow::anyhow!("the system does not say {what}"))?;
+    Ok(kibibytes.parse::<usize>()? << 10)
 }

@@ -1,6 +1,6 @@
-//! A provider that reads a request to its end, keeps nothing of it, thinks for a while and always says the same.
+//! A provider that reads a request to its end, keeps nothing of it, and always says the same: to so many at once.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use motorium_planner::models::Api;
 use motorium_planner::provider::Endpoint;
@@ -8,6 +8,7 @@ use motorium_planner::provider::endpoint::{Address, CONNECT_TIMEOUT, STALL_TIMEO
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Barrier;
 
 /// Where it listens. It ends with the process.
 pub(crate) struct Provider {
@@ -16,13 +17,14 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Starts one.
-    pub(crate) async fn start(api: Api, thinking: Duration) -> anyhow::Result<Self> {
+    /// Starts one that answers when so many requests are there, and then all of them.
+    pub(crate) async fn start(api: Api, at_once: usize) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
+        let everybody = Arc::new(Barrier::new(at_once));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, api, thinking));
+                tokio::spawn(serve(stream, api, Arc::clone(&everybody)));
             }
         });
         Ok(Self { api, port })
@@ -44,12 +46,12 @@ impl Provider {
 }
 
 /// Answers every request of a connection.
-async fn serve(stream: TcpStream, api: Api, thinking: Duration) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, api: Api, everybody: Arc<Barrier>) -> std::io::Result<()> {
     let mut stream = BufStream::new(stream);
     while let Some(length) = head(&mut stream).await? {
         let mut body = (&mut stream).take(length);
         tokio::io::copy(&mut body, &mut tokio::io::sink()).await?;
-        tokio::time::sleep(thinking).await;
+        everybody.wait().await;
         let answer = answer(api).to_string();
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

@@ -161,6 +161,13 @@ impl Ground<'_> {
     }
 }
 
+/// Whether a text is a JSON Schema, as an object.
+#[must_use]
+pub fn is_schema(text: &str) -> bool {
+    serde_json::from_str::<Value>(text)
+        .is_ok_and(|schema| schema.is_object() && jsonschema::validator_for(&schema).is_ok())
+}
+
 /// Whether a value is as a schema wants it; a schema that is none holds nothing back, as it is not the model's fault.
 fn check_schema(schema: &str, value: &Value) -> Result<(), String> {
     let Ok(schema) = serde_json::from_str::<Value>(schema) else {

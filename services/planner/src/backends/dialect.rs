@@ -137,7 +137,6 @@ impl From<Unasked> for BackendError {
     fn from(unasked: Unasked) -> Self {
         BackendError::Permanent {
             message: unasked.to_string(),
-            usage: Default::default(),
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use motorium_proto::domain::decision::Usage;
-
 /// Why a backend does not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
@@ -27,19 +25,18 @@ pub enum BackendError {
     #[error("failed for now: {message}")]
     Transient {
         message: String,
-        usage: Usage,
         /// How long the provider wants to be left alone, in milliseconds, if it says so.
         retry_after_ms: Option<u32>,
     },
     /// It will not succeed with this request.
     #[error("failed: {message}")]
-    Permanent { message: String, usage: Usage },
+    Permanent { message: String },
     /// The provider or the model will not do this.
     #[error("refused: {message}")]
-    Refused { message: String, usage: Usage },
+    Refused { message: String },
     /// It answered with something that is no decision.
     #[error("gave an answer that is no decision: {message}")]
-    InvalidAnswer { message: String, usage: Usage },
+    InvalidAnswer { message: String },
     /// It did not answer in its time.
     #[error("did not answer within {limit_ms} ms")]
     TimedOut { limit_ms: u64 },
@@ -60,31 +57,6 @@ impl BackendError {
             BackendError::InvalidAnswer { .. } => "INVALID_ANSWER",
             BackendError::TimedOut { .. } => "TIMED_OUT",
         }
-    }
-
-    /// What the attempt cost all the same.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        match self {
-            BackendError::Transient { usage, .. }
-            | BackendError::Permanent { usage, .. }
-            | BackendError::Refused { usage, .. }
-            | BackendError::InvalidAnswer { usage, .. } => *usage,
-            _ => Usage::default(),
-        }
-    }
-
-    /// The same error of an attempt that had cost so much before.
-    #[must_use]
-    pub fn after(mut self, before: Usage) -> Self {
-        match &mut self {
-            BackendError::Transient { usage, .. }
-            | BackendError::Permanent { usage, .. }
-            | BackendError::Refused { usage, .. }
-            | BackendError::InvalidAnswer { usage, .. } => *usage = before.plus(*usage),
-            _ => {}
-        }
-        self
     }
 
     /// Whether the same request may succeed later.

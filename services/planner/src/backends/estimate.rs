@@ -2,10 +2,11 @@
 //!
 //! An estimate, not a promise: providers count tokens in their own ways, and nobody knows how much a model will say.
 
+use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
-use super::BackendError;
+use super::{BackendError, Spent};
 use crate::models::Model;
 use crate::picture::SizeRule;
 use crate::picture::sizes::{claude_tokens, openai_patches};
@@ -49,13 +50,18 @@ impl Estimate {
     }
 }
 
-/// Whether a call may be made with what is left of the task's limits. A price that is not known keeps nothing back: it is
+/// Whether a call may be made with what is left of the task's limits, and was not spent since. A price that is not known keeps nothing back: it is
 /// reported as unknown, and whether that is acceptable is decided where the ledger is.
 ///
 /// # Errors
 /// If it would take more.
-pub fn check(body: &Value, model: &Model, request: &PlanRequest) -> Result<(), BackendError> {
-    let remaining = &request.remaining;
+pub fn check(
+    body: &Value,
+    model: &Model,
+    request: &PlanRequest,
+    spent: &Spent,
+) -> Result<(), BackendError> {
+    let remaining = without(request.remaining, spent.total());
     if remaining.tokens.is_none() && remaining.cost_micros_usd.is_none() {
         return Ok(());
     }
@@ -77,6 +83,21 @@ pub fn check(body: &Value, model: &Model, request: &PlanRequest) -> Result<(), B
             ),
         }),
         _ => Ok(()),
+    }
+}
+
+/// What is left of the limits after something more was used.
+#[must_use]
+pub fn without(remaining: RemainingLimits, used: Usage) -> RemainingLimits {
+    let tokens = used.input_tokens.zip(used.output_tokens);
+    let tokens = tokens.map(|(input, output)| input.saturating_add(output));
+    let less = |left: Option<u64>, used: Option<u64>| {
+        left.map(|left| left.saturating_sub(used.unwrap_or(0)))
+    };
+    RemainingLimits {
+        tokens: less(remaining.tokens, tokens),
+        cost_micros_usd: less(remaining.cost_micros_usd, used.cost_micros_usd),
+        ..remaining
     }
 }
 

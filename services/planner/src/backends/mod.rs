@@ -18,13 +18,16 @@ pub mod phrasebook;
 pub mod question;
 pub mod qwen_vl;
 pub mod recorded;
+pub mod spent;
 
 use async_trait::async_trait;
 use motorium_proto::domain::decision::Decision;
 use motorium_proto::service::{BackendInfo, PlanRequest};
 
 pub use error::BackendError;
-use question::{Answered, Question};
+use question::Question;
+use serde_json::Value;
+pub use spent::Spent;
 
 /// Something that decides.
 #[async_trait]
@@ -35,22 +38,23 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// What it is and how it is.
     fn info(&self) -> BackendInfo;
 
-    /// Decides what to do next. `conversation` is empty unless this backend wrote it.
+    /// Decides what to do next. `conversation` is empty unless this backend wrote it. What it uses is counted in `spent`
+    /// and left out of the decision.
     ///
     /// # Errors
     /// If it does not decide; the next backend is asked then.
-    async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError>;
+    async fn plan(&self, request: &PlanRequest, spent: &Spent) -> Result<Decision, BackendError>;
 
     /// Whether it can be asked questions beside the steps of a task.
     fn has_model(&self) -> bool {
         false
     }
 
-    /// Answers a question.
+    /// Answers a question: what its check gives back. What it uses is counted in `spent`.
     ///
     /// # Errors
     /// If it has no model, or the model does not answer.
-    async fn answer(&self, _: &Question) -> Result<Answered, BackendError> {
+    async fn answer(&self, _: &Question, _: &Spent) -> Result<Value, BackendError> {
         Err(BackendError::NotConfigured {
             message: "it has no model".to_owned(),
         })

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::concessions::Concessions;
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
-use super::question::{self, Answered, Question};
-use super::{Backend, BackendError, estimate};
+use super::question::{self, Question};
+use super::{Backend, BackendError, Spent, estimate};
 use crate::answer::said::Said;
 use crate::models::{Model, Prices};
 use crate::picture::{Pictures, SentPicture};
@@ -148,13 +148,13 @@ impl ModelBackend {
     async fn open(
         &self,
         task: &mut Arc<Task>,
-        usage: &mut Usage,
+        spent: &Spent,
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
             let made = self.concessions();
             let asked = self.asker.ask(task, made).await?;
-            estimate::check(&asked.body, &self.asker.model, &task.request)?;
-            match self.send(&asked, usage).await {
+            estimate::check(&asked.body, &self.asker.model, &task.request, spent)?;
+            match self.send(&asked, spent).await {
                 Ok(answer) => return Ok(Arc::new(Exchange { asked, answer })),
                 Err(failure) => {
                     let refused = failure.refused.as_ref();
@@ -174,27 +174,23 @@ impl ModelBackend {
     }
 
     /// Sends a request that goes on from an answer.
-    async fn go_on(&self, asked: Asked, usage: &mut Usage) -> Result<Arc<Exchange>, BackendError> {
-        let answer = self.send(&asked, usage).await?;
+    async fn go_on(&self, asked: Asked, spent: &Spent) -> Result<Arc<Exchange>, BackendError> {
+        let answer = self.send(&asked, spent).await?;
         Ok(Arc::new(Exchange { asked, answer }))
     }
 
-    async fn send(&self, asked: &Asked, usage: &mut Usage) -> Result<Value, Failure> {
+    async fn send(&self, asked: &Asked, spent: &Spent) -> Result<Value, Failure> {
         let missing = |missing: &String| Failure::unsendable(missing.clone());
         let endpoint = self.endpoint.as_ref().map_err(missing)?;
         let began = Instant::now();
         let answer = endpoint.post(&asked.body, &asked.headers).await?;
-        *usage = usage.plus(self.asker.usage_of(&answer, began));
+        spent.add(self.asker.usage_of(&answer, began));
         Ok(answer)
     }
 
     /// From the first request to a decision: at most one repair, and a few closer looks.
-    async fn decide(
-        &self,
-        mut task: Arc<Task>,
-        usage: &mut Usage,
-    ) -> Result<Reading, BackendError> {
-        let mut exchange = self.open(&mut task, usage).await?;
+    async fn decide(&self, mut task: Arc<Task>, spent: &Spent) -> Result<Reading, BackendError> {
+        let mut exchange = self.open(&mut task, spent).await?;
         let task = &task;
         let (mut looks, mut is_repaired) = (0, false);
         loop {
@@ -206,12 +202,7 @@ impl ModelBackend {
                     *asked
                 }
                 Ok(Answer::Again(_)) => return Err(no_decision("it only wants to look again")),
-                Err(Misread::Refused { message }) => {
-                    return Err(BackendError::Refused {
-                        message,
-                        usage: Usage::default(),
-                    });
-                }
+                Err(Misread::Refused { message }) => return Err(BackendError::Refused { message }),
                 Err(misread) if is_repaired => return Err(no_decision(&misread.to_string())),
                 Err(misread) => {
                     tracing::debug!(backend = self.name, %misread, "the model is asked to repair its answer");
@@ -219,12 +210,12 @@ impl ModelBackend {
                     self.asker.repair(task, made, &exchange, misread).await
                 }
             };
-            estimate::check(&asked.body, &self.asker.model, &task.request)?;
-            exchange = self.go_on(asked, usage).await?;
+            estimate::check(&asked.body, &self.asker.model, &task.request, spent)?;
+            exchange = self.go_on(asked, spent).await?;
         }
     }
 
-    fn decision(&self, reading: Reading, usage: Usage) -> Decision {
+    fn decision(&self, reading: Reading) -> Decision {
         Decision {
             thought: reading.thought,
             progress: reading.progress,
@@ -233,13 +224,13 @@ impl ModelBackend {
             conversation: reading.conversation,
             backend: self.name.clone(),
             model: self.asker.model.name.clone(),
-            usage,
+            usage: Usage::default(),
             suspected_injections: reading.suspected_injections,
         }
     }
 
     /// Asks a question, and once more if the answer does not hold.
-    async fn put(&self, question: &Question, usage: &mut Usage) -> Result<Value, BackendError> {
+    async fn put(&self, question: &Question, spent: &Spent) -> Result<Value, BackendError> {
         let (mut body, view) = self.asker.question(question).await?;
         let api = self.asker.dialect.api();
         let mut is_repaired = false;
@@ -248,13 +239,10 @@ impl ModelBackend {
                 body,
                 ..Asked::default()
             };
-            let answer = self.send(&asked, usage).await?;
+            let answer = self.send(&asked, spent).await?;
             let text = match Said::of(api, &answer) {
                 Ok(said) => said.into_text(),
-                Err(Misread::Refused { message }) => {
-                    let usage = Usage::default();
-                    return Err(BackendError::Refused { message, usage });
-                }
+                Err(Misread::Refused { message }) => return Err(BackendError::Refused { message }),
                 Err(misread) => return Err(no_decision(&misread.to_string())),
             };
             match (question.check)(&text, view.as_ref()) {
@@ -272,7 +260,6 @@ impl ModelBackend {
 fn no_decision(message: &str) -> BackendError {
     BackendError::InvalidAnswer {
         message: message.to_owned(),
-        usage: Usage::default(),
     }
 }
 
@@ -398,22 +385,15 @@ impl Backend for ModelBackend {
         true
     }
 
-    async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError> {
+    async fn plan(&self, request: &PlanRequest, spent: &Spent) -> Result<Decision, BackendError> {
         self.endpoint()?;
         let task = Arc::new(Task::new(request.clone()));
-        let mut usage = Usage::default();
-        match self.decide(task, &mut usage).await {
-            Ok(reading) => Ok(self.decision(reading, usage)),
-            Err(error) => Err(error.after(usage)),
-        }
+        let reading = self.decide(task, spent).await?;
+        Ok(self.decision(reading))
     }
 
-    async fn answer(&self, question: &Question) -> Result<Answered, BackendError> {
+    async fn answer(&self, question: &Question, spent: &Spent) -> Result<Value, BackendError> {
         self.endpoint()?;
-        let mut usage = Usage::default();
-        match self.put(question, &mut usage).await {
-            Ok(value) => Ok(Answered { value, usage }),
-            Err(error) => Err(error.after(usage)),
-        }
+        self.put(question, spent).await
     }
 }

@@ -12,7 +12,7 @@ use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use prost::Message as _;
 
-use super::{Backend, BackendError};
+use super::{Backend, BackendError, Spent};
 
 /// Decisions, in the order in which they are given.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Backend for Recorded {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError> {
+    async fn plan(&self, request: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
         let given = given(&request.conversation)?;
         let decision = self
             .decisions
@@ -96,7 +96,6 @@ impl Backend for Recorded {
                     "the recording ends after {} decisions",
                     self.decisions.len()
                 ),
-                usage: Usage::default(),
             })?;
         let conversation = Bytes::from((given + 1).to_string());
         Ok(Decision {

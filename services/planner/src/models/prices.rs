@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Api;
 use crate::provider::Tokens;
 
 /// Prices in US dollars per million tokens, which is as much as millionths of a dollar per token.
@@ -10,15 +11,33 @@ use crate::provider::Tokens;
 pub struct Prices {
     pub input: f64,
     pub output: f64,
-    /// Input that was read from a cache. `None`: as `input`.
+    /// Input that was read from a cache. `None`: as its provider always counts it, or as `input`.
     #[serde(default)]
     pub cached_input: Option<f64>,
-    /// Input that was written to a cache. `None`: as `input`.
+    /// Input that was written to a cache. `None`: the same.
     #[serde(default)]
     pub cache_write: Option<f64>,
 }
 
+/// What Anthropic takes for input from its cache and into it (for five minutes, as is asked for here), as parts of the
+/// price of input: 0.1 and 1.25 for every model, by its documentation of prompt caching (as of 21 November 2026).
+const ANTHROPIC_CACHE: (f64, f64) = (0.1, 1.25);
+
 impl Prices {
+    /// The same with the prices of cached input that follow from that of input.
+    #[must_use]
+    pub fn completed(self, api: Api) -> Self {
+        if api != Api::AnthropicMessages {
+            return self;
+        }
+        let (read, write) = ANTHROPIC_CACHE;
+        Self {
+            cached_input: self.cached_input.or(Some(self.input * read)),
+            cache_write: self.cache_write.or(Some(self.input * write)),
+            ..self
+        }
+    }
+
     /// Whether all of them are amounts that one can pay.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -84,6 +103,26 @@ mod tests {
                 ..tokens
             },
             Some(5000 + 2500),
+        );
+    }
+
+    #[test]
+    fn the_price_of_cached_input_follows_from_that_of_input_where_the_provider_says_so() {
+        let alone = Prices {
+            cached_input: None,
+            cache_write: None,
+            ..PRICES
+        };
+        let claude = alone.completed(Api::AnthropicMessages);
+        assert_eq!(
+            (claude.cached_input, claude.cache_write),
+            (Some(0.5), Some(6.25))
+        );
+        assert_eq!(alone.completed(Api::OpenaiResponses), alone);
+        assert_eq!(
+            PRICES.completed(Api::AnthropicMessages),
+            PRICES,
+            "what a user says holds"
         );
     }
 

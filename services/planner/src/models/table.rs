@@ -130,6 +130,7 @@ impl Models {
         for entry in [built_in, own].into_iter().flatten() {
             apply(&mut model, entry);
         }
+        model.prices = model.prices.map(|prices| prices.completed(api));
         model
     }
 }
@@ -299,8 +300,8 @@ mod tests {
         let prices = Prices {
             input: 1.0,
             output: 2.0,
-            cached_input: None,
-            cache_write: None,
+            cached_input: Some(0.25),
+            cache_write: Some(1.5),
         };
         let own = Entry {
             names: vec!["claude-opus-4-6".to_owned()],

@@ -96,15 +96,14 @@ impl Failure {
 
 impl From<Failure> for BackendError {
     fn from(failure: Failure) -> Self {
-        let (message, usage) = (failure.message, Default::default());
+        let message = failure.message;
         match failure.kind {
             FailureKind::Transient { retry_after } => BackendError::Transient {
                 message,
-                usage,
                 retry_after_ms: retry_after
                     .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
             },
-            FailureKind::Permanent => BackendError::Permanent { message, usage },
+            FailureKind::Permanent => BackendError::Permanent { message },
         }
     }
 }

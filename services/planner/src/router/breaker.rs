@@ -240,7 +240,6 @@ mod tests {
         fails(&breaker);
         let refused: Result<(), _> = Err(BackendError::Refused {
             message: String::new(),
-            usage: Default::default(),
         });
         breaker.enter().ok().unwrap().conclude(&refused);
         fails(&breaker);

@@ -31,19 +31,22 @@ pub(super) struct Report {
 }
 
 impl Health {
-    pub(super) fn answered(&self, latency: Duration, usage: Usage) {
+    /// Counts what a call has used, whatever came of it.
+    pub(super) fn used(&self, usage: Usage) {
+        self.change(|record| record.usage = record.usage.plus(usage));
+    }
+
+    pub(super) fn answered(&self, latency: Duration) {
         self.change(|record| {
             if record.latencies.len() == REMEMBERED {
                 record.latencies.pop_front();
             }
             record.latencies.push_back(latency);
-            record.usage = record.usage.plus(usage);
         });
     }
 
     pub(super) fn failed(&self, error: &BackendError) {
         self.change(|record| {
-            record.usage = record.usage.plus(error.usage());
             // That a goal or a budget is not for it says nothing about how it is.
             let is_well = matches!(
                 error,
@@ -87,13 +90,14 @@ mod tests {
             ..Usage::default()
         };
         for seconds in [9, 1, 2] {
-            health.answered(Duration::from_secs(seconds), usage);
+            health.answered(Duration::from_secs(seconds));
+            health.used(usage);
         }
         let report = health.report();
         assert_eq!(report.median_latency, Some(Duration::from_secs(2)));
         assert_eq!(report.usage.input_tokens, Some(30));
         for _ in 0..REMEMBERED {
-            health.answered(Duration::from_secs(7), usage);
+            health.answered(Duration::from_secs(7));
         }
         assert_eq!(health.report().median_latency, Some(Duration::from_secs(7)));
     }

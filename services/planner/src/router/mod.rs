@@ -25,9 +25,9 @@ use self::breaker::{Breaker, Rest};
 use self::health::Health;
 use self::pauses::{Pauses, RealPauses};
 use self::retry::Patience;
-use self::stack::{Bounds, Call, Reply, Stack};
+use self::stack::{Asked, Bounds, Call, Reply, Stack};
 use crate::backends::question::{Answered, Question};
-use crate::backends::{Backend, BackendError};
+use crate::backends::{Backend, BackendError, Spent, estimate};
 use crate::error::Error;
 
 /// How backends are asked.
@@ -70,8 +70,13 @@ struct Seat {
     health: Health,
 }
 
-/// What is to become of an attempt: an answer, or why not.
-type Attempts = Vec<(String, BackendError)>;
+/// A backend that was asked in vain.
+#[derive(Debug)]
+struct Attempt {
+    backend: String,
+    error: BackendError,
+    usage: Usage,
+}
 
 impl Seat {
     fn new(backend: Arc<dyn Backend>, rules: &Rules) -> Self {
@@ -94,17 +99,31 @@ impl Seat {
         self.backend.name()
     }
 
-    async fn ask(&self, call: Call) -> Result<Reply, BackendError> {
-        let began = Instant::now();
+    /// What it says, and what that took: all attempts together, also those that came to nothing.
+    async fn ask(&self, asked: Asked) -> Result<(Reply, Usage), Attempt> {
+        let (began, spent) = (Instant::now(), Spent::default());
+        let call = Call {
+            asked,
+            spent: spent.clone(),
+        };
         let reply = self.stack.clone().oneshot(call).await;
-        match &reply {
-            Ok(reply) => self.health.answered(began.elapsed(), reply.usage()),
+        let usage = spent.total();
+        self.health.used(usage);
+        match reply {
+            Ok(reply) => {
+                self.health.answered(began.elapsed());
+                Ok((reply, usage))
+            }
             Err(error) => {
                 tracing::debug!(backend = self.name(), reason = error.reason(), %error, "backend did not answer");
-                self.health.failed(error);
+                self.health.failed(&error);
+                Err(Attempt {
+                    backend: self.name().to_owned(),
+                    error,
+                    usage,
+                })
             }
         }
-        reply
     }
 
     fn info(&self) -> BackendInfo {
@@ -152,24 +171,26 @@ impl Router {
     /// If the request names a backend that there is not, or if all of them failed.
     pub async fn plan(&self, request: PlanRequest) -> Result<Planned, Error> {
         let mut request = Arc::new(request);
-        let mut attempts = Attempts::new();
+        let mut attempts = Vec::new();
         for seat in self.order(&request.backends)? {
             let asked = for_backend(&request, seat.name());
-            match seat.ask(Call::Plan(asked)).await {
-                Ok(Reply::Decision(decision)) => {
+            match seat.ask(Asked::Plan(asked)).await {
+                Ok((Reply::Decision(mut decision), usage)) => {
+                    // A recorded decision tells what it took when it was made.
+                    decision.usage = decision.usage.plus(usage);
                     return Ok(Planned {
                         decision: *decision,
-                        attempts: attempts.iter().map(attempt).collect(),
+                        attempts: told(attempts),
                     });
                 }
-                Ok(Reply::Answer(_)) => unreachable!("a decision was asked for"),
-                Err(error) => {
-                    request = less(&request, error.usage());
-                    attempts.push((seat.name().to_owned(), error));
+                Ok((Reply::Answer(_), _)) => unreachable!("a decision was asked for"),
+                Err(attempt) => {
+                    request = less(&request, attempt.usage);
+                    attempts.push(attempt);
                 }
             }
         }
-        conclude(&attempts)
+        conclude(attempts)
     }
 
     /// Whether any of these backends, or of all, has a model.
@@ -192,24 +213,23 @@ impl Router {
         question: Question,
     ) -> Result<Answered, Error> {
         let question = Arc::new(question);
-        let mut attempts = Attempts::new();
+        let mut attempts: Vec<Attempt> = Vec::new();
         let seats = self.order(names)?.into_iter();
         for seat in seats.filter(|seat| seat.backend.has_model()) {
-            match seat.ask(Call::Answer(Arc::clone(&question))).await {
-                Ok(Reply::Answer(answered)) => {
-                    let usage = attempts
-                        .iter()
-                        .fold(answered.usage, |sum, (_, error)| sum.plus(error.usage()));
-                    return Ok(Answered { usage, ..answered });
+            match seat.ask(Asked::Answer(Arc::clone(&question))).await {
+                Ok((Reply::Answer(value), usage)) => {
+                    let in_vain = attempts.iter().map(|attempt| attempt.usage);
+                    let usage = in_vain.fold(usage, Usage::plus);
+                    return Ok(Answered { value, usage });
                 }
-                Ok(Reply::Decision(_)) => unreachable!("an answer was asked for"),
-                Err(error) => attempts.push((seat.name().to_owned(), error)),
+                Ok((Reply::Decision(_), _)) => unreachable!("an answer was asked for"),
+                Err(attempt) => attempts.push(attempt),
             }
         }
         if attempts.is_empty() {
             return Err(Error::NeedsModel { call });
         }
-        Err(all_failed(&attempts))
+        Err(all_failed(attempts))
     }
 
     /// The seats to try: those that are named, or all.
@@ -251,71 +271,62 @@ fn less(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequest> {
     if usage.calls == 0 {
         return Arc::clone(request);
     }
-    let mut request = PlanRequest::clone(request);
-    let tokens = usage
-        .input_tokens
-        .zip(usage.output_tokens)
-        .map(|(input, output)| input.saturating_add(output));
-    let take = |left: &mut Option<u64>, used: Option<u64>| {
-        *left = left.map(|left| left.saturating_sub(used.unwrap_or(0)));
-    };
-    take(&mut request.remaining.tokens, tokens);
-    take(
-        &mut request.remaining.cost_micros_usd,
-        usage.cost_micros_usd,
-    );
-    Arc::new(request)
+    Arc::new(PlanRequest {
+        remaining: estimate::without(request.remaining, usage),
+        ..PlanRequest::clone(request)
+    })
 }
 
-fn attempt((backend, error): &(String, BackendError)) -> BackendAttempt {
-    BackendAttempt {
-        backend: backend.clone(),
-        reason: error.reason().to_owned(),
-        message: error.to_string(),
-        usage: error.usage(),
-    }
+fn told(attempts: Vec<Attempt>) -> Vec<BackendAttempt> {
+    let told = attempts.into_iter().map(|attempt| BackendAttempt {
+        reason: attempt.error.reason().to_owned(),
+        message: attempt.error.to_string(),
+        backend: attempt.backend,
+        usage: attempt.usage,
+    });
+    told.collect()
 }
 
 /// What it comes to when no backend decided.
-fn conclude(attempts: &[(String, BackendError)]) -> Result<Planned, Error> {
+fn conclude(attempts: Vec<Attempt>) -> Result<Planned, Error> {
     let all_declined = attempts
         .iter()
-        .all(|(_, error)| matches!(error, BackendError::Declined { .. }));
-    let Some((last, _)) = attempts.last().filter(|_| all_declined) else {
+        .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
+    let Some(last) = attempts.last().filter(|_| all_declined) else {
         return Err(all_failed(attempts));
     };
-    let reason = declined(attempts);
+    let reason = declined(&attempts);
     let decision = Decision {
         thought: String::new(),
         progress: reason.clone(),
         next: Next::Fail { reason },
         safety_checks: Vec::new(),
         conversation: Bytes::new(),
-        backend: last.clone(),
+        backend: last.backend.clone(),
         model: String::new(),
         usage: Usage::default(),
         suspected_injections: Vec::new(),
     };
     Ok(Planned {
         decision,
-        attempts: attempts.iter().map(attempt).collect(),
+        attempts: told(attempts),
     })
 }
 
-fn all_failed(attempts: &[(String, BackendError)]) -> Error {
+fn all_failed(attempts: Vec<Attempt>) -> Error {
     Error::AllBackendsFailed {
-        may_pass: attempts.iter().any(|(_, error)| error.may_pass()),
-        attempts: attempts.iter().map(attempt).collect(),
+        may_pass: attempts.iter().any(|attempt| attempt.error.may_pass()),
+        attempts: told(attempts),
     }
 }
 
 /// Why the goal was declined: in the words of the only backend, or of each by its name.
-fn declined(attempts: &[(String, BackendError)]) -> String {
+fn declined(attempts: &[Attempt]) -> String {
     match attempts {
-        [(_, error)] => error.to_string(),
+        [one] => one.error.to_string(),
         _ => attempts
             .iter()
-            .map(|(backend, error)| format!("{backend}: {error}"))
+            .map(|attempt| format!("{}: {}", attempt.backend, attempt.error))
             .collect::<Vec<_>>()
             .join("\n"),
     }

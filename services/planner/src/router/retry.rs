@@ -104,7 +104,6 @@ mod tests {
     fn transient(retry_after: Option<u32>) -> BackendError {
         BackendError::Transient {
             message: String::new(),
-            usage: Default::default(),
             retry_after_ms: retry_after.map(|seconds| seconds * 1000),
         }
     }
@@ -143,11 +142,9 @@ mod tests {
     fn nothing_else_is_asked_again_and_nothing_for_ever() {
         check(&transient(None), 10, 0.0, None);
         let message = String::new();
-        let usage = Default::default();
         check(
             &BackendError::Permanent {
                 message: message.clone(),
-                usage,
             },
             0,
             0.0,
@@ -156,17 +153,11 @@ mod tests {
         check(
             &BackendError::Refused {
                 message: message.clone(),
-                usage,
             },
             0,
             0.0,
             None,
         );
-        check(
-            &BackendError::InvalidAnswer { message, usage },
-            0,
-            0.0,
-            None,
-        );
+        check(&BackendError::InvalidAnswer { message }, 0, 0.0, None);
     }
 }

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::domain::decision::Decision;
 use motorium_proto::service::PlanRequest;
+use serde_json::Value;
 use tower::timeout::error::Elapsed;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceBuilder, service_fn};
@@ -13,12 +14,19 @@ use tower::{BoxError, ServiceBuilder, service_fn};
 use super::breaker::{Breaker, BreakerLayer};
 use super::pauses::Pauses;
 use super::retry::{Patience, Retries};
-use crate::backends::question::{Answered, Question};
-use crate::backends::{Backend, BackendError};
+use crate::backends::question::Question;
+use crate::backends::{Backend, BackendError, Spent};
 
 /// What a backend is asked.
 #[derive(Debug, Clone)]
-pub(super) enum Call {
+pub(super) struct Call {
+    pub(super) asked: Asked,
+    /// Of all attempts.
+    pub(super) spent: Spent,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Asked {
     Plan(Arc<PlanRequest>),
     Answer(Arc<Question>),
 }
@@ -27,16 +35,7 @@ pub(super) enum Call {
 #[derive(Debug)]
 pub(super) enum Reply {
     Decision(Box<Decision>),
-    Answer(Answered),
-}
-
-impl Reply {
-    pub(super) fn usage(&self) -> Usage {
-        match self {
-            Reply::Decision(decision) => decision.usage,
-            Reply::Answer(answered) => answered.usage,
-        }
-    }
+    Answer(Value),
 }
 
 /// A backend as a service.
@@ -78,12 +77,15 @@ pub(super) fn over(
 }
 
 async fn ask(backend: &dyn Backend, call: Call) -> Result<Reply, BackendError> {
-    match call {
-        Call::Plan(request) => {
-            let decision = backend.plan(&request).await?;
+    match call.asked {
+        Asked::Plan(request) => {
+            let decision = backend.plan(&request, &call.spent).await?;
             Ok(Reply::Decision(Box::new(decision)))
         }
-        Call::Answer(question) => backend.answer(&question).await.map(Reply::Answer),
+        Asked::Answer(question) => {
+            let value = backend.answer(&question, &call.spent).await?;
+            Ok(Reply::Answer(value))
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! Questions beside the steps of a task, over real sockets: data with the elements that it was read from, and things that
 //! are only described.
 
-use motorium_kit::config::Environment;
+use motorium_planner::PlannerService;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::Router;
-use motorium_planner::{PlannerService, Settings};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
@@ -18,6 +17,7 @@ use std::time::Duration;
 
 use crate::loopback::Provider;
 use crate::screens::{Seen, screen};
+use crate::task::service;
 
 const INVOICE: &str = r#"
     window 0,0 640x500 "Invoice" active
@@ -51,9 +51,8 @@ impl Desk {
             "#,
             provider.url
         );
-        let settings: Settings = toml::from_str(&settings).unwrap();
         Self {
-            service: settings.resolve_in(&Environment::default()).unwrap(),
+            service: service(&settings),
             provider,
         }
     }
@@ -244,6 +243,7 @@ async fn what_is_not_clear_is_not_chosen() {
         {"element_id": 7, "confidence": 0.6}, {"element_id": 8, "confidence": 0.55}]}));
     let error = desk.resolve("the Delete button").await.unwrap_err();
     assert_eq!(error.reason, "TARGET_AMBIGUOUS");
+    assert_eq!(error.usage().input_tokens, Some(100), "it was asked for");
     assert_eq!(
         error.metadata["candidates"],
         r#"[7] "Delete", [8] "Delete""#
@@ -252,6 +252,7 @@ async fn what_is_not_clear_is_not_chosen() {
     desk.will_say(json!({"candidates": [{"element_id": 1, "confidence": 0.1}]}));
     let error = desk.resolve("the thing that prints").await.unwrap_err();
     assert_eq!(error.reason, "TARGET_NOT_FOUND");
+    assert_eq!(error.usage().input_tokens, Some(100), "it was asked for");
     assert_eq!(error.metadata["nearest"], r#""Total""#);
 
     desk.will_say(json!({"candidates": []}));

@@ -1,11 +1,11 @@
 //! What the phrasebook decides, step by step, on screens that change under it.
 
+use crate::request::request;
 use crate::screens::{Seen, screen};
 use motorium_planner::backends::phrasebook::Phrasebook;
-use motorium_planner::backends::{Backend, BackendError};
+use motorium_planner::backends::{Backend, BackendError, Spent};
 use motorium_proto::domain::action::{Action, ScrollAmount, Target, Text, WindowSelector};
-use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, RemainingLimits};
-use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
@@ -13,29 +13,6 @@ use motorium_proto::service::PlanRequest;
 /// A task as the loop drives it: every decision is performed, and the next call sees what came of it.
 struct Task {
     request: PlanRequest,
-}
-
-/// The first request of a task.
-pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
-    let Seen { frame, scene } = screen(seen);
-    PlanRequest {
-        goal: goal.to_owned(),
-        instructions: String::new(),
-        frame,
-        image: None,
-        scene,
-        history: Vec::new(),
-        user_messages: Vec::new(),
-        remaining: RemainingLimits::default(),
-        functions: Vec::new(),
-        conversation: Default::default(),
-        conversation_backend: String::new(),
-        backends: Vec::new(),
-        platform: Platform::Linux,
-        language: None,
-        notices: Vec::new(),
-        applications: Vec::new(),
-    }
 }
 
 impl Task {
@@ -49,7 +26,8 @@ impl Task {
     fn decide(&mut self, seen: &str) -> Result<Decision, BackendError> {
         let Seen { frame, scene } = screen(seen);
         (self.request.frame, self.request.scene) = (frame, scene);
-        let decision = futures::executor::block_on(Phrasebook.plan(&self.request))?;
+        let decision =
+            futures::executor::block_on(Phrasebook.plan(&self.request, &Spent::default()))?;
         self.request.conversation = decision.conversation.clone();
         self.request
             .conversation_backend

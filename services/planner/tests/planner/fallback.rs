@@ -2,33 +2,20 @@
 
 use std::path::PathBuf;
 
-use bytes::Bytes;
-use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
-use motorium_kit::config::Environment;
-use motorium_planner::{PlannerService, Settings};
-use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, RemainingLimits};
-use motorium_proto::domain::desktop::Platform;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
-use motorium_proto::domain::frame::Image;
-use motorium_proto::service::{BackendState, ImageFormat, PlanRequest, Planned, Planner as _};
+use motorium_proto::service::{BackendState, Planner as _};
 use serde_json::{Value, json};
 
 use crate::fixtures::fixture;
 use crate::loopback::Provider;
-use crate::screens::screen;
+use crate::task::Task;
 
-/// Steps whose pictures are shown again.
-const PAST_PICTURES: usize = 2;
-
-struct Task {
-    service: PlannerService,
+struct Stage {
+    task: Task,
     claude: Provider,
     opencua: Provider,
-    request: PlanRequest,
 }
 
-impl Task {
+impl Stage {
     async fn start() -> Self {
         let (claude, opencua) = (Provider::start().await, Provider::start().await);
         let settings = format!(
@@ -53,75 +40,12 @@ impl Task {
             "#,
             claude.url, opencua.url
         );
-        let settings: Settings = toml::from_str(&settings).unwrap();
-        let seen = screen("button 20,40 80x30 \"Save\"");
-        let request = PlanRequest {
-            goal: "save the file as notes.txt".to_owned(),
-            instructions: String::new(),
-            frame: seen.frame,
-            image: Some(screen_of(1)),
-            scene: seen.scene,
-            history: Vec::new(),
-            user_messages: Vec::new(),
-            remaining: RemainingLimits::default(),
-            functions: Vec::new(),
-            conversation: Bytes::new(),
-            conversation_backend: String::new(),
-            backends: Vec::new(),
-            platform: Platform::Linux,
-            language: None,
-            notices: Vec::new(),
-            applications: Vec::new(),
-        };
         Self {
-            service: settings.resolve_in(&Environment::default()).unwrap(),
+            task: Task::new(&settings, "save the file as notes.txt"),
             claude,
             opencua,
-            request,
         }
     }
-
-    /// Decides a step and performs it.
-    async fn step(&mut self) -> Planned {
-        let planned = self.service.plan(self.request.clone()).await.unwrap();
-        self.perform(&planned.decision);
-        planned
-    }
-
-    fn perform(&mut self, decision: &Decision) {
-        let Next::Act(actions) = &decision.next else {
-            panic!("{decision:?}")
-        };
-        let past = actions.iter().map(|planned| PastAction {
-            planned: planned.clone(),
-            outcome: ActionOutcome::new(ActionResult::Performed, ""),
-            effect: None,
-            retries: 0,
-        });
-        let number = self.request.history.len() as u32 + 1;
-        self.request.history.push(PastStep {
-            step: number,
-            thought: decision.thought.clone(),
-            actions: past.collect(),
-            image: self.request.image.clone(),
-            frame_size: Some(self.request.frame.size),
-            ..PastStep::default()
-        });
-        let old = self.request.history.len().saturating_sub(PAST_PICTURES);
-        for step in &mut self.request.history[..old] {
-            step.image = None;
-        }
-        self.request.conversation = decision.conversation.clone();
-        self.request
-            .conversation_backend
-            .clone_from(&decision.backend);
-        self.request.image = Some(screen_of(number as u8 + 1));
-    }
-}
-
-fn screen_of(shade: u8) -> Image {
-    let pixels = RgbaImage::from_pixel(1000, 800, Rgba([shade * 20, 100, 200, 255]));
-    picture::encode(&pixels, ImageFormat::Png).unwrap()
 }
 
 /// A click of Claude's, with a number of its own.
@@ -133,37 +57,38 @@ fn click(number: u32) -> Value {
 
 #[tokio::test]
 async fn another_model_goes_on_where_the_first_one_fails() {
-    let mut task = Task::start().await;
-    (1..=3).for_each(|number| task.claude.will_answer(200, click(number)));
+    let mut stage = Stage::start().await;
+    (1..=3).for_each(|number| stage.claude.will_answer(200, click(number)));
     for _ in 0..3 {
-        let planned = task.step().await;
+        let planned = stage.task.step().await;
         assert_eq!(planned.decision.backend, "claude_computer");
         assert!(planned.attempts.is_empty());
     }
     let overloaded = fixture("anthropic/overloaded.529.json");
     // Two steps, each tried twice; then it is left alone.
-    (0..4).for_each(|_| task.claude.will_answer(529, overloaded.clone()));
+    (0..4).for_each(|_| stage.claude.will_answer(529, overloaded.clone()));
     (0..3).for_each(|_| {
-        task.opencua
+        stage
+            .opencua
             .will_answer(200, fixture("openai-chat/opencua_click.json"))
     });
     let mut reasons = Vec::new();
     for _ in 0..3 {
-        let planned = task.step().await;
+        let planned = stage.task.step().await;
         assert_eq!(planned.decision.backend, "opencua");
         reasons.extend(planned.attempts.into_iter().map(|attempt| attempt.reason));
     }
     assert_eq!(reasons, ["TRANSIENT", "TRANSIENT", "RESTING"]);
-    assert_eq!(task.claude.received().len(), 3 + 4);
-    assert_eq!(task.opencua.received().len(), 3);
-    let backends = task.service.list_backends().await.unwrap();
+    assert_eq!(stage.claude.received().len(), 3 + 4);
+    assert_eq!(stage.opencua.received().len(), 3);
+    let backends = stage.task.service.list_backends().await.unwrap();
     let states: Vec<BackendState> = backends.iter().map(|backend| backend.state).collect();
     assert_eq!(states, [BackendState::Resting, BackendState::Ready]);
 
-    check_claude(&task.claude);
-    check_opencua(&task.opencua);
-    documented("claude_computer", &task.claude.received()[3].body);
-    documented("opencua", &task.opencua.received()[0].body);
+    check_claude(&stage.claude);
+    check_opencua(&stage.opencua);
+    documented("claude_computer", &stage.claude.received()[3].body);
+    documented("opencua", &stage.opencua.received()[0].body);
 }
 
 fn check_claude(claude: &Provider) {

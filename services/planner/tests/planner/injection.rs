@@ -11,7 +11,7 @@ use motorium_proto::service::{PlanRequest, Planner as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dialogue::request;
+use crate::request::request;
 
 const ORDERS: &str = include_str!("../fixtures/injection/orders.txt");
 const ORDINARY: &str = include_str!("../fixtures/injection/ordinary.txt");

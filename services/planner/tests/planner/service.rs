@@ -10,13 +10,13 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::recorded::{self, Recorded};
-use motorium_planner::backends::{Backend, BackendError};
+use motorium_planner::backends::{Backend, BackendError, Spent};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::Router;
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
-use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, Usage};
+use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
@@ -26,7 +26,7 @@ use motorium_proto::service::{
 };
 use tonic::Code;
 
-use crate::dialogue::request;
+use crate::request::request;
 use crate::screens::{Seen, screen};
 
 /// A backend that always does the same.
@@ -49,7 +49,7 @@ impl Backend for Puppet {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest) -> Result<Decision, BackendError> {
+    async fn plan(&self, _: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
         match self {
             Puppet::Fails(error) => Err(error.clone()),
             Puppet::NeverAnswers => std::future::pending().await,
@@ -67,7 +67,6 @@ fn declines() -> Arc<dyn Backend> {
 fn breaks() -> Arc<dyn Backend> {
     Arc::new(Puppet::Fails(BackendError::Permanent {
         message: "no key".to_owned(),
-        usage: Usage::default(),
     }))
 }
 
@@ -182,7 +181,7 @@ async fn a_backend_does_not_see_the_conversation_of_another() {
 #[tokio::test]
 async fn a_recording_is_given_again() {
     let first = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN))
+        .plan(&request(r#"click "Save""#, SCREEN), &Spent::default())
         .await
         .unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -339,7 +338,7 @@ async fn targets_are_resolved_against_the_scene() {
 async fn a_task_is_summed_up_without_a_model() {
     let planner = service(vec![Arc::new(Phrasebook)]);
     let decision = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN))
+        .plan(&request(r#"click "Save""#, SCREEN), &Spent::default())
         .await
         .unwrap();
     let Next::Act(actions) = decision.next else {

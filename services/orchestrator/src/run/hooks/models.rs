@@ -1,6 +1,7 @@
 //! Hooks around calls of models.
 
 use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::BackendAttempt;
 use tokio::time::Instant;
 
@@ -84,9 +85,22 @@ impl Runner {
 
     /// Counts what a call has used whose answer may not be used.
     pub(in crate::run) fn count_in_vain(&mut self, what: &str, message: &str, usage: Usage) {
+        self.count_without_result(what, reason::HOOK_DENIED, message, usage);
+    }
+
+    /// Counts what a call has used that ended in an error.
+    pub(in crate::run) async fn count_failed(&mut self, what: &str, report: &ErrorReport) {
+        let usage = report.usage();
+        if usage.calls > 0 {
+            self.count_without_result(what, &report.reason, &report.message, usage);
+            self.after_usage(usage).await;
+        }
+    }
+
+    fn count_without_result(&mut self, what: &str, reason: &str, message: &str, usage: Usage) {
         let attempt = BackendAttempt {
             backend: what.to_owned(),
-            reason: reason::HOOK_DENIED.to_owned(),
+            reason: reason.to_owned(),
             message: message.to_owned(),
             usage,
         };

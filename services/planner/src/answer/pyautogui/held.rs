@@ -11,6 +11,9 @@ use motorium_proto::limits::MAX_CHORD;
 
 use crate::picture::SaidPoint;
 
+/// The longest time for which keys are held.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// One call, as far as keys are concerned.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
@@ -29,6 +32,12 @@ pub(super) fn fold(steps: Vec<Step>) -> Result<Vec<Action<SaidPoint>>, String> {
             Step::Up(key) => actions.extend(held.up(key)?),
             Step::Act(action) if held.keys.is_empty() => actions.push(action),
             Step::Act(action) => actions.extend(held.with(action)?),
+        }
+        if held.waited > LONGEST {
+            return Err(format!(
+                "keys can be held for at most {} seconds",
+                LONGEST.as_secs()
+            ));
         }
     }
     if let Some(key) = held.keys.first() {

@@ -14,7 +14,7 @@ use motorium_proto::domain::decision::{Next, PlannedAction};
 use serde_json::{Map, Value};
 
 use self::fields::Fields;
-use super::validate::Ground;
+use super::validate::{self, Ground};
 use crate::backends::dialect::{Misread, Reading};
 
 /// Most actions of one step: what comes after them is better decided on a new screen.
@@ -116,9 +116,7 @@ fn message(fields: Fields<'_>, what: &str) -> Result<String, Misread> {
 
 fn extract(fields: Fields<'_>) -> Result<Next, Misread> {
     let json_schema = fields.text("json_schema");
-    let is_schema = serde_json::from_str::<Value>(&json_schema)
-        .is_ok_and(|schema| schema.is_object() && jsonschema::validator_for(&schema).is_ok());
-    if !is_schema {
+    if !validate::is_schema(&json_schema) {
         return Err(Misread::invalid("`json_schema` is no JSON Schema"));
     }
     Ok(Next::Extract {

@@ -185,7 +185,8 @@ fn scroll(
 ) -> Result<Action<SaidPoint>, Meaningless> {
     let pixels = arguments
         .number("pixels")?
-        .ok_or_else(|| problem("`pixels` is missing"))?;
+        .ok_or_else(|| problem("`pixels` is missing"))?
+        .round();
     if pixels == 0.0 || !(-MAX_PIXELS..=MAX_PIXELS).contains(&pixels) {
         return Err(problem(format!(
             "`pixels` is 1 to {MAX_PIXELS} in either direction, not {pixels}"
@@ -193,7 +194,7 @@ fn scroll(
     }
     Ok(Action::Scroll {
         at: arguments.point("coordinate")?,
-        amount: amount(pixels.round() as i32),
+        amount: amount(pixels as i32),
         modifiers: Vec::new(),
     })
 }

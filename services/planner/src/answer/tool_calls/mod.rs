@@ -129,6 +129,9 @@ pub fn of_parts(name: String, arguments: Value) -> Result<ToolCall, CallError> {
 }
 
 /// `<function=NAME><parameter=KEY>VALUE</parameter>…</function>`. A value begins and ends on lines of its own.
+///
+/// Without its end a call may be the first half of another one: a click whose place was cut off would be one where the
+/// pointer is.
 fn read_xml(body: &str) -> Result<ToolCall, CallError> {
     let (name, mut rest) = body
         .strip_prefix("<function=")
@@ -148,6 +151,9 @@ fn read_xml(body: &str) -> Result<ToolCall, CallError> {
             return Err(malformed(format!("`{}` is given twice", unquoted(key))));
         }
         rest = after;
+    }
+    if !rest.contains("</function>") {
+        return Err(malformed("the function does not end"));
     }
     Ok(ToolCall {
         name: unquoted(name).to_owned(),

@@ -143,20 +143,15 @@ impl Memory {
 
     /// Every picture that it shows, in order.
     pub(super) fn shown(&self) -> Vec<Shown> {
-        let ours = self.messages.iter().filter(|message| is_ours(message));
-        ours.flat_map(shown::all).collect()
+        shown::all(&self.messages, is_ours)
     }
 
     /// The messages with every picture in its place, in the form that `as_sent` gives it.
     pub(super) fn filled(
         &self,
-        mut as_sent: impl FnMut(&Shown) -> Result<Value, picture::Error>,
+        as_sent: impl FnMut(&Shown) -> Result<Value, picture::Error>,
     ) -> Result<Vec<Value>, picture::Error> {
-        let messages = self.messages.iter().map(|message| match is_ours(message) {
-            true => shown::filled(message, &mut as_sent),
-            false => Ok(message.clone()),
-        });
-        messages.collect()
+        shown::filled(&self.messages, is_ours, as_sent)
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -67,10 +67,11 @@ impl Shown {
     }
 }
 
-/// The pictures that stand for themselves in a value, in order.
-pub(crate) fn all(value: &Value) -> Vec<Shown> {
+/// The pictures that stand for themselves in those parts of a conversation that are ours, in order.
+pub(crate) fn all(parts: &[Value], is_ours: fn(&Value) -> bool) -> Vec<Shown> {
     let mut found = Vec::new();
-    collect(value, &mut found);
+    let ours = parts.iter().filter(|part| is_ours(part));
+    ours.for_each(|part| collect(part, &mut found));
     found
 }
 
@@ -92,8 +93,21 @@ pub(crate) fn can_be_shown(shown: &[Shown], step: &Step<'_>) -> bool {
     shown.len() <= room && shown.iter().all(|shown| shown.is_given(step.pictures))
 }
 
-/// The value with every picture in its place, in the form that `as_sent` gives it.
+/// The parts of a conversation with every picture in its place, in the form that `as_sent` gives it; those that are not
+/// ours as they are.
 pub(crate) fn filled(
+    parts: &[Value],
+    is_ours: fn(&Value) -> bool,
+    mut as_sent: impl FnMut(&Shown) -> Result<Value, Error>,
+) -> Result<Vec<Value>, Error> {
+    let filled = parts.iter().map(|part| match is_ours(part) {
+        true => fill(part, &mut as_sent),
+        false => Ok(part.clone()),
+    });
+    filled.collect()
+}
+
+fn fill(
     value: &Value,
     as_sent: &mut impl FnMut(&Shown) -> Result<Value, Error>,
 ) -> Result<Value, Error> {
@@ -102,13 +116,13 @@ pub(crate) fn filled(
     }
     Ok(match value {
         Value::Array(values) => {
-            let values = values.iter().map(|value| filled(value, as_sent));
+            let values = values.iter().map(|value| fill(value, as_sent));
             Value::Array(values.collect::<Result<_, _>>()?)
         }
         Value::Object(values) => {
             let values = values
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), filled(value, as_sent)?)));
+                .map(|(key, value)| Ok((key.clone(), fill(value, as_sent)?)));
             Value::Object(values.collect::<Result<_, Error>>()?)
         }
         other => other.clone(),
@@ -128,20 +142,27 @@ mod tests {
 
     #[test]
     fn a_picture_is_found_again_where_it_stood() {
-        let value = json!({"content": [{"type": "text", "text": "t"}, shown().placeholder()]});
-        assert_eq!(all(&value), [shown()]);
-        let sent = filled(&value, &mut |_| Ok(json!("pixels"))).unwrap();
+        let part = |role, picture| json!({"role": role, "content": [{"type": "text", "text": "t"}, picture]});
+        let parts = ["user", "assistant"].map(|role| part(role, shown().placeholder()));
+        let is_ours = |part: &Value| part["role"] == "user";
+        assert_eq!(all(&parts, is_ours), [shown()]);
+        let sent = filled(&parts, is_ours, |_| Ok(json!("pixels"))).unwrap();
+        let ours = part("user", json!("pixels"));
         assert_eq!(
             sent,
-            json!({"content": [{"type": "text", "text": "t"}, "pixels"]})
+            [ours, parts[1].clone()],
+            "what was said stays as it is"
         );
     }
 
     #[test]
     fn what_only_looks_alike_is_left_alone() {
-        let alike =
-            json!([{"motorium_picture": {"sha256": 3}}, {"motorium_picture": shown(), "more": 1}]);
-        assert_eq!(all(&alike), []);
-        assert_eq!(filled(&alike, &mut |_| Err(Error::NoImage)).unwrap(), alike);
+        let alike = [
+            json!({"motorium_picture": {"sha256": 3}}),
+            json!({"motorium_picture": shown(), "more": 1}),
+        ];
+        assert_eq!(all(&alike, |_| true), []);
+        let sent = filled(&alike, |_| true, |_| Err(Error::NoImage)).unwrap();
+        assert_eq!(sent, alike);
     }
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::turn::Meaning;
-use crate::answer::validate::Ground;
+use crate::answer::validate::{self, Ground};
 
 /// What every provider takes.
 const LONGEST_NAME: usize = 64;
@@ -146,8 +146,7 @@ fn read<T: DeserializeOwned>(name: &str, input: &Value, meaning: impl Fn(T) -> M
 
 fn extract(input: &Value) -> Meaning {
     let schema = input["json_schema"].as_str().unwrap_or_default();
-    let is_object = serde_json::from_str::<Value>(schema).is_ok_and(|schema| schema.is_object());
-    if !is_object {
+    if !validate::is_schema(schema) {
         let problem = "The input of extract cannot be used: json_schema is no JSON schema.";
         return Meaning::Invalid(problem.to_owned());
     }

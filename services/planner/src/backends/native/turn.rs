@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::calls::{Call, Fate};
 use super::shown::Shown;
 
+/// Most actions of one turn.
+const MOST_ACTIONS: usize = 200;
+
 /// One call, as it was understood.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Heard {
@@ -129,6 +132,12 @@ impl Making {
     }
 
     fn act(&mut self, actions: Vec<PlannedAction>, problem: Option<String>) -> Fate {
+        let asked = self.actions.len() + actions.len();
+        if asked > MOST_ACTIONS {
+            return self.invalid(format!(
+                "{asked} actions in one turn are too many: at most {MOST_ACTIONS}."
+            ));
+        }
         if let (true, Some(problem)) = (actions.is_empty(), &problem) {
             return self.invalid(problem.clone());
         }

@@ -154,20 +154,15 @@ impl Memory {
 
     /// Every picture that it shows, in order.
     pub(super) fn shown(&self) -> Vec<Shown> {
-        let ours = self.items.iter().filter(|item| is_ours(item));
-        ours.flat_map(shown::all).collect()
+        shown::all(&self.items, is_ours)
     }
 
     /// The items with every picture in its place, in the form that `as_sent` gives it.
     pub(super) fn filled(
         &self,
-        mut as_sent: impl FnMut(&Shown) -> Result<Value, picture::Error>,
+        as_sent: impl FnMut(&Shown) -> Result<Value, picture::Error>,
     ) -> Result<Vec<Value>, picture::Error> {
-        let items = self.items.iter().map(|item| match is_ours(item) {
-            true => shown::filled(item, &mut as_sent),
-            false => Ok(item.clone()),
-        });
-        items.collect()
+        shown::filled(&self.items, is_ours, as_sent)
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -80,8 +80,11 @@ fn heading(line: &str) -> Option<(&'static str, usize)> {
     Some((name, line.len() - behind.len()))
 }
 
-/// The content of the last fenced block of code.
+/// The content of the last fenced block of code; none where a fence is left open, as the text may be cut off.
 fn last_block(text: &str) -> Option<&str> {
+    if !text.matches("```").count().is_multiple_of(2) {
+        return None;
+    }
     let mut fences = text.rmatch_indices("```").map(|(at, _)| at);
     let end = fences.next()?;
     let start = fences.next()?;
@@ -146,6 +149,12 @@ mod tests {
             Some("b()"),
         );
         check("## Code:\n```python\npyautogui.cl", "", "", None);
+        check(
+            "```python\na()\n```\nor rather\n```python\nb(",
+            "",
+            "",
+            None,
+        );
         check(
             "## Thoughts on this\nnone",
             "## Thoughts on this\nnone",

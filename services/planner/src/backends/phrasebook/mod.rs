@@ -23,7 +23,7 @@ use motorium_proto::domain::decision::{
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
-use super::{Backend, BackendError};
+use super::{Backend, BackendError, Spent};
 use crate::matcher::{Found, Purpose, Screen};
 use cursor::{Asked, Cursor};
 use grammar::{Clause, Language, Step};
@@ -67,7 +67,7 @@ impl Backend for Phrasebook {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest) -> Result<Decision, BackendError> {
+    async fn plan(&self, request: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
         plan(request)
     }
 }

@@ -19,6 +19,7 @@ use super::chat::{self, past};
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
 use crate::answer::said::Said;
 use crate::answer::tool_calls::{self, ToolCall, computer_use};
+use crate::answer::validate::Ground;
 use crate::models::Api;
 use crate::picture::{Rendered, SentPicture};
 
@@ -158,13 +159,9 @@ fn decision(
     let end = calls.iter().position(|call| is_function(call) != first);
     let calls = &calls[..end.unwrap_or(calls.len())];
     if first {
-        return Ok(Next::CallFunctions(
-            calls
-                .iter()
-                .enumerate()
-                .map(|(index, call)| function(step, index, call))
-                .collect(),
-        ));
+        let calls = calls.iter().enumerate();
+        let called = calls.map(|(index, call)| function(step, index, call));
+        return called.collect::<Result<_, _>>().map(Next::CallFunctions);
     }
     let commands =
         computer_use::read(calls).map_err(|error| Misread::invalid(error.to_string()))?;
@@ -174,12 +171,16 @@ fn decision(
 }
 
 /// The protocol has no names for single calls here, so that they are counted.
-fn function(step: &Step<'_>, index: usize, call: &ToolCall) -> FunctionCall {
-    FunctionCall {
+fn function(step: &Step<'_>, index: usize, call: &ToolCall) -> Result<FunctionCall, Misread> {
+    let ground = Ground {
+        request: step.request,
+        view: None,
+    };
+    let arguments = Value::Object(call.arguments.clone());
+    Ok(FunctionCall {
         call_id: format!("step-{}-call-{}", chat::number(step), index + 1),
-        name: call.name.clone(),
-        arguments_json: Value::Object(call.arguments.clone()).to_string(),
-    }
+        ..ground.function_call(&call.name, &arguments.to_string())?
+    })
 }
 
 /// What the model says that it does: the line behind `Action:`, or else its last words.

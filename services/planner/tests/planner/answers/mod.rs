@@ -1,6 +1,5 @@
 //! What models say, read: Python and tool calls.
 
-mod mutations;
 mod pyautogui;
 mod tool_calls;
 

@@ -163,6 +163,10 @@ fn keys_that_are_held() {
     refused("pyautogui.keyDown('shift')", "not released");
     refused("pyautogui.keyUp('shift')", "was not put down");
     refused(
+        "pyautogui.keyDown('w')\ntime.sleep(40)\ntime.sleep(40)\npyautogui.keyUp('w')",
+        "held for at most 60 seconds",
+    );
+    refused(
         "pyautogui.keyDown('shift')\npyautogui.write('a')\npyautogui.keyUp('shift')",
         "not possible while keys are down",
     );

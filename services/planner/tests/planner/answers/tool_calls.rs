@@ -128,8 +128,13 @@ fn the_same_in_xml() {
         "wait 1s",
     );
     check(
-        "<tool_call><function=\"computer_use\"><parameter=\"action\">wait</parameter>",
+        "<tool_call><function=\"computer_use\"><parameter=\"action\">wait</parameter></function>",
         "wait 1s",
+    );
+    // What is cut off may have been a click at a place.
+    refused(
+        "<tool_call><function=computer_use><parameter=action>left_click</parameter>",
+        "the function does not end",
     );
     refused(
         "<tool_call><function=computer_use><parameter=action>type</parameter><parameter=text>half a",
@@ -236,6 +241,7 @@ fn what_is_no_call_is_refused() {
         (r#""action": "type", "text": ["a"]"#, "must be a text"),
         (r#""action": "scroll""#, "`pixels` is missing"),
         (r#""action": "scroll", "pixels": 0"#, "1 to 20000"),
+        (r#""action": "scroll", "pixels": 0.3"#, "1 to 20000"),
         (r#""action": "wait", "time": 1e9"#, "0 to 60"),
         (
             r#""action": "terminate", "status": "later""#,

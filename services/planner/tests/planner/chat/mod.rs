@@ -6,7 +6,6 @@ mod qwen_vl;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use image::{Rgba, RgbaImage};
 use motorium_imaging::picture;
 use motorium_planner::backends::concessions::Concessions;
 use motorium_planner::backends::dialect::{Answer, Asked, Dialect, Misread, Reading, Step};
@@ -14,17 +13,13 @@ use motorium_planner::models::{Api, Model, Models};
 use motorium_planner::picture::Pictures;
 use motorium_planner::prompt::Prompts;
 use motorium_proto::domain::action::{Action, Button, Target};
-use motorium_proto::domain::decision::{
-    Next, PastAction, PastStep, PlannedAction, RemainingLimits,
-};
-use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::decision::{Next, PastAction, PastStep, PlannedAction};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
-use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::{ImageFormat, PlanRequest};
+use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
-use crate::screens::screen;
+use crate::request::{picture_of, request};
 
 /// A task under way, and the model that is asked.
 struct World {
@@ -36,24 +31,9 @@ struct World {
 impl World {
     /// The first step of a task, for the model of that name.
     fn new(model: &str) -> Self {
-        let seen = screen("button 20,40 80x30 \"Save\"");
         let request = PlanRequest {
-            goal: "Save the file.".to_owned(),
-            instructions: String::new(),
-            frame: seen.frame,
-            image: Some(shot(0)),
-            scene: seen.scene,
-            history: Vec::new(),
-            user_messages: Vec::new(),
-            remaining: RemainingLimits::default(),
-            functions: Vec::new(),
-            conversation: Bytes::new(),
-            conversation_backend: String::new(),
-            backends: Vec::new(),
-            platform: Platform::Linux,
-            language: None,
-            notices: Vec::new(),
-            applications: Vec::new(),
+            image: Some(picture_of(0)),
+            ..request("Save the file.", "button 20,40 80x30 \"Save\"")
         };
         Self {
             request,
@@ -149,7 +129,7 @@ impl World {
             frame_size: Some(self.request.frame.size),
             ..PastStep::default()
         });
-        self.request.image = Some(shot(number as u8));
+        self.request.image = Some(picture_of(number as u8));
     }
 }
 
@@ -163,12 +143,6 @@ fn effect(verdict: Verdict) -> Effect {
         settled: true,
         settle_time: Default::default(),
     }
-}
-
-/// The screen of a step: its red says which.
-fn shot(step: u8) -> Image {
-    let pixels = RgbaImage::from_pixel(1000, 800, Rgba([step, 100, 200, 255]));
-    picture::encode(&pixels, ImageFormat::Png).unwrap()
 }
 
 /// An answer with that text.

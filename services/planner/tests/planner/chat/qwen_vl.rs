@@ -140,6 +140,13 @@ fn functions_of_the_task_can_be_called() {
     assert!(
         matches!(next(&format!("{}{lookup}", call("\"action\": \"wait\""))), Next::Act(actions) if actions.len() == 1)
     );
+    let wrong =
+        r#"<tool_call>{"name": "billing.lookup", "arguments": {"id": "seven"}}</tool_call>"#;
+    let misread = world.read(&QwenVl, &chat(wrong)).unwrap_err().to_string();
+    assert!(
+        misread.contains("the arguments of `billing.lookup`"),
+        "{misread}"
+    );
 }
 
 #[test]

@@ -7,6 +7,14 @@ use super::server::Reply;
 use super::{Stage, claude, decision};
 
 #[tokio::test]
+async fn json_that_is_none() {
+    let stage = Stage::with(vec![says(r#"{"next": act}"#), good()]).await;
+    judge(&stage, repaired()).await;
+    let complaint = stage.claude.received()[1]["messages"][2]["content"].to_string();
+    assert!(complaint.contains("no whole JSON object"), "{complaint}");
+}
+
+#[tokio::test]
 async fn fenced_json() {
     let text = format!("```json\n{}\n```", decision("click", 1));
     check(vec![says(&text)], accepted()).await;

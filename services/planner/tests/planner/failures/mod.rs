@@ -31,7 +31,7 @@ use motorium_proto::service::{ImageFormat, PlanRequest, Planned, Planner as _, R
 use serde_json::{Value, json};
 
 use self::server::{Reply, Server};
-use crate::dialogue::request;
+use crate::request::request;
 
 const SCREEN: &str = r#"button 20,20 80x30 "Save""#;
 

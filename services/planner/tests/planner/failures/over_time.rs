@@ -1,6 +1,7 @@
 //! What is remembered from one call to the next, and what is counted.
 
 use motorium_planner::Settings;
+use motorium_planner::backends::Spent;
 use motorium_planner::backends::estimate::{self, Estimate};
 use motorium_planner::models::{Api, Models};
 use motorium_proto::domain::decision::{Next, RemainingLimits};
@@ -111,14 +112,63 @@ fn a_call_costs_what_its_tokens_cost() {
     };
     let estimate = Estimate::of(&body, &model, &step());
     let cost = estimate.cost_micros_usd.unwrap();
+    let spent = Spent::default();
     assert_eq!(cost, estimate.tokens * 1000);
-    assert_eq!(estimate::check(&body, &model, &left(cost)), Ok(()));
-    let error = estimate::check(&body, &model, &left(cost - 1)).unwrap_err();
+    assert_eq!(estimate::check(&body, &model, &left(cost), &spent), Ok(()));
+    let error = estimate::check(&body, &model, &left(cost - 1), &spent).unwrap_err();
     assert_eq!(error.reason(), "OVER_BUDGET");
     assert!(error.to_string().contains("are left"), "{error}");
     // Where the price is not known, money keeps nothing back.
     let unknown = Models::default().get("claude-opus-4-6", Api::AnthropicMessages);
-    assert_eq!(estimate::check(&body, &unknown, &left(1)), Ok(()));
+    assert_eq!(estimate::check(&body, &unknown, &left(1), &spent), Ok(()));
+}
+
+#[tokio::test]
+async fn what_an_answer_has_used_is_no_longer_left_for_its_repair() {
+    let stage = Stage::with(vec![good()]).await;
+    stage.plan().await.unwrap();
+    let model = Models::default().get("claude-opus-4-6", Api::AnthropicMessages);
+    let first = Estimate::of(&stage.claude.received()[0], &model, &step()).tokens;
+    let stage = Stage::with(vec![says("no"), good()]).await;
+    let request = PlanRequest {
+        remaining: RemainingLimits {
+            // Enough for the repair too, if the answer before it had used nothing.
+            tokens: Some(first + 1000),
+            ..RemainingLimits::default()
+        },
+        ..step()
+    };
+    let error = stage.service.plan(request).await.unwrap_err();
+    assert_eq!(error.metadata["claude_som"], "OVER_BUDGET");
+    assert_eq!(stage.claude.received().len(), 1);
+    assert_eq!(error.usage().input_tokens, Some(2000));
+}
+
+#[tokio::test]
+async fn what_was_used_is_counted_also_where_it_came_to_nothing() {
+    // The repair fails on the way, and all of it is done again.
+    let stage = Stage::with(vec![says("no"), Reply::of(529, "", "{}"), good()]).await;
+    let usage = stage.plan().await.unwrap().decision.usage;
+    assert_eq!((usage.calls, usage.input_tokens), (2, Some(4000)));
+
+    // The time is over before the repair is answered.
+    let stage = Stage::with(vec![says("no"), Reply::Silence]).await;
+    let in_vain = stage.plan().await.unwrap().attempts;
+    assert_eq!(in_vain[0].reason, "TIMED_OUT");
+    assert_eq!(in_vain[0].usage.input_tokens, Some(2000));
+    let backends = stage.service.list_backends().await.unwrap();
+    assert_eq!(backends[0].usage.input_tokens, Some(2000));
+
+    // Nobody decides.
+    let nobody = Reply::success(&chat(&json!("no")));
+    let stage = Stage::with_both(vec![says("no")], vec![nobody]).await;
+    let error = stage.plan().await.unwrap_err();
+    assert_eq!(error.reason, "ALL_BACKENDS_FAILED");
+    let usage = error.usage();
+    assert_eq!(
+        (usage.calls, usage.input_tokens, usage.output_tokens),
+        (4, Some(2 * 2000 + 2 * 1400), Some(2 * 100 + 2 * 40))
+    );
 }
 
 #[tokio::test]

@@ -8,36 +8,29 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
 use motorium_planner::backends::concessions::Concessions;
 use motorium_planner::backends::dialect::{Answer, Asked, Dialect, Misread, Reading, Step};
 use motorium_planner::models::{Api, Model, Models};
 use motorium_planner::picture::Pictures;
 use motorium_planner::prompt::Prompts;
 use motorium_proto::domain::decision::{
-    FunctionDeclaration, FunctionResult, Next, PastAction, PastStep, RemainingLimits, SafetyCheck,
+    FunctionDeclaration, FunctionResult, Next, PastAction, PastStep, SafetyCheck,
 };
-use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
 use motorium_proto::domain::frame::{Cursor, Image, ImageContent};
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::{ImageFormat, PlanRequest};
+use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
 use super::sound;
-use crate::screens::screen;
+use crate::request::{picture_of, request};
 
 /// Steps whose pictures the Orchestrator shows again beside the present one.
 const PAST_PICTURES: usize = 2;
 
 /// Screens that differ.
-static SCREENS: LazyLock<Vec<Image>> = LazyLock::new(|| (0..24).map(screen_of).collect());
-
-fn screen_of(shade: u8) -> Image {
-    let pixels = RgbaImage::from_pixel(1000, 800, Rgba([shade * 10, 100, 200, 255]));
-    picture::encode(&pixels, ImageFormat::Png).unwrap()
-}
+static SCREENS: LazyLock<Vec<Image>> =
+    LazyLock::new(|| (0..24).map(|look| picture_of(look * 10)).collect());
 
 /// A task under way.
 pub(super) struct World {
@@ -68,34 +61,19 @@ pub(super) enum Outcome {
 impl World {
     /// A task for that model. `name`: the requests are left for the check against the provider's types.
     pub(super) fn new(dialect: impl Dialect, model: &str, name: Option<&'static str>) -> Self {
-        let seen = screen(
-            r#"
+        let screen = r#"
             window 0,0 1000x800 "Notes" active
             button 20,40 80x30 "Save"
-            "#,
-        );
+        "#;
         let mut request = PlanRequest {
-            goal: "save the file".to_owned(),
-            instructions: String::new(),
-            frame: seen.frame,
-            image: None,
-            scene: seen.scene,
-            history: Vec::new(),
-            user_messages: Vec::new(),
-            remaining: RemainingLimits::default(),
             functions: vec![FunctionDeclaration {
                 name: "billing.lookup".to_owned(),
                 description: "Looks an invoice up.".to_owned(),
                 parameters_json_schema:
                     r#"{"type": "object", "properties": {"id": {"type": "integer"}}}"#.to_owned(),
             }],
-            conversation: Bytes::new(),
-            conversation_backend: String::new(),
-            backends: Vec::new(),
-            platform: Platform::Linux,
-            language: None,
-            notices: Vec::new(),
             applications: vec!["Files".to_owned()],
+            ..request("save the file", screen)
         };
         request.frame.cursor = Some(Cursor {
             position: CapturePoint::new(40, 50),

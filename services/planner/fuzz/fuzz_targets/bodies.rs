@@ -1,0 +1,8 @@
+//! Any JSON, read as the answer of every provider.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use motorium_planner_fuzz::bodies;
+
+fuzz_target!(|text: &str| bodies(text));

@@ -1,0 +1,199 @@
+//! Damaged answers, in every run of the tests: the targets of `services/planner/fuzz`, with what is damaged there
+//! (`fuzz/seeds`, and the answers of providers) and the words that damage is made of (`fuzz/words.dict`).
+//!
+//! With `MOTORIUM_FUZZ_SECONDS` it goes on for so long, all targets together, and damages otherwise each time; without it
+//! every target is given the same few thousand answers.
+
+mod readers;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use motorium_planner::answer::{pyautogui, tool_calls};
+use motorium_proto::domain::action::{Action, Target};
+use motorium_proto::domain::decision::Next;
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{Rng as _, SeedableRng as _};
+
+const TARGETS: u32 = 5;
+/// As many answers as a target is given where no time is set.
+const ANSWERS: usize = 2000;
+/// What libFuzzer's dictionaries have no letters for: of several bytes, of another length in lower case, a mark of order.
+const FOREIGN: &[&str] = &["é", "世", "İ", "\u{212a}", "\u{feff}", "\u{2028}"];
+/// A reader that takes longer than this for one answer, twice, hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[test]
+fn damaged_python_is_read_or_refused() {
+    run("pyautogui", &[], readers::pyautogui);
+}
+
+#[test]
+fn damaged_calls_are_read_or_refused() {
+    run("tool_calls", &[], readers::tool_calls);
+}
+
+#[test]
+fn damaged_answers_to_a_numbered_screen_are_read_or_refused() {
+    run("numbered", &[], readers::numbered);
+}
+
+#[test]
+fn damaged_answers_of_providers_are_read_or_refused() {
+    let answered = ["anthropic", "openai-chat", "openai-responses"];
+    run("bodies", &answered, readers::bodies);
+}
+
+#[test]
+fn damaged_answers_to_questions_are_read_or_refused() {
+    run("questions", &[], readers::questions);
+}
+
+/// A server may call an answer whole that is not. What is left of it then says nothing that the whole did not.
+#[test]
+fn the_beginning_of_an_answer_is_not_another_answer() {
+    let ways = [
+        ("opencua", "pyautogui"),
+        ("qwen_vl", "tool_calls"),
+        ("operator", "numbered"),
+    ];
+    for (way, target) in ways {
+        let seeds = texts_in(&fuzz_folder().join("seeds").join(target));
+        let wholes = seeds
+            .iter()
+            .filter_map(|seed| Some((seed, readers::understood(way, seed)?)));
+        let wholes: Vec<(&String, Next)> = wholes.collect();
+        assert!(wholes.len() > 2, "{way}: {wholes:?}");
+        for (whole, all) in wholes {
+            for (end, _) in whole.char_indices() {
+                if let Some(said) = readers::understood(way, &whole[..end]) {
+                    assert!(begins(&said, &all), "{said:?}\n{}", &whole[..end]);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn noise_asks_for_nothing(text in any::<String>()) {
+        prop_assert!(pyautogui::read(&text).is_err());
+        prop_assert!(tool_calls::read(&text).is_err());
+    }
+}
+
+/// Whether one decision is another one, or its first actions.
+fn begins(said: &Next, all: &Next) -> bool {
+    let (Next::Act(said), Next::Act(all)) = (said, all) else {
+        return said == all;
+    };
+    let said: Vec<&Action<Target>> = said.iter().map(|planned| &planned.action).collect();
+    let all: Vec<&Action<Target>> = all.iter().map(|planned| &planned.action).collect();
+    all.starts_with(&said)
+}
+
+/// Gives a target its seeds as they are, then damaged ones.
+fn run(target: &str, fixtures: &[&str], reader: fn(&str)) {
+    let fuzz = fuzz_folder();
+    let mut seeds = texts_in(&fuzz.join("seeds").join(target));
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for fixture in fixtures {
+        seeds.extend(texts_in(&folder.join(fixture)));
+    }
+    let words = words(&fuzz.join("words.dict"));
+    for seed in &seeds {
+        give(reader, seed);
+    }
+    let (mut chance, until) = match time_to_spend() {
+        Some(time) => (StdRng::from_os_rng(), Some(Instant::now() + time / TARGETS)),
+        None => (StdRng::seed_from_u64(1), None),
+    };
+    let mut given = 0;
+    while until.map_or(given < ANSWERS, |until| Instant::now() < until) {
+        give(reader, &damaged(&seeds, &words, &mut chance));
+        given += 1;
+    }
+}
+
+/// Gives a reader a text. Where that fails, it is shown, so that it can become a seed.
+fn give(reader: fn(&str), text: &str) {
+    let read = || panic::catch_unwind(AssertUnwindSafe(|| reader(text)));
+    let hangs = || {
+        let began = Instant::now();
+        let panicked = read().is_err();
+        assert!(!panicked, "the reader panics on this answer: {text:?}");
+        began.elapsed() > PATIENCE
+    };
+    // Once may be the machine's fault.
+    assert!(
+        !(hangs() && hangs()),
+        "the reader hangs on this answer: {text:?}"
+    );
+}
+
+/// One of the seeds with some of it taken out, put in, repeated, or replaced by a part of another one.
+fn damaged(seeds: &[String], words: &[String], chance: &mut StdRng) -> String {
+    let any_of = |chance: &mut StdRng| seeds.choose(chance).expect("there are seeds");
+    let mut text: Vec<char> = any_of(chance).chars().collect();
+    for _ in 0..chance.random_range(1..=5) {
+        let at = chance.random_range(0..=text.len());
+        let end = (at + chance.random_range(0..12)).min(text.len());
+        let put: Vec<char> = match chance.random_range(0..8) {
+            0 => Vec::new(),
+            1 => vec![chance.random()],
+            2 => text[at..end].repeat(chance.random_range(2..50)),
+            3 => {
+                let other: Vec<char> = any_of(chance).chars().collect();
+                let from = chance.random_range(0..=other.len());
+                let to = (from + chance.random_range(0..60)).min(other.len());
+                other[from..to].to_vec()
+            }
+            4 => chance
+                .random_range(-2000..2000)
+                .to_string()
+                .chars()
+                .collect(),
+            _ => words
+                .choose(chance)
+                .expect("there are words")
+                .chars()
+                .collect(),
+        };
+        text.splice(at..end, put);
+    }
+    text.into_iter().collect()
+}
+
+fn time_to_spend() -> Option<Duration> {
+    let seconds = std::env::var("MOTORIUM_FUZZ_SECONDS").ok()?;
+    Some(Duration::from_secs(
+        seconds.parse().expect("a number of seconds"),
+    ))
+}
+
+fn fuzz_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz")
+}
+
+fn texts_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let texts = files
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap());
+    texts.collect()
+}
+
+/// The words of a dictionary of libFuzzer's, one to a line, in quotes.
+fn words(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with('"'));
+    let words = lines.map(|line| serde_json::from_str(line).unwrap());
+    words
+        .chain(FOREIGN.iter().map(ToString::to_string))
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! The first request of a task, on a screen that is written down, and pictures of screens.
+
+use image::{Rgba, RgbaImage};
+use motorium_imaging::picture;
+use motorium_proto::domain::decision::RemainingLimits;
+use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::frame::Image;
+use motorium_proto::service::{ImageFormat, PlanRequest};
+
+use crate::screens::{Seen, screen};
+
+/// The first request of a task, without a picture.
+pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
+    let Seen { frame, scene } = screen(seen);
+    PlanRequest {
+        goal: goal.to_owned(),
+        instructions: String::new(),
+        frame,
+        image: None,
+        scene,
+        history: Vec::new(),
+        user_messages: Vec::new(),
+        remaining: RemainingLimits::default(),
+        functions: Vec::new(),
+        conversation: Default::default(),
+        conversation_backend: String::new(),
+        backends: Vec::new(),
+        platform: Platform::Linux,
+        language: None,
+        notices: Vec::new(),
+        applications: Vec::new(),
+    }
+}
+
+/// A screen of one colour, so that each can be told from the others by its red.
+pub(crate) fn picture_of(red: u8) -> Image {
+    let pixels = RgbaImage::from_pixel(1000, 800, Rgba([red, 100, 200, 255]));
+    picture::encode(&pixels, ImageFormat::Png).unwrap()
+}
