@@ -188,6 +188,8 @@ pub struct Task {
     pub heard: Vec<String>,
     /// Said by the user before the first step.
     pub said_at_first: Vec<String>,
+    /// Everything that people have said to it, in their words alone: what they did is told with what is on the screen.
+    pub said: Vec<String>,
     /// How often the task's hands were taken off its desktop: by a pause, or by a person.
     pub interruptions: u32,
     /// What a person does who has taken over.
@@ -241,6 +243,7 @@ impl Task {
             messages: Vec::new(),
             heard: Vec::new(),
             said_at_first: Vec::new(),
+            said: Vec::new(),
             interruptions: 0,
             by_hand: Vec::new(),
             notices: Vec::new(),
@@ -436,6 +439,8 @@ impl Task {
                 self.artifacts.extend(evidence.iter().flatten().cloned());
             }
             Event::FunctionCalled(call) => {
+                let risk = risk::assess_call(call, &self.spec.tool_endpoints);
+                self.risky_actions += u32::from(risk.is_some());
                 if let Some(step) = self.open_step_mut() {
                     step.function_calls.push(call.clone());
                 }
@@ -447,11 +452,13 @@ impl Task {
             }
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
+                self.said.push(message.clone());
                 self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
             Event::MessageReceived { text } => {
                 self.messages.push(text.clone());
+                self.said.push(text.clone());
                 self.heard_from_step = self.next_step();
             }
             Event::TakenOver { user } => self.taken_over(user, *at),
@@ -459,6 +466,7 @@ impl Task {
             Event::HandedBack { message } => {
                 let done = std::mem::take(&mut self.by_hand);
                 self.messages.push(handed_back(&done, message));
+                self.said.push(message.clone());
                 self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
@@ -595,14 +603,19 @@ impl Task {
         given.flat_map(|approval| &approval.safety_checks)
     }
 
-    /// Everything that the user has said.
+    /// Everything that the user has said, and nothing that was read elsewhere: a deed of a person names what they clicked.
     pub fn users_words(&self) -> impl Iterator<Item = &str> {
-        let later = self.steps.iter().flat_map(|step| &step.user_messages);
-        let said = self.said_at_first.iter().chain(later);
-        let said = said.chain(&self.heard).chain(&self.messages);
+        let answered = self.approvals.iter().filter(|approval| {
+            matches!(
+                approval.state,
+                ApprovalState::Approved | ApprovalState::Denied
+            )
+        });
+        let answers = answered.map(|approval| &approval.message);
         [&self.spec.goal, &self.spec.instructions]
             .into_iter()
-            .chain(said)
+            .chain(&self.said)
+            .chain(answers)
             .map(String::as_str)
     }
 
