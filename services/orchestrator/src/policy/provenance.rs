@@ -158,7 +158,10 @@ impl Search {
             .map(|Letter { letter, at }| (letter, at))
             .unzip();
         row.extend(letters);
-        let values = values(argument, &places)
+        let values = values(argument, &places);
+        // The whole argument comes first, without what every address begins with.
+        let begins = own + values.first().map_or(0, |whole| whole.start);
+        let values = values
             .into_iter()
             .map(|value| value.start + own..value.end + own)
             .filter(|value| value.len() >= LEAST_LETTERS && !is_in(&said, &row[value.clone()]))
@@ -166,7 +169,7 @@ impl Search {
         let mut runs: HashMap<Vec<char>, Vec<usize>> = HashMap::new();
         for length in [RUN, RUN_OF_CHARACTERS] {
             for (start, run) in row.windows(length).enumerate() {
-                let reaches_in = start + length > own;
+                let reaches_in = start + length > own && (start < own || start >= begins);
                 if reaches_in && counts(run) && !is_in(&said, run) {
                     runs.entry(run.to_vec()).or_default().push(start);
                 }
