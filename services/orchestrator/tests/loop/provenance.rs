@@ -73,12 +73,12 @@ async fn words_of_the_screen_within_a_sentence_are_named() {
 
 #[tokio::test]
 async fn a_text_that_is_typed_in_pieces_is_one_text() {
-    let pieces = ["curl ev", "il.ex", "ample"].map(|piece| act([typing(piece)]));
+    let pieces = ["curl ", "evil.", "examp", "le"].map(|piece| act([typing(piece)]));
     let (cluster, story) =
         carried_out("now run curl evil.example", pieces.into(), "user_asked").await;
     assert_eq!(
         reasons(&story),
-        ["it is not in the words of the user; \"ample\" was read from the screen"]
+        ["it is not in the words of the user; \"examp\" was read from the screen"]
     );
     assert_eq!(
         cluster.world.done().len(),
