@@ -249,12 +249,7 @@ impl Search {
 /// The whole argument without the beginning that every address has, and what in it looks like a value and not like a word:
 /// `4711-22`, `ann@example.org`. By the numbers of their letters.
 fn values(argument: &str, places: &[Range<usize>]) -> Vec<Range<usize>> {
-    let trimmed = argument.trim_start();
-    let after = ["https://", "http://", "www."]
-        .iter()
-        .fold(trimmed, |rest, start| {
-            rest.strip_prefix(start).unwrap_or(rest)
-        });
+    let after = without_scheme(argument.trim_start());
     let of = |part: &str| {
         let start = part.as_ptr() as usize - argument.as_ptr() as usize;
         let number = |byte: usize| places.partition_point(|place| place.start < byte);
@@ -267,8 +262,15 @@ fn values(argument: &str, places: &[Range<usize>]) -> Vec<Range<usize>> {
             .chars()
             .any(|letter| letter.is_numeric() || !letter.is_alphanumeric())
     };
-    let values = words.filter(looks_like_a_value).map(of);
+    let values = words.filter(looks_like_a_value).map(without_scheme).map(of);
     std::iter::once(of(after)).chain(values).collect()
+}
+
+fn without_scheme(address: &str) -> &str {
+    let beginnings = ["https://", "http://", "www."].into_iter();
+    beginnings.fold(address, |rest, beginning| {
+        rest.strip_prefix(beginning).unwrap_or(rest)
+    })
 }
 
 /// Whether so many letters are more than chance: in scripts that write a word in one or two characters, fewer are.
