@@ -1,7 +1,8 @@
 //! Who did what, and when: a file that is only ever appended to, one JSON object a line.
 //!
 //! There are no pictures in it, nothing that was typed and no secret: of texts only how long they are. It is opened for each
-//! line, so that whoever rotates it (logrotate) need tell nobody. Not here: what the task's own log has.
+//! line, so that whoever rotates it (logrotate) need tell nobody. States, results, effects and points have the names of
+//! the contract's enums, actions those of its fields. Not here: what the task's own log has.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -15,6 +16,7 @@ use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
+use motorium_proto::v1::common;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -156,7 +158,7 @@ impl Hook for Audit {
         }
         let details = json!({
             "by": intervention.hook,
-            "point": intervention.point.as_str(),
+            "point": format!("POINT_{}", intervention.point.as_str()),
             "reason_characters": characters(&intervention.message),
         });
         let line = line(context, SystemTime::now(), "denial", details);
@@ -203,7 +205,7 @@ fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Va
         }
         Happening::AfterRun(ended) => {
             let details = json!({
-                "state": ended.state,
+                "state": format!("STATE_{}", ended.state),
                 "message_characters": characters(ended.message),
             });
             ("end", details)
@@ -212,8 +214,10 @@ fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Va
         Happening::AfterAction(done) => {
             let details = json!({
                 "action_id": done.act.action_id.as_str(),
-                "result": format!("{:?}", done.outcome.result).to_uppercase(),
-                "effect": done.effect.map(|effect| format!("{:?}", effect.verdict)),
+                "result": common::ActionResult::from(done.outcome.result).as_str_name(),
+                "effect": done.effect.map(|effect| {
+                    common::EffectVerdict::from(effect.verdict).as_str_name()
+                }),
             });
             ("outcome", details)
         }
@@ -264,7 +268,7 @@ fn text(action: &Action<CapturePoint>) -> Option<&Text> {
 fn said(approval: &Approval) -> Value {
     json!({
         "approval": approval.id,
-        "state": format!("{:?}", approval.state).to_uppercase(),
+        "state": approval.state.to_wire().as_str_name(),
         "rules": approval.rules,
         "by": approval.resolved_by,
     })

@@ -60,6 +60,8 @@ pub struct Circumstances<'a> {
     /// Of the page, if anybody knows it.
     pub url: Option<&'a str>,
     pub labels: &'a BTreeMap<String, String>,
+    /// What is in the clipboard, where the task itself has put it there.
+    pub pasted: Option<&'a str>,
     /// The argument was read from the screen.
     pub tainted: bool,
     pub suspected_injection: bool,
@@ -79,6 +81,9 @@ pub struct CallCircumstances<'a> {
     pub tainted: bool,
     pub suspected_injection: bool,
 }
+
+/// Keys that enter what is in the clipboard.
+const PASTING: [&str; 3] = ["ctrl+v", "ctrl+shift+v", "shift+insert"];
 
 /// The kind of deed that a function call is.
 pub const CALL_FUNCTION: &str = "call_function";
@@ -137,7 +142,13 @@ impl Situation {
         let applications = words.applications(&application);
         let url = place.url(applications.contains("browser"));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-        let (argument, secret) = argument(circumstances.action);
+        let (mut argument, secret) = argument(circumstances.action);
+        if matches!(circumstances.action, Action::Paste { text: None }) {
+            circumstances
+                .pasted
+                .unwrap_or_default()
+                .clone_into(&mut argument);
+        }
         let text = place.text();
         Self {
             kind: circumstances.action.kind().to_string(),
@@ -151,7 +162,7 @@ impl Situation {
             url: url.map(String::from).unwrap_or_default(),
             labels: as_set(circumstances.labels),
             changes: !matches!(sort, Sort::Reads | Sort::Goes),
-            enters: sort == Sort::Enters,
+            enters: sort == Sort::Enters || pastes(circumstances.action),
             navigates: matches!(sort, Sort::Goes),
             unlabelled: sort == Sort::Presses && text.is_empty(),
             tainted: circumstances.tainted,
@@ -195,21 +206,44 @@ fn as_set(labels: &BTreeMap<String, String>) -> BTreeSet<String> {
         .collect()
 }
 
-/// Everything in arguments that may have been read somewhere: texts and numbers, each by itself.
+/// Everything in JSON that may have been read somewhere: texts, names and numbers, each by itself, also of JSON that
+/// stands in a text.
 #[must_use]
-pub fn values(arguments_json: &str) -> Vec<String> {
+pub fn values(json: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut open: Vec<Value> = serde_json::from_str(arguments_json).into_iter().collect();
+    let mut open: Vec<Value> = serde_json::from_str(json).into_iter().collect();
     while let Some(value) = open.pop() {
         match value {
-            Value::String(text) => found.push(text),
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(inner @ (Value::Array(_) | Value::Object(_) | Value::String(_))) => {
+                    open.push(inner);
+                }
+                _ => found.push(text),
+            },
             Value::Number(number) => found.push(number.to_string()),
             Value::Array(values) => open.extend(values),
-            Value::Object(members) => open.extend(members.into_iter().map(|(_, value)| value)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    found.push(name);
+                    open.push(value);
+                }
+            }
             Value::Null | Value::Bool(_) => {}
         }
     }
     found
+}
+
+/// Whether what is in the clipboard is entered, whatever it is.
+#[must_use]
+pub fn pastes<T>(action: &Action<T>) -> bool {
+    match action {
+        Action::Paste { text: None } => true,
+        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
+            PASTING.contains(&chord(keys).as_str())
+        }
+        _ => false,
+    }
 }
 
 /// What is entered, struck or gone to, and whether it is a secret.

@@ -60,6 +60,35 @@ impl Plain {
     }
 }
 
+/// A letter or digit in its plain form, and where it stands in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) letter: char,
+    /// In bytes.
+    pub(super) at: std::ops::Range<usize>,
+}
+
+/// All letters and digits in a row, whatever is between them.
+pub(super) fn letters(text: &str) -> Vec<Letter> {
+    let mut letters = Vec::with_capacity(text.len());
+    let mut buffer = [0; 4];
+    for (start, letter) in text.char_indices() {
+        let at = start..start + letter.len_utf8();
+        let row = |letter| Letter {
+            letter,
+            at: at.clone(),
+        };
+        let plain = plain(letter.encode_utf8(&mut buffer));
+        letters.extend(
+            plain
+                .chars()
+                .filter(|plain| plain.is_alphanumeric())
+                .map(row),
+        );
+    }
+    letters
+}
+
 /// `deleteFile` as `delete File`.
 fn divided(text: &str) -> String {
     let mut divided = String::with_capacity(text.len());
@@ -90,7 +119,7 @@ fn is_invisible(letter: char) -> bool {
         || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-fn is_ideograph(letter: char) -> bool {
+pub(super) fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
         || matches!(letter, '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
 }

@@ -23,6 +23,7 @@ mod permission;
 mod person;
 mod pointer;
 mod prepare;
+mod provenance;
 mod recording;
 mod settle;
 mod stop;

@@ -62,6 +62,9 @@ impl Runner {
             painted_over: self.painted_over(&self.task.secret_fields.boxes()),
         };
         self.seen.note(&observation.scene);
+        for window in &observation.frame.windows {
+            self.seen.note_text(&window.title);
+        }
         self.lookout = Some(Lookout::start(self.aside.0.clone(), view));
         self.view = Some(View::of(observation));
         self.timed("observe", began);

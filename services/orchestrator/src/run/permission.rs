@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::act::Resolved;
 use super::{Flow, Runner};
-use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation, situation};
+use crate::policy::provenance::Foreign;
+use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation};
 use crate::task::event::{Event, UserRequest, UserRequestKind};
 use crate::task::{Approval, ApprovalState, Subject};
 
@@ -27,6 +28,8 @@ const SHOWN: (i32, i32) = (240, 120);
 const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
 /// How much of a function's arguments a person is shown, in characters.
 const SHOWN_OF_ARGUMENTS: usize = 2_000;
+/// So many parts of an argument that are not the user's are named.
+const SHOWN_PARTS: usize = 8;
 /// The rule of checks that a model's provider wants a person to read.
 const PROVIDER: &str = "provider";
 
@@ -83,6 +86,8 @@ struct Matter {
 struct Concern {
     rules: Vec<Rule>,
     safety_checks: Vec<SafetyCheck>,
+    /// What of it is not the user's.
+    foreign: Vec<Foreign>,
 }
 
 /// Where it is to be done, as it looks now.
@@ -95,7 +100,9 @@ impl Runner {
     /// Asks the rules, and a person where they want one.
     pub(super) async fn permission(&mut self, intended: Intended<'_>) -> Flow<Permission> {
         let rules = self.conduct.rules.rules();
-        let situation = self.situation(&rules, intended).await?;
+        let foreign = self.foreign_in_action(&intended.resolved.action);
+        let tainted = !foreign.is_empty();
+        let situation = self.situation(&rules, intended, tainted).await?;
         let name = self.task.spec.name.to_string();
         let ruling = rules.judge(&name, &self.task.spec.labels, &situation);
         let safety_checks = self.unread_checks();
@@ -110,10 +117,12 @@ impl Runner {
             Ruling::Allowed => Concern {
                 rules: Vec::new(),
                 safety_checks,
+                foreign,
             },
             Ruling::NeedsApproval(rules) => Concern {
                 rules,
                 safety_checks,
+                foreign,
             },
         };
         let matter = Matter {
@@ -138,7 +147,8 @@ impl Runner {
         }
         let rules = self.conduct.rules.rules();
         let name = self.task.spec.name.to_string();
-        let situation = self.situation_of_call(&rules, intended);
+        let foreign = self.foreign_in_call(&intended.call.arguments_json);
+        let situation = self.situation_of_call(&rules, intended, !foreign.is_empty());
         let safety_checks = self.unread_checks();
         let wanted = match rules.judge(&name, &self.task.spec.labels, &situation) {
             Ruling::Refused(rules) => {
@@ -153,6 +163,7 @@ impl Runner {
         let concern = Concern {
             rules: wanted,
             safety_checks,
+            foreign,
         };
         let matter = Matter {
             index: intended.index,
@@ -270,14 +281,18 @@ impl Runner {
         if is_read { Vec::new() } else { checks }
     }
 
-    async fn situation(&mut self, rules: &Rules, intended: Intended<'_>) -> Flow<Situation> {
+    async fn situation(
+        &mut self,
+        rules: &Rules,
+        intended: Intended<'_>,
+        tainted: bool,
+    ) -> Flow<Situation> {
         let url = self.address_of_the_page(rules).await;
         let Some(view) = &self.view else {
             return Ok(Situation::default());
         };
         let observation = &view.observation;
         let action = &intended.resolved.action;
-        let (argument, _) = situation::argument(action);
         Ok(Situation::of(
             rules.words(),
             &Circumstances {
@@ -289,17 +304,20 @@ impl Runner {
                 scene: &observation.scene,
                 url: url.as_deref(),
                 labels: &self.task.spec.labels,
-                tainted: self.seen.taints(&argument, self.task.users_words()),
+                pasted: self.pasted(),
+                tainted,
                 suspected_injection: self.suspects_injection(),
             },
         ))
     }
 
-    fn situation_of_call(&self, rules: &Rules, intended: IntendedCall<'_>) -> Situation {
+    fn situation_of_call(
+        &self,
+        rules: &Rules,
+        intended: IntendedCall<'_>,
+        tainted: bool,
+    ) -> Situation {
         let IntendedCall { call, own_name, .. } = intended;
-        let users_words: Vec<&str> = self.task.users_words().collect();
-        let values = situation::values(&call.arguments_json);
-        let mut values = values.iter();
         Situation::of_call(
             rules.words(),
             &CallCircumstances {
@@ -307,7 +325,7 @@ impl Runner {
                 own_name,
                 arguments: &call.arguments_json,
                 labels: &self.task.spec.labels,
-                tainted: values.any(|value| self.seen.taints(value, users_words.iter().copied())),
+                tainted,
                 suspected_injection: self.suspects_injection(),
             },
         )
@@ -322,6 +340,10 @@ impl Runner {
     }
 
     /// What the browser's driver says, if a browser is in front and somebody listens to it.
+    ///
+    /// It is asked right before the action and not while the planner thinks, which would be free: a page may lead
+    /// elsewhere meanwhile, and an address from before would permit what is not permitted on the page that the action
+    /// meets.
     async fn address_of_the_page(&self, rules: &Rules) -> Option<String> {
         let frame = &self.view.as_ref()?.observation.frame;
         let application = &frame.active_window()?.application;
@@ -397,7 +419,11 @@ impl Runner {
             let message = check.message.trim();
             format!("the model's provider warns ({}): {message}", check.code)
         });
-        rules.chain(checks).collect::<Vec<_>>().join("; ")
+        let in_chinese = self.task.spec.speaks_chinese();
+        let foreign = concern.foreign.iter().take(SHOWN_PARTS);
+        let foreign = foreign.map(|part| part.words(in_chinese));
+        let reasons = rules.chain(checks).chain(foreign);
+        reasons.collect::<Vec<_>>().join("; ")
     }
 
     fn because<'a>(&self, rule: &'a Rule) -> &'a str {

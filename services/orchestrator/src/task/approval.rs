@@ -142,7 +142,7 @@ impl Approval {
     pub fn to_wire(&self, task: &TaskName) -> wire::Approval {
         wire::Approval {
             name: approval_name(task, &self.id),
-            state: wire_state(self.state).into(),
+            state: self.state.to_wire().into(),
             action: Some(self.subject.to_wire()),
             rules: self.rules.clone(),
             reason: self.reason.clone(),
@@ -166,15 +166,19 @@ pub fn approval_name(task: &TaskName, id: &str) -> String {
     format!("{task}/approvals/{id}")
 }
 
-fn wire_state(state: ApprovalState) -> wire::approval::State {
-    use wire::approval::State;
+impl ApprovalState {
+    /// The contract's name of it.
+    #[must_use]
+    pub fn to_wire(self) -> wire::approval::State {
+        use wire::approval::State;
 
-    match state {
-        ApprovalState::Pending => State::Pending,
-        ApprovalState::Approved => State::Approved,
-        ApprovalState::Denied => State::Denied,
-        ApprovalState::Expired => State::Expired,
-        ApprovalState::Invalidated => State::Invalidated,
+        match self {
+            ApprovalState::Pending => State::Pending,
+            ApprovalState::Approved => State::Approved,
+            ApprovalState::Denied => State::Denied,
+            ApprovalState::Expired => State::Expired,
+            ApprovalState::Invalidated => State::Invalidated,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::approval::{Approval, ApprovalState};
 use super::event::{Artifact, Event, Failure, Recorded, UserRequest};
 use super::loops::Noticed;
 use super::record::StepRecord;
+use super::risk;
 use super::secret_fields::SecretFields;
 use super::spec::TaskSpec;
 
@@ -66,6 +67,8 @@ pub struct Task {
     pub heard: Vec<String>,
     /// Said by the user before the first step.
     pub said_at_first: Vec<String>,
+    /// Everything that people have said to it, in their words alone: what they did is told with what is on the screen.
+    pub said: Vec<String>,
     /// How often the task's hands were taken off its desktop: by a pause, or by a person.
     pub interruptions: u32,
     /// What a person does who has taken over.
@@ -116,6 +119,7 @@ impl Task {
             messages: Vec::new(),
             heard: Vec::new(),
             said_at_first: Vec::new(),
+            said: Vec::new(),
             interruptions: 0,
             by_hand: Vec::new(),
             notices: Vec::new(),
@@ -272,6 +276,8 @@ impl Task {
                 self.artifacts.extend(evidence.iter().flatten().cloned());
             }
             Event::FunctionCalled(call) => {
+                let risk = risk::assess_call(call, &self.spec.tool_endpoints);
+                self.risky_actions += u32::from(risk.is_some());
                 if let Some(step) = self.open_step_mut() {
                     step.function_calls.push(call.clone());
                 }
@@ -283,11 +289,13 @@ impl Task {
             }
             Event::UserAcknowledged { message } => {
                 self.messages.push(acknowledgement(message));
+                self.said.push(message.clone());
                 self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
             Event::MessageReceived { text } => {
                 self.messages.push(text.clone());
+                self.said.push(text.clone());
                 self.heard_from_step = self.next_step();
             }
             Event::TakenOver { user } => self.taken_over(user, *at),
@@ -295,6 +303,7 @@ impl Task {
             Event::HandedBack { message } => {
                 let done = std::mem::take(&mut self.by_hand);
                 self.messages.push(handed_back(&done, message));
+                self.said.push(message.clone());
                 self.heard_from_step = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }

@@ -33,6 +33,7 @@ pub(super) fn exceeded(task: &Task, next: &Directive) -> Option<Failure> {
         }
         Directive::Decide | Directive::Extract { .. } => model_calls_used_up(task),
         Directive::Act { index } => risk_used_up(task, *index),
+        Directive::CallFunction { index } => risk_of_calls_used_up(task, *index),
         _ => None,
     }
 }
@@ -81,11 +82,28 @@ fn risk_used_up(task: &Task, index: usize) -> Option<Failure> {
     if !is_new || task.risky_actions < max {
         return None;
     }
+    Some(too_risky(max, rule))
+}
+
+/// A risky function call more than the limit allows. One that is under way has been counted, and one that is not made
+/// any more only gets its result.
+fn risk_of_calls_used_up(task: &Task, index: usize) -> Option<Failure> {
+    let max = task.spec.limits.max_risky_actions?;
+    let step = task.open_step()?;
+    let is_new = step.missed.is_none() && step.open_call().is_none();
+    let rule = risk::assess_call(step.decided_call(index)?, &task.spec.tool_endpoints)?;
+    if !is_new || task.risky_actions < max {
+        return None;
+    }
+    Some(too_risky(max, rule))
+}
+
+fn too_risky(max: u32, rule: &str) -> Failure {
     let message = format!(
         "the limit of {max} risky actions is used up, and the next one is risky ({rule}); \
          raise limits.max_risky_actions if the task needs more"
     );
-    Some(Failure::new(reason::RISK_LIMIT, message))
+    Failure::new(reason::RISK_LIMIT, message)
 }
 
 /// The tokens that count towards the limit.

@@ -1,15 +1,17 @@
 //! Noticing that a task goes round in circles, and what is done about it.
 //!
-//! Pure, from the record alone. Three patterns: the same action on the same screen that does not change it; the same
-//! screens and actions in turn; nothing that was tried changing anything. Three measures, one after the other while it
+//! Pure, from the record alone. Three patterns: the same action or function call on the same screen that does not change
+//! it; the same screens and actions in turn; nothing that was tried changing anything. A function need change nothing on
+//! the screen: a result that it has not given before is something new as well, but not for ever. Three measures, one after the other while it
 //! goes on: the planner is told, then what did not help is not performed on that screen any more, then the user is
 //! asked. Whatever the user says begins a new count.
 
 use std::collections::BTreeSet;
 
 use motorium_proto::domain::action::ActionKind;
-use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::effect::Verdict;
+use serde_json::Value;
 
 use super::fold::Task;
 use super::record::StepRecord;
@@ -21,6 +23,9 @@ const REPETITION: usize = 3;
 const CYCLE_TURNS: usize = 3;
 /// The longest cycle that is looked for, in steps.
 const LONGEST_CYCLE: usize = 4;
+/// Results of the same calls on the same screen are news so often, each unlike the ones before: somebody may walk through a
+/// list, but a clock that is asked again and again says something else each time, too.
+const NEWS_OF_THE_SAME_CALLS: usize = 8;
 /// So many steps in a row that changed nothing are a stagnation.
 const STAGNATION: usize = 6;
 /// Steps that a measure is given to help before the next one.
@@ -101,7 +106,8 @@ pub fn notice(task: &Task) -> Option<Notice> {
 #[must_use]
 pub fn refusal(task: &Task) -> Option<String> {
     let step = task.open_step()?;
-    if !step.actions.is_empty() {
+    let has_begun = !step.actions.is_empty() || !step.function_calls.is_empty();
+    if has_begun || step.missed.is_some() {
         return None;
     }
     let rounds = rounds(task);
@@ -109,7 +115,7 @@ pub fn refusal(task: &Task) -> Option<String> {
     if measure < Measure::Forbid {
         return None;
     }
-    let acts = signature(step.planned())?;
+    let acts = signature(step)?;
     let tried = rounds
         .iter()
         .filter(|round| round.screen == step.screen && round.acts == acts && !round.changed)
@@ -118,7 +124,7 @@ pub fn refusal(task: &Task) -> Option<String> {
         format!(
             "{} was not performed: it has been tried {tried} times on this screen and did not help; \
              choose another way",
-            intents(step.planned())
+            intents(step)
         )
     })
 }
@@ -129,12 +135,34 @@ fn rounds(task: &Task) -> Vec<Round> {
         .steps
         .iter()
         .filter(|step| step.number >= task.heard_from_step);
-    counted.filter_map(round).collect()
+    let mut rounds: Vec<Round> = Vec::new();
+    let mut results = BTreeSet::new();
+    for step in counted {
+        let Some(mut round) = round(step) else {
+            continue;
+        };
+        let is_news = has_new_results(step, &mut results);
+        let before = rounds.iter().filter(|before| is_same(before, &round));
+        round.changed |= is_news && before.count() < NEWS_OF_THE_SAME_CALLS;
+        rounds.push(round);
+    }
+    rounds
+}
+
+/// Whether one of its calls gave a result that it had not given before. That a call failed is none.
+fn has_new_results(step: &StepRecord, known: &mut BTreeSet<String>) -> bool {
+    let answered = step.function_calls.iter().zip(&step.function_results);
+    let given = answered.filter_map(|(call, result)| {
+        let json = result.outcome.as_ref().ok()?;
+        Some(format!("{} {json}", call_signature(call)))
+    });
+    // All of them are taken in, not only those up to the first new one.
+    given.fold(false, |is_news, result| known.insert(result) || is_news)
 }
 
 fn round(step: &StepRecord) -> Option<Round> {
     step.ended_at?;
-    let acts = signature(step.planned())?;
+    let acts = signature(step)?;
     let changed = step.actions.iter().any(|action| {
         let verdict = action.effect.as_ref().map(|effect| effect.verdict);
         matches!(
@@ -146,14 +174,43 @@ fn round(step: &StepRecord) -> Option<Round> {
         step: step.number,
         screen: step.screen,
         acts,
-        intents: intents(step.planned()),
+        intents: intents(step),
         changed,
     })
 }
 
 /// Names what was decided; `None` if it was nothing that could go round in circles. Waiting is not: some things take
 /// their time, and the limits hold.
-fn signature(planned: &[PlannedAction]) -> Option<String> {
+fn signature(step: &StepRecord) -> Option<String> {
+    match calls(step) {
+        [] => signature_of_actions(step.planned()),
+        calls => Some(
+            calls
+                .iter()
+                .map(call_signature)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+    }
+}
+
+/// The function calls that were decided.
+fn calls(step: &StepRecord) -> &[FunctionCall] {
+    match step.decision.as_ref().map(|decision| &decision.next) {
+        Some(Next::CallFunctions(calls)) => calls,
+        _ => &[],
+    }
+}
+
+/// Function and arguments, however the arguments are set out. The model's id of the call is another each time.
+fn call_signature(call: &FunctionCall) -> String {
+    let arguments = serde_json::from_str::<Value>(&call.arguments_json);
+    let arguments = arguments.map(|arguments| arguments.to_string());
+    let arguments = arguments.unwrap_or_else(|_| call.arguments_json.trim().to_owned());
+    format!("call {} {arguments}", call.name)
+}
+
+fn signature_of_actions(planned: &[PlannedAction]) -> Option<String> {
     let acts = planned
         .iter()
         .any(|planned| planned.action.kind() != ActionKind::Wait);
@@ -161,12 +218,10 @@ fn signature(planned: &[PlannedAction]) -> Option<String> {
     acts.then(|| format!("{actions:?}"))
 }
 
-fn intents(planned: &[PlannedAction]) -> String {
-    let intents: Vec<&str> = planned
-        .iter()
-        .map(|planned| planned.intent.as_str())
-        .collect();
-    intents.join(", ")
+fn intents(step: &StepRecord) -> String {
+    let actions = step.planned().iter().map(|planned| planned.intent.clone());
+    let calls = calls(step).iter().map(|call| format!("call {}", call.name));
+    actions.chain(calls).collect::<Vec<_>>().join(", ")
 }
 
 /// The notices after which nothing new has happened: a screen that had not been seen before undoes them.

@@ -117,8 +117,11 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
         },
         // Each call gets one result, also where it is not made any more.
         Next::CallFunctions(calls) if step.function_results.len() < calls.len() => {
-            Directive::CallFunction {
-                index: step.function_results.len(),
+            match loops::refusal(task) {
+                Some(message) => Directive::Refuse { message },
+                None => Directive::CallFunction {
+                    index: step.function_results.len(),
+                },
             }
         }
         _ => Directive::FinishStep,

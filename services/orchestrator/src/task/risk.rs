@@ -1,7 +1,7 @@
-//! The seat of risk: which actions a careful person would think about twice.
+//! The seat of risk: which actions and function calls a careful person would think about twice.
 //!
-//! What is written on the target, or what the action is meant to do, is held against the lists of words that come with
-//! Motorium (`policy/words.toml`). What they flag is never repeated by itself and counts against
+//! What is written on the target, what the action is meant to do, or what a function calls itself is held against the
+//! lists of words that come with Motorium (`policy/words.toml`). What they flag is never repeated by itself and counts against
 //! `limits.max_risky_actions`, and before a risky click the pointer is brought to its place and read back. It asks
 //! nobody: whether a person is asked is for the rules to say. A user's own file of words is for the rules as well: the same
 //! log must give the same task, whatever is configured today.
@@ -9,7 +9,7 @@
 use std::sync::LazyLock;
 
 use motorium_proto::domain::action::{Action, Target};
-use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::decision::{FunctionCall, PlannedAction};
 
 use crate::policy::words::{Meanings, Words};
 
@@ -28,6 +28,21 @@ pub fn assess(planned: &PlannedAction) -> Option<&'static str> {
         Some(Target::Text(anchor)) => WORDS.of_label(&anchor.text),
         _ => of_intent(&planned.intent),
     };
+    risk_of(&meanings)
+}
+
+/// What a function call risks, if anything: its name says it. The name of the tool before it, where the task names one,
+/// says nothing: `mail_search` of the tool `mail` searches.
+#[must_use]
+pub fn assess_call(call: &FunctionCall, tools: &[String]) -> Option<&'static str> {
+    let own_names = tools
+        .iter()
+        .filter_map(|tool| call.name.strip_prefix(tool.as_str())?.strip_prefix('_'));
+    let own_name = own_names.min_by_key(|name| name.len());
+    risk_of(&WORDS.of_label(own_name.unwrap_or(&call.name)))
+}
+
+fn risk_of(meanings: &Meanings) -> Option<&'static str> {
     RISKY.iter().find(|risk| meanings.contains(**risk)).copied()
 }
 
@@ -76,6 +91,25 @@ mod tests {
         assert!(means("send the letter", "send"));
         assert!(!means("click \"Your order\"", "pay"));
         assert!(!means("open the order list", "pay"));
+    }
+
+    #[test]
+    fn a_function_says_by_its_name_what_it_risks() {
+        let check = |name: &str, tools: &[&str], expected: Option<&str>| {
+            let call = FunctionCall {
+                call_id: "c".to_owned(),
+                name: name.to_owned(),
+                arguments_json: "{}".to_owned(),
+            };
+            let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
+            assert_eq!(assess_call(&call, &tools), expected, "{name} of {tools:?}");
+        };
+        check("notes_remove_note", &["notes"], Some("delete"));
+        check("shop_transfer", &["shop"], Some("pay"));
+        check("sendInvoice", &[], Some("send"));
+        check("notes_note", &["notes"], None);
+        check("pay_list", &["pay"], None);
+        check("pay_list_remove", &["pay", "pay_list"], Some("delete"));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use motorium_proto::v1::orchestrator::loop_noticed::{Measure, Pattern};
 use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, click_once, done, typing};
+use crate::support::script::{act, call, click, click_once, done, typing};
 use crate::support::story::Story;
+use crate::support::tools::Tools;
 
 fn notices(story: &Story) -> Vec<(Pattern, Measure)> {
     story.all(|kind| match kind {
@@ -115,4 +116,67 @@ async fn work_that_goes_on_is_no_loop() {
     let story = cluster.carry_out().await;
     assert_eq!(notices(&story), []);
     assert_eq!(cluster.world.done().len(), 12);
+}
+
+/// What is done about function calls, and how often the tool was really called until the user is asked.
+async fn calls_until_the_user_is_asked(script: Vec<Next>) -> (Cluster, Story, usize) {
+    let tools = Tools::service().await;
+    let cluster = crate::functions::with(&tools, script).await;
+    let name = cluster.create_with(crate::functions::notes()).await;
+    let story = cluster.happened(&name, "user_asked").await;
+    cluster.cancel(&name).await;
+    let calls = tools.notes.names().len();
+    (cluster, story, calls)
+}
+
+#[tokio::test]
+async fn the_same_call_in_vain_ends_with_a_question() {
+    // However the arguments are set out, they are the same.
+    let arguments = ["{}", " { } "];
+    let script = (0..20).map(|turn| call([("notes_fail", arguments[turn % 2])]));
+    let (cluster, story, calls) = calls_until_the_user_is_asked(script.collect()).await;
+    let repetition = |measure| (Pattern::Repetition, measure);
+    assert_eq!(
+        notices(&story),
+        [
+            repetition(Measure::Tell),
+            repetition(Measure::Forbid),
+            repetition(Measure::Ask)
+        ]
+    );
+    assert_eq!(calls, 5, "from then on it is not made any more");
+    let plans = cluster.world.plans();
+    let told = plans[3].notices.join("\n");
+    assert!(told.contains("call notes_fail has been tried"), "{told}");
+    let refused = plans[6].history.last().unwrap();
+    let result = refused.function_results[0].outcome.clone().unwrap_err();
+    assert!(
+        result.contains("it was not called: ") && result.contains("choose another way"),
+        "each call has its result, also where it is not made: {result}"
+    );
+}
+
+#[tokio::test]
+async fn a_result_that_is_another_each_time_is_news_but_not_for_ever() {
+    let again = call([("notes_note", r#"{"text": "what time is it"}"#)]);
+    let (_, story, calls) = calls_until_the_user_is_asked(vec![again; 30]).await;
+    assert_eq!(
+        notices(&story).last(),
+        Some(&(Pattern::Repetition, Measure::Ask))
+    );
+    // Eight results are news, three more are a repetition, and two more are patience.
+    assert_eq!(calls, 13);
+}
+
+#[tokio::test]
+async fn calls_with_other_arguments_are_work() {
+    let tools = Tools::service().await;
+    let texts = (0..12).map(|number| format!(r#"{{"text": "customer {number}"}}"#));
+    let script = texts.map(|text| call([("notes_note", text.as_str())]));
+    let script = script.chain([done("all noted")]).collect();
+    let cluster = crate::functions::with(&tools, script).await;
+    let story = cluster.carry_out_with(crate::functions::notes()).await;
+    assert_eq!(story.answer(), "all noted");
+    assert_eq!(notices(&story), []);
+    assert_eq!(tools.notes.names().len(), 12);
 }

@@ -22,7 +22,7 @@ use crate::support::tools::{LARGE, PROGRAM, Tools, runs};
 const NOTE: &str = r#"{"text": "buy milk"}"#;
 
 /// A configured tool, named `notes`, at this address.
-fn with_notes(settings: &mut Settings, address: &str) {
+pub(crate) fn with_notes(settings: &mut Settings, address: &str) {
     let tool = ToolSettings {
         address: Some(address.to_owned()),
         ..ToolSettings::default()
@@ -31,7 +31,7 @@ fn with_notes(settings: &mut Settings, address: &str) {
 }
 
 /// A cluster with that tool.
-async fn with(tools: &Tools, script: Vec<Next>) -> Cluster {
+pub(crate) async fn with(tools: &Tools, script: Vec<Next>) -> Cluster {
     Cluster::start_with(script, |settings| with_notes(settings, &tools.address())).await
 }
 
@@ -42,7 +42,7 @@ fn naming(endpoint: &str) -> wire::Task {
     }
 }
 
-fn notes() -> wire::Task {
+pub(crate) fn notes() -> wire::Task {
     naming("notes")
 }
 

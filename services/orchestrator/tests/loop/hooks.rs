@@ -10,14 +10,14 @@ use async_trait::async_trait;
 use motorium_kit::config::Span;
 use motorium_kit::server::{Builder, Config as ServerConfig, Running};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::hooks::happening::{Words, WordsKind};
+use motorium_orchestrator::hooks::happening::{Purpose, Words, WordsKind};
 use motorium_orchestrator::hooks::settings::HookSettings;
 use motorium_orchestrator::hooks::{
     Amendment, Context, Error, Happening, Hook, ModelCallAmendment, OnError, Point, Points,
     Verdict, audit, image_retention, ledger, redaction, service, trajectory,
 };
 use motorium_proto::FILE_DESCRIPTOR_SET;
-use motorium_proto::domain::decision::{Next, Usage};
+use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::Redaction;
 use motorium_proto::v1::hook as wire;
@@ -544,6 +544,35 @@ async fn an_audit_file_says_who_did_what_and_nothing_of_what_was_typed() {
 }
 
 #[tokio::test]
+async fn an_audit_file_has_the_contract_s_names_of_what_went_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let configured = HookSettings::Audit(audit::Settings {
+        path: path.clone(),
+        ..audit::Settings::default()
+    });
+    let script = vec![act([click_once(1)]), done("in vain")];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    cluster.world.act_in_vain(1);
+    cluster.carry_out().await;
+    let is_whole = async {
+        while audited(&path).len() < 4 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the last line", is_whole).await;
+    let lines = audited(&path);
+    assert!(
+        lines[2].contains("\"EFFECT_VERDICT_NO_EFFECT\""),
+        "{lines:?}"
+    );
+    assert!(
+        lines[2].contains("\"ACTION_RESULT_PERFORMED\""),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
 async fn nothing_is_done_that_has_to_be_written_down_and_cannot_be() {
     let configured = |required| {
         HookSettings::Audit(audit::Settings {
@@ -768,4 +797,268 @@ async fn a_service_that_is_started_again_in_the_middle_goes_on() {
         [(220, 100)],
         "it still denies the other one"
     );
+}
+
+// === Calls of other kinds ===
+
+/// A hook that denies what a model is asked for, or what it has answered.
+fn against(point: Point, purpose: Purpose) -> Arc<Scripted> {
+    let denies = move |happening: &Happening<'_>| match happening {
+        Happening::BeforeModelCall(call) if call.purpose == purpose => deny("not this"),
+        Happening::AfterModelCall(answer) if answer.purpose == purpose => deny("not this"),
+        _ => nothing(),
+    };
+    Arc::new(Scripted::new("guard", [point], denies))
+}
+
+fn extraction() -> Next {
+    Next::Extract {
+        json_schema: "{}".to_owned(),
+        instruction: "all prices".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn data_that_a_hook_denies_is_neither_asked_for_nor_used() {
+    let before = against(Point::BeforeModelCall, Purpose::Extract);
+    let cluster = Cluster::start_hooked(vec![extraction(), done("no")], [before]).await;
+    cluster.world.extract(Ok(r#"{"prices": [3]}"#));
+    let story = cluster.carry_out().await;
+    story.check_failure("HOOK_DENIED", "no model may be asked");
+    assert_eq!(cluster.world.count("extract"), 0);
+
+    let after = against(Point::AfterModelCall, Purpose::Extract);
+    let cluster = Cluster::start_hooked(vec![extraction(), done("without")], [after]).await;
+    cluster.world.extract(Ok(r#"{"prices": [3]}"#));
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "without");
+    assert_eq!(story.count("extracted"), 0);
+    assert!(!story.text().contains("prices"), "{}", story.text());
+    let plans = cluster.world.plans();
+    let notices = plans[1].notices.join("\n");
+    assert!(
+        notices.contains("the hook guard denies it: not this"),
+        "{notices}"
+    );
+    assert_eq!(plans[1].history[0].extracted_json, None);
+}
+
+#[tokio::test]
+async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
+    let verified = || PlannedAction {
+        verify_pointer: true,
+        ..click(1)
+    };
+    let before = against(Point::BeforeModelCall, Purpose::LocatePointer);
+    let cluster = Cluster::start_hooked(vec![act([verified()]), done("no")], [before]).await;
+    cluster.world.locate([(true, 0, 0)]);
+    let story = cluster.carry_out().await;
+    story.check_failure("HOOK_DENIED", "no model may be asked");
+    assert_eq!(cluster.world.clicks(), []);
+
+    let after = against(Point::AfterModelCall, Purpose::LocatePointer);
+    let cluster = Cluster::start_hooked(vec![act([verified()]), done("left")], [after]).await;
+    cluster.world.locate([(true, 0, 0)]);
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "left");
+    assert_eq!(cluster.world.clicks(), []);
+    let notices = cluster.world.plans()[1].notices.join("\n");
+    assert!(
+        notices.contains("the hook guard denies it: not this"),
+        "{notices}"
+    );
+    let used = cluster.get(&name).await.usage.unwrap();
+    assert_eq!(used.input_tokens, Some(1000), "what it has cost is counted");
+}
+
+// === Interrupted while a service thinks ===
+
+/// A hook service that thinks at one point until it is told to go on. Whoever waited for it then gets a denial; who asks
+/// later is let go on.
+#[derive(Clone)]
+struct Slow {
+    point: wire::Point,
+    asked: watch::Sender<Vec<String>>,
+    given_up: watch::Sender<bool>,
+    goes_on: watch::Sender<bool>,
+}
+
+impl Slow {
+    fn at(point: wire::Point) -> Self {
+        Self {
+            point,
+            asked: watch::Sender::default(),
+            given_up: watch::Sender::default(),
+            goes_on: watch::Sender::default(),
+        }
+    }
+}
+
+/// Tells when nobody waits any more.
+struct Waited(watch::Sender<bool>);
+
+impl Drop for Waited {
+    fn drop(&mut self) {
+        self.0.send_replace(true);
+    }
+}
+
+#[tonic::async_trait]
+impl HookService for Slow {
+    async fn describe_hook(
+        &self,
+        _: Request<wire::DescribeHookRequest>,
+    ) -> Result<Response<wire::DescribeHookResponse>, Status> {
+        Ok(Response::new(wire::DescribeHookResponse {
+            name: "slow".to_owned(),
+            points: vec![self.point.into()],
+            wants_images: false,
+        }))
+    }
+
+    async fn call_hook(
+        &self,
+        request: Request<wire::CallHookRequest>,
+    ) -> Result<Response<wire::CallHookResponse>, Status> {
+        let call = request.into_inner().call;
+        self.asked.send_modify(|asked| asked.push(call));
+        if *self.goes_on.borrow() {
+            return Ok(Response::new(wire::CallHookResponse::default()));
+        }
+        // The service itself thinks on, whoever has gone away.
+        let mut goes_on = self.goes_on.subscribe();
+        let thinking = tokio::spawn(async move {
+            let _ = goes_on.wait_for(|goes_on| *goes_on).await;
+        });
+        let _waited = Waited(self.given_up.clone());
+        let _ = thinking.await;
+        let verdict = WireVerdict::Deny(wire::Deny {
+            reason: "too late".to_owned(),
+        });
+        Ok(Response::new(wire::CallHookResponse {
+            verdict: Some(verdict),
+        }))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Interrupts {
+    Cancels,
+    Pauses,
+    TakesOver,
+}
+
+async fn interrupt(cluster: &Cluster, name: &str, how: Interrupts) {
+    let name = name.to_owned();
+    let mut client = cluster.client().raw();
+    match how {
+        Interrupts::Cancels => {
+            cluster.cancel(&name).await;
+        }
+        Interrupts::Pauses => {
+            let pause = api::PauseTaskRequest {
+                name,
+                ..api::PauseTaskRequest::default()
+            };
+            client.pause_task(pause).await.unwrap();
+        }
+        Interrupts::TakesOver => {
+            let take = api::TakeOverRequest {
+                name,
+                ..api::TakeOverRequest::default()
+            };
+            client.take_over(take).await.unwrap();
+        }
+    }
+}
+
+async fn let_go_on(cluster: &Cluster, name: &str, how: Interrupts) {
+    let name = name.to_owned();
+    let mut client = cluster.client().raw();
+    match how {
+        Interrupts::Cancels => {}
+        Interrupts::Pauses => {
+            let resume = api::ResumeTaskRequest {
+                name,
+                ..api::ResumeTaskRequest::default()
+            };
+            client.resume_task(resume).await.unwrap();
+        }
+        Interrupts::TakesOver => {
+            let back = api::HandBackRequest {
+                name,
+                ..api::HandBackRequest::default()
+            };
+            client.hand_back(back).await.unwrap();
+        }
+    }
+}
+
+/// How many actions are performed in the end, where somebody interrupts a task while a service thinks at this point.
+async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
+    let slow = Slow::at(point);
+    let (listener, address) = bound("127.0.0.1:0").await;
+    let config = ServerConfig {
+        grace: Duration::ZERO,
+        ..ServerConfig::loopback()
+    };
+    let service = HookServiceServer::new(slow.clone());
+    let server = Builder::new(config).service(service, FILE_DESCRIPTOR_SET);
+    let _serving = server.start_on(listener, &Shutdown::new()).await.unwrap();
+    let hook = HookSettings::Service(service::Settings {
+        name: "slow".to_owned(),
+        address: format!("http://{address}"),
+        timeout: Span(Duration::from_secs(600)),
+        on_error: OnError::Deny,
+        ..service::Settings::default()
+    });
+    let script = vec![act([click_once(1)]), done("it is done")];
+    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![hook]).await;
+    let name = cluster.create().await;
+    let mut asked = slow.asked.subscribe();
+    let is_asked = asked.wait_for(|asked| !asked.is_empty());
+    in_time("the service to be asked", is_asked).await.unwrap();
+    interrupt(&cluster, &name, how).await;
+    let mut given_up = slow.given_up.subscribe();
+    let is_given_up = given_up.wait_for(|given_up| *given_up);
+    in_time("the call to be given up", is_given_up)
+        .await
+        .unwrap();
+    assert_eq!(cluster.world.done(), [], "{point:?} {how:?}");
+    // Its answer comes now, and nobody is there to read it.
+    slow.goes_on.send_replace(true);
+    let_go_on(&cluster, &name, how).await;
+    let story = cluster.follow(&name).await;
+    let context = format!("{point:?} {how:?}:\n{}", story.text());
+    match how {
+        Interrupts::Cancels => assert_eq!(story.kinds().last().unwrap(), "cancelled", "{context}"),
+        _ => assert_eq!(story.answer(), "it is done", "{context}"),
+    }
+    assert_eq!(interventions(&story), [], "{context}");
+    assert!(!story.text().contains("too late"), "{context}");
+    cluster.world.done().len()
+}
+
+#[tokio::test]
+async fn whoever_interrupts_a_task_does_not_wait_for_a_slow_service() {
+    use Interrupts::{Cancels, Pauses, TakesOver};
+    use wire::Point::{AfterModelCall, BeforeAction, BeforeModelCall};
+
+    for (point, how, expected) in [
+        (BeforeModelCall, Cancels, 0),
+        (BeforeModelCall, Pauses, 1),
+        (BeforeModelCall, TakesOver, 1),
+        // What was decided and not heard by the hook is not carried out: the planner is asked anew.
+        (AfterModelCall, Cancels, 0),
+        (AfterModelCall, Pauses, 0),
+        (AfterModelCall, TakesOver, 0),
+        (BeforeAction, Cancels, 0),
+        (BeforeAction, Pauses, 1),
+        // Another screen than the one that it was decided on.
+        (BeforeAction, TakesOver, 0),
+    ] {
+        let done = done_after_interruption(point, how).await;
+        assert_eq!(done, expected, "{point:?} {how:?}");
+    }
 }

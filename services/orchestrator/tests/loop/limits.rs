@@ -7,7 +7,8 @@ use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, ask, click, done};
+use crate::support::script::{act, ask, call, click, done};
+use crate::support::tools::Tools;
 
 fn limited(limits: wire::Limits) -> wire::Task {
     wire::Task {
@@ -168,6 +169,38 @@ async fn risky_actions() {
     let story = cluster.carry_out_with(limited(limits)).await;
     story.check_failure("RISK_LIMIT", "raise limits.max_risky_actions");
     assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn risky_function_calls() {
+    let send = PlannedAction {
+        intent: "click \"Send\"".to_owned(),
+        ..click(1)
+    };
+    let remove = ("notes_remove_note", r#"{"text": "milk"}"#);
+    let note = ("notes_note", r#"{"text": "milk"}"#);
+    for before in [act([send]), call([remove])] {
+        let tools = Tools::service().await;
+        let script = vec![before, call([note]), call([remove]), done("no")];
+        let cluster = Cluster::start_with(script, |settings| {
+            crate::functions::with_notes(settings, &tools.address());
+            settings.rules = "free".to_owned();
+        })
+        .await;
+        let limits = wire::Limits {
+            max_risky_actions: 1,
+            ..wire::Limits::default()
+        };
+        let task = wire::Task {
+            limits: Some(limits),
+            ..crate::functions::notes()
+        };
+        let story = cluster.carry_out_with(task).await;
+        story.check_failure("RISK_LIMIT", "raise limits.max_risky_actions");
+        let done = cluster.world.clicks().len() + tools.notes.names().len();
+        assert_eq!(done, 2, "one that is risky and one that is not");
+        assert_eq!(tools.notes.names().last().unwrap(), "note");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod limits;
 mod lists;
 mod pausing;
 mod pointer;
+mod provenance;
 mod recovery;
 mod replay;
 mod requests;

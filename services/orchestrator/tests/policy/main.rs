@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use motorium_orchestrator::policy::provenance::Seen;
+use motorium_orchestrator::policy::provenance::{Origin, Seen, Sources};
 use motorium_orchestrator::policy::situation::{self, argument};
 use motorium_orchestrator::policy::{CallCircumstances, Circumstances, Rules, Ruling, Situation};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
@@ -52,6 +52,14 @@ struct Case {
     bar: Option<String>,
     goal: String,
     screen: Vec<String>,
+    /// Data that was taken from the screen before, as JSON.
+    extracted: Option<String>,
+    /// What a function returned before, as JSON.
+    returned: Option<String>,
+    /// What was entered right before.
+    before: String,
+    /// What the task has put into the clipboard, and now pastes.
+    paste: Option<String>,
     injected: bool,
     /// A function of the tool `tool`.
     call: Option<String>,
@@ -147,6 +155,8 @@ impl Case {
                 text: text(written),
                 control_characters: ControlCharacters::AsKeys,
             }
+        } else if self.paste.is_some() {
+            Action::Paste { text: None }
         } else if let Some(url) = &self.open {
             Action::OpenUrl { url: url.clone() }
         } else {
@@ -259,8 +269,29 @@ impl Case {
         seen
     }
 
-    fn situation_of_call(&self, rules: &Rules, own_name: &str) -> Situation {
+    /// What of a text that is entered, gone to or handed over is not the user's.
+    fn is_foreign(&self, before: &str, text: &str) -> bool {
         let seen = self.seen();
+        let read = |json: &Option<String>, origin: Origin| {
+            let values = json.iter().flat_map(|json| situation::values(json));
+            values
+                .map(|value| (origin.clone(), value))
+                .collect::<Vec<_>>()
+        };
+        let function = Origin::Function("tool_look_up".to_owned());
+        let sources = Sources {
+            seen: &seen,
+            told: [
+                read(&self.extracted, Origin::Extraction),
+                read(&self.returned, function),
+            ]
+            .concat(),
+            users_words: vec![self.goal.as_str()],
+        };
+        !sources.foreign(before, text).is_empty()
+    }
+
+    fn situation_of_call(&self, rules: &Rules, own_name: &str) -> Situation {
         let values = situation::values(self.arguments());
         Situation::of_call(
             rules.words(),
@@ -269,9 +300,7 @@ impl Case {
                 own_name,
                 arguments: self.arguments(),
                 labels: &BTreeMap::new(),
-                tainted: values
-                    .iter()
-                    .any(|value| seen.taints(value, [self.goal.as_str()])),
+                tainted: values.iter().any(|value| self.is_foreign("", value)),
                 suspected_injection: self.injected,
             },
         )
@@ -280,7 +309,6 @@ impl Case {
     fn situation_of_action(&self, rules: &Rules) -> Situation {
         let (planned, action, scene, frame) =
             (self.planned(), self.action(), self.scene(), self.frame());
-        let seen = self.seen();
         let is_pointed = action.targets().next().is_some();
         Situation::of(
             rules.words(),
@@ -297,7 +325,11 @@ impl Case {
                 scene: &scene,
                 url: self.url.as_deref(),
                 labels: &BTreeMap::new(),
-                tainted: seen.taints(&argument(&action).0, [self.goal.as_str()]),
+                pasted: self.paste.as_deref(),
+                tainted: match &self.paste {
+                    Some(pasted) => self.is_foreign("", pasted),
+                    None => self.is_foreign(&self.before, &argument(&action).0),
+                },
                 suspected_injection: self.injected,
             },
         )
@@ -329,7 +361,18 @@ impl Case {
         );
         add("below", self.around.join(" / "));
         add("to", self.intent.clone());
+        add("to paste", self.paste.clone().unwrap_or_default());
+        add("wanted:", self.goal.clone());
         add("read before:", self.screen.join(" / "));
+        add(
+            "extracted before:",
+            self.extracted.clone().unwrap_or_default(),
+        );
+        add(
+            "returned before:",
+            self.returned.clone().unwrap_or_default(),
+        );
+        add("entered before:", self.before.clone());
         if self.injected {
             words += ", under orders from the screen";
         }

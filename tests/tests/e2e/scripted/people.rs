@@ -191,6 +191,48 @@ async fn what_costs_money_waits_for_a_person() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_approves_in_time_is_not_done_and_the_task_goes_on() {
+    let mut stage = Stage::start().await;
+    let patience = ["orchestrator.approval_timeout=3s"];
+    stage.services.restart_orchestrator(&patience).await;
+    let (watched, approval) = wants_approval(&mut stage, act(click("Pay now"))).await;
+    assert_eq!(approval.state(), State::Pending);
+    // Nobody answers. Whoever does so afterwards is told that it is over.
+    let asked = stage.script.asked().await;
+    let notices = asked.request.notices.join("\n");
+    assert!(
+        notices.contains("nobody approved this action in time"),
+        "{notices}"
+    );
+    let late = wire::ResolveApprovalRequest {
+        name: approval.name.clone(),
+        approve: true,
+        ..wire::ResolveApprovalRequest::default()
+    };
+    let status = stage
+        .client()
+        .raw()
+        .resolve_approval(late)
+        .await
+        .unwrap_err();
+    assert_eq!(status.code(), tonic::Code::FailedPrecondition, "{status}");
+    assert_eq!(stage.presses(), [], "nothing was pressed");
+    asked.decide(act(click("Beacon")));
+
+    let answer = "not bought: nobody approved it";
+    let told = stage.carry_on(watched.name.clone(), [done(answer)]).await;
+    stage.keep_pictures("approval-expired", &told.story).await;
+    assert_eq!(approvals(&told), [State::Pending, State::Expired]);
+    let answers = told.story.all(|kind| match kind {
+        Kind::Succeeded(end) => Some(end.answer.clone()),
+        _ => None,
+    });
+    assert_eq!(answers, [answer]);
+    assert_eq!(stage.clicked_elements().len(), 1, "the beacon alone");
+    stage.assert_clicked_as_told(&told.story).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn warnings_and_orders_on_the_screen_are_for_a_person_to_read() {
     let mut stage = Stage::start().await;
     let name = stage.begin(task("light it")).await;

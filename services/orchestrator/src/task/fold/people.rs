@@ -95,14 +95,19 @@ impl Task {
         given.flat_map(|approval| &approval.safety_checks)
     }
 
-    /// Everything that the user has said.
+    /// Everything that the user has said, and nothing that was read elsewhere: a deed of a person names what they clicked.
     pub fn users_words(&self) -> impl Iterator<Item = &str> {
-        let later = self.steps.iter().flat_map(|step| &step.user_messages);
-        let said = self.said_at_first.iter().chain(later);
-        let said = said.chain(&self.heard).chain(&self.messages);
+        let answered = self.approvals.iter().filter(|approval| {
+            matches!(
+                approval.state,
+                ApprovalState::Approved | ApprovalState::Denied
+            )
+        });
+        let answers = answered.map(|approval| &approval.message);
         [&self.spec.goal, &self.spec.instructions]
             .into_iter()
-            .chain(said)
+            .chain(&self.said)
+            .chain(answers)
             .map(String::as_str)
     }
 
