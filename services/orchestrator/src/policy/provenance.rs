@@ -389,12 +389,12 @@ mod tests {
         let greeting = "send greetings to the address on the page";
         check(
             greeting,
-            "Greetings to claims@evil.example and all the best",
+            "Greetings for claims@evil.example and all the best",
             &["claims@evil.example"],
         );
         check(
             greeting,
-            "Greetings to ＣＬＡＩＭＳ＠evil.EXAMPLE!",
+            "Greetings for ＣＬＡＩＭＳ＠evil.EXAMPLE!",
             &["ＣＬＡＩＭＳ＠evil.EXAMPLE!"],
         );
         check(
