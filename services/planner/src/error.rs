@@ -34,7 +34,7 @@ pub enum Error {
         /// The texts that come nearest, the best first.
         nearest: Vec<String>,
         /// Of the model that was asked.
-        usage: Usage,
+        usage: Box<Usage>,
     },
     /// Several things are equally well what the target describes.
     #[error(
@@ -46,7 +46,7 @@ pub enum Error {
         /// At least two.
         candidates: Vec<TargetCandidate>,
         /// Of the model that was asked.
-        usage: Usage,
+        usage: Box<Usage>,
     },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
@@ -65,7 +65,7 @@ impl Error {
                 let used = attempts.iter().map(|attempt| attempt.usage);
                 used.fold(Usage::default(), Usage::plus)
             }
-            Error::TargetNotFound { usage, .. } | Error::TargetAmbiguous { usage, .. } => *usage,
+            Error::TargetNotFound { usage, .. } | Error::TargetAmbiguous { usage, .. } => **usage,
             _ => Usage::default(),
         }
     }
@@ -247,7 +247,7 @@ mod tests {
                 Error::TargetNotFound {
                     description: description(),
                     nearest: vec!["Saved".to_owned()],
-                    usage,
+                    usage: Box::new(usage),
                 },
                 Code::NotFound,
                 reason::TARGET_NOT_FOUND,
@@ -256,7 +256,7 @@ mod tests {
                 Error::TargetAmbiguous {
                     description: description(),
                     candidates: vec![candidate(3), candidate(7)],
-                    usage,
+                    usage: Box::new(usage),
                 },
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,

@@ -71,7 +71,7 @@ impl PlannerService {
             return Err(Error::TargetAmbiguous {
                 description: format!("`{description}`"),
                 candidates,
-                usage: Usage::default(),
+                usage: Box::default(),
             });
         }
         let question = described::question(description, image, scene, &self.prompts)?;

@@ -86,12 +86,12 @@ fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error>
         Found::Several(hits) => Err(Error::TargetAmbiguous {
             description: words(anchor),
             candidates: hits.iter().map(candidate).collect(),
-            usage: Usage::default(),
+            usage: Box::default(),
         }),
         Found::Nothing { nearest } => Err(Error::TargetNotFound {
             description: words(anchor),
             nearest,
-            usage: Usage::default(),
+            usage: Box::default(),
         }),
     }
 }

@@ -157,7 +157,11 @@ fn has_new_results(step: &StepRecord, known: &mut BTreeSet<String>) -> bool {
         Some(format!("{} {json}", call_signature(call)))
     });
     // All of them are taken in, not only those up to the first new one.
-    given.fold(false, |is_news, result| known.insert(result) || is_news)
+    let mut is_news = false;
+    for result in given {
+        is_news |= known.insert(result);
+    }
+    is_news
 }
 
 fn round(step: &StepRecord) -> Option<Round> {

@@ -165,7 +165,7 @@ pub fn resolved(
         return Err(Error::TargetNotFound {
             description: description(),
             nearest: candidates.into_iter().map(|each| each.content).collect(),
-            usage: answered.usage,
+            usage: Box::new(answered.usage),
         });
     };
     let equals = candidates
@@ -176,7 +176,7 @@ pub fn resolved(
         return Err(Error::TargetAmbiguous {
             description: description(),
             candidates: equals,
-            usage: answered.usage,
+            usage: Box::new(answered.usage),
         });
     }
     whole(candidates, answered.usage, frame, scene)

@@ -8,7 +8,7 @@ mod readers;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_planner::answer::{pyautogui, tool_calls};
 use motorium_proto::domain::action::{Action, Target};
@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
+use tokio::time::Instant;
 
 const TARGETS: u32 = 5;
 /// As many answers as a target is given where no time is set.
@@ -52,7 +53,8 @@ fn damaged_answers_to_questions_are_read_or_refused() {
     run("questions", &[], readers::questions);
 }
 
-/// A server may call an answer whole that is not. What is left of it then says nothing that the whole did not.
+/// A server may call an answer whole that is not. What is left of it then says nothing that the whole did not; of one that
+/// takes back what it said first, the beginning cannot know that.
 #[test]
 fn the_beginning_of_an_answer_is_not_another_answer() {
     let ways = [
@@ -62,8 +64,10 @@ fn the_beginning_of_an_answer_is_not_another_answer() {
     ];
     for (way, target) in ways {
         let seeds = texts_in(&fuzz_folder().join("seeds").join(target));
+        let takes_back = |seed: &&String| seed.matches("```").count() > 2;
         let wholes = seeds
             .iter()
+            .filter(|seed| !takes_back(seed))
             .filter_map(|seed| Some((seed, readers::understood(way, seed)?)));
         let wholes: Vec<(&String, Next)> = wholes.collect();
         assert!(wholes.len() > 2, "{way}: {wholes:?}");
