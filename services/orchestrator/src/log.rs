@@ -133,6 +133,7 @@ pub(crate) async fn extend(
             epoch,
             expected_seq: Some(expected_seq),
             events: rows,
+            notes: None,
             view: Some(row_view(&task)),
             request: request.cloned(),
             now,

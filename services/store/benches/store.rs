@@ -60,6 +60,7 @@ fn step(number: usize, epoch: TaskEpoch) -> Append {
         epoch: Some(epoch),
         expected_seq: None,
         events: (0..EVENTS).map(|_| event()).collect(),
+        notes: None,
         view: Some((2, Bytes::from(vec![2; SNAPSHOT]))),
         request: None,
         now: SystemTime::now(),

@@ -37,6 +37,7 @@ macro_rules! task_store_conformance {
             appends_once_for_a_repeated_request
             tells_who_expects_another_last_event
             users_append_without_a_lease
+            keeps_notes_beside_events
             reads_events_in_batches
             knows_no_task_of_another_name
             claims_for_one_owner_at_a_time
@@ -129,6 +130,7 @@ fn append_to(segment: &str, events: Vec<NewEvent>) -> Append {
         epoch: None,
         expected_seq: None,
         events,
+        notes: None,
         view: None,
         request: None,
         now: at(2),
@@ -450,6 +452,42 @@ pub async fn users_append_without_a_lease(store: Store) {
     assert_eq!(store.append(owners).await.unwrap().last_seq, EventSeq(3));
 }
 
+pub async fn keeps_notes_beside_events(store: Store) {
+    created(&store, "a").await;
+    created(&store, "b").await;
+    let noted = |count, notes: Bytes| Append {
+        notes: Some(notes),
+        ..append_to("a", events(count))
+    };
+    let long = Bytes::from(vec![3; 300_000]);
+    store
+        .append(noted(3, Bytes::from_static(b"\0one")))
+        .await
+        .unwrap();
+    store.append(append_to("a", events(2))).await.unwrap();
+    store.append(noted(1200, long.clone())).await.unwrap();
+    let request = Some(RequestId {
+        id: "r".to_owned(),
+        fingerprint: [1; 32],
+    });
+    let last = Bytes::from_static(b"three");
+    for _ in 0..2 {
+        let repeatable = Append {
+            request: request.clone(),
+            ..noted(2, last.clone())
+        };
+        store.append(repeatable).await.unwrap();
+    }
+    let notes = store.notes(&name("a")).await.unwrap();
+    let first = (EventSeq(4), Bytes::from_static(b"\0one"));
+    assert_eq!(
+        notes,
+        [first, (EventSeq(1206), long), (EventSeq(1208), last)]
+    );
+    assert_eq!(log(&store, "a").await.len(), 1208);
+    assert_eq!(store.notes(&name("b")).await.unwrap(), []);
+}
+
 pub async fn reads_events_in_batches(store: Store) {
     created(&store, "a").await;
     store.append(append_to("a", events(10))).await.unwrap();
@@ -486,6 +524,7 @@ pub async fn knows_no_task_of_another_name(store: Store) {
     let errors = [
         store.get_task(&missing).await.unwrap_err(),
         store.events(&missing, EventSeq(0), 1).await.unwrap_err(),
+        store.notes(&missing).await.unwrap_err(),
         store.append(append_to("b", events(1))).await.unwrap_err(),
         store.claim(&missing, "one", TTL, at(0)).await.unwrap_err(),
     ];

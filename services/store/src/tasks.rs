@@ -95,6 +95,12 @@ pub trait TaskStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<EventRow>, Error>;
 
+    /// The notes of all appends, each with the number of the last event that it was appended with, in order.
+    ///
+    /// # Errors
+    /// `TaskNotFound`.
+    async fn notes(&self, name: &TaskName) -> Result<Vec<(EventSeq, Bytes)>, Error>;
+
     /// Names the store's content; another after a restore from a backup. Part of resume tokens.
     fn generation(&self) -> &str;
 
@@ -200,6 +206,8 @@ pub struct Append {
     /// `Some`: only if this is still the task's last sequence number.
     pub expected_seq: Option<EventSeq>,
     pub events: Vec<NewEvent>,
+    /// What led to the events: nothing that the store or a reader of events looks at.
+    pub notes: Option<Bytes>,
     /// The state and the snapshot after the events; `None` leaves them.
     pub view: Option<(i32, Bytes)>,
     pub request: Option<RequestId>,

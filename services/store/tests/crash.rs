@@ -66,6 +66,7 @@ async fn write_for_ever(store: Arc<dyn TaskStore>, blobs: BlobStore, task: TaskN
             epoch: Some(claim.epoch),
             expected_seq: Some(last),
             events,
+            notes: None,
             view: Some((2, Bytes::from(round.to_string()))),
             request: None,
             now: SystemTime::now(),

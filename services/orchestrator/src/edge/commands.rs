@@ -156,6 +156,7 @@ impl Edge {
             epoch: None,
             expected_seq: Some(EventSeq(-1)),
             events: Vec::new(),
+            notes: None,
             view: None,
             request: Some(request.clone()),
             now: SystemTime::now(),

@@ -1,8 +1,9 @@
 //! What a run asks of the other services and what it is answered, so that it can be carried out again without them.
 //!
 //! - [`Tape`]: where a run notes it, or from where it is told again
+//! - [`hooks`]: what hooks said
 //! - [`ports`]: the three services, over a tape
-//! - [`recorder`]: notes, in order, and hands over what is stored with a step
+//! - [`recorder`]: notes, in order, and hands over what is stored with the events that came of it
 //! - [`said`]: questions and answers without pictures, and without what was said before
 //!
 //! The loop asks one thing after the other, so a record is a sequence. What happens beside the loop is not in it: leases and
@@ -10,6 +11,7 @@
 //! where the loop takes it. Beside questions there is: what the clock said, up to where the log was taken in, that somebody
 //! said stop, that time was up. See `docs/adr/0012`.
 
+pub(crate) mod hooks;
 mod ports;
 mod recorder;
 mod said;
@@ -29,7 +31,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 pub(crate) use ports::{OBSERVE, taped};
-pub(crate) use recorder::{Recorder, unpacked};
+pub(crate) use recorder::{Open, Recorder, unpacked};
 pub(crate) use said::{Known, Said};
 
 /// What the clock said.
@@ -44,7 +46,11 @@ pub(crate) const TIME_UP: &str = "time-up";
 pub(crate) const LOOKOUT: &str = "look-out";
 /// What functions the task's tools have.
 pub(crate) const FUNCTIONS: &str = "functions";
-/// How the run was configured.
+/// Hooks were asked; the request is the point. Like a question to a service: who passes it by goes another way.
+pub(crate) const HOOKS: &str = "/hooks";
+/// Too much was asked after this to be recorded.
+pub(crate) const CUT: &str = "cut";
+/// How the run was configured; the request is the number of the last event that had happened before.
 pub(crate) const RUN: &str = "run";
 
 /// What the look-out saw, as it is noted.
@@ -91,6 +97,10 @@ pub(crate) trait Playback: Send + Sync {
     /// The loop waits for so long.
     fn pause(&self, pause: Duration);
     fn sighting(&self) -> Seen;
+    /// Whether the next thing that happened is what hooks said at this point.
+    fn hooks_are_next(&self, point: &str) -> bool;
+    /// What they said, where [`Playback::hooks_are_next`]; never returns if they were left before they had.
+    fn hooks(&self) -> BoxFuture<'_, Bytes>;
     /// What functions there were.
     fn functions(&self) -> Bytes;
     /// What was answered; never returns if nothing was, or if something else was asked.
@@ -203,6 +213,27 @@ impl Tape {
         }
     }
 
+    /// What led to what is written next, to be written with it.
+    pub(crate) fn unwritten(&self) -> Option<Bytes> {
+        match self {
+            Tape::Recording(recorder) => recorder.unwritten(),
+            Tape::Off | Tape::Playing(_) => None,
+        }
+    }
+
+    /// It is written.
+    pub(crate) fn written(&self) {
+        if let Tape::Recording(recorder) = self {
+            recorder.written();
+        }
+    }
+
+    pub(crate) fn begin_step(&self, step: u32) {
+        if let Tape::Recording(recorder) = self {
+            recorder.begin_step(step);
+        }
+    }
+
     /// What the look-out saw: as it is noted, or as it was.
     pub(crate) fn sighting(&self, seen: impl FnOnce() -> Seen) -> Seen {
         match self {
@@ -213,6 +244,14 @@ impl Tape {
                 seen
             }
             Tape::Playing(playback) => playback.sighting(),
+        }
+    }
+
+    /// Notes that hooks are asked at a point, until they have said something or nobody waits for it any more.
+    pub(crate) fn ask_hooks(&self, point: &str) -> Option<Open<'_>> {
+        match self {
+            Tape::Recording(recorder) => Some(recorder.open(HOOKS, point.into())),
+            Tape::Off | Tape::Playing(_) => None,
         }
     }
 

@@ -1,7 +1,10 @@
-//! Notes what a run asks and is told, in order.
+//! Notes what a run asks and is told, in order, until it is written with the events that come of it.
 //!
 //! What is noted is compressed whenever there is much of it, so that a task that waits holds a few dozen kilobytes; several
-//! compressed pieces, one after the other, are one. A step with more than [`MOST`] of it has no record.
+//! compressed pieces, one after the other, are one. Of a run that asks more than [`MOST`] between two writes the rest is not
+//! recorded.
+//!
+//! Not here: the writing, and whether it went well.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +12,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use motorium_proto::convert::{wire_duration, wire_time};
+use motorium_proto::domain::id::EventSeq;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator::exchange::Answer;
 use motorium_proto::v1::orchestrator::{Exchange, Recording};
@@ -16,11 +20,12 @@ use prost::Message;
 use zstd::bulk::Compressor;
 
 use super::said::{Known, without_pictures};
-use super::{CLOCK, Said, status_bytes};
+use super::settings::RunSettings;
+use super::{CLOCK, CUT, Said, status_bytes};
 
 /// As much is held uncompressed, in bytes.
 const UNCOMPRESSED: usize = 64 * 1024;
-/// More is not kept of one step, in bytes.
+/// More is not kept for one write, in bytes.
 const MOST: usize = 160 * 1024;
 /// Of zstd: beyond it there is little to gain for texts of this size.
 const LEVEL: i32 = 3;
@@ -41,9 +46,32 @@ struct State {
     step: u32,
     known: Known,
     notes: Notes,
-    /// Of the step that is over and not stored yet.
-    sealed: Option<Notes>,
     readings: u32,
+    /// Compressed and handed out to be written, and not known to be.
+    handed_out: Vec<u8>,
+    /// Something is missing: the rest would not make sense without it.
+    is_cut: bool,
+}
+
+impl State {
+    /// The record ends here, and says so.
+    fn cut(&mut self) {
+        if std::mem::replace(&mut self.is_cut, true) {
+            return;
+        }
+        tracing::warn!(
+            step = self.step,
+            "too much was asked to be recorded; from this step on the run cannot be replayed"
+        );
+        let mut end = Notes::default();
+        end.add(Exchange {
+            step: self.step,
+            time: Some(wire_time(SystemTime::now())),
+            method: CUT.to_owned(),
+            ..Exchange::default()
+        });
+        self.handed_out.extend(end.packed().unwrap_or_default());
+    }
 }
 
 #[derive(Debug, Default)]
@@ -71,11 +99,19 @@ impl Notes {
         }
     }
 
+    /// The last note gives way to the next one, unless it is compressed already.
+    fn drop_last(&mut self) {
+        self.plain.truncate(self.last);
+    }
+
     fn compress(&mut self) {
+        if self.plain.is_empty() {
+            return;
+        }
         match compressed(&self.plain) {
             Ok(compressed) => self.compressed.extend(compressed),
             Err(error) => {
-                tracing::warn!(%error, "a step is not recorded");
+                tracing::warn!(%error, "what was asked is not recorded");
                 self.is_too_much = true;
             }
         }
@@ -87,9 +123,10 @@ impl Notes {
         }
     }
 
-    fn packed(mut self) -> Option<Bytes> {
+    /// `None`: it was too much.
+    fn packed(mut self) -> Option<Vec<u8>> {
         self.compress();
-        (!self.is_too_much).then(|| self.compressed.into())
+        (!self.is_too_much).then_some(self.compressed)
     }
 }
 
@@ -106,32 +143,34 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A step begins. Where the one before it waits to be stored, what was noted so far is that one's; otherwise it goes
-    /// with this one.
-    pub(crate) fn begin_step(&self, step: u32, is_one_waiting: bool) {
-        let mut state = self.state();
-        if is_one_waiting {
-            state.sealed = Some(std::mem::take(&mut state.notes));
-        }
-        state.step = step;
+    /// A recorder whose record begins with how far the log was, and how the run is configured.
+    pub(crate) fn begin(settings: &RunSettings, log: EventSeq) -> Arc<Self> {
+        let recorder = Self::default();
+        let mut begun = recorder.begun(super::RUN, log.0.to_string().into());
+        begun.answer = Some(Answer::Response(settings.json().into()));
+        recorder.add(begun);
+        Arc::new(recorder)
     }
 
-    /// What is to be stored with a step that is over.
-    pub(crate) fn take(&self, is_last: bool) -> Option<Bytes> {
+    pub(super) fn begin_step(&self, step: u32) {
+        self.state().step = step;
+    }
+
+    /// What led to the next write of the log, and to those that did not come about since [`Recorder::written`].
+    pub(super) fn unwritten(&self) -> Option<Bytes> {
         let mut state = self.state();
-        let sealed = state.sealed.take();
-        let step = state.step;
-        let Some(sealed) = sealed else {
-            let notes = std::mem::take(&mut state.notes);
-            return said_if_lost(step, notes.packed());
-        };
-        if !is_last {
-            return said_if_lost(step, sealed.packed());
+        match std::mem::take(&mut state.notes).packed() {
+            Some(_) if state.is_cut => {}
+            Some(packed) => state.handed_out.extend(packed),
+            None => state.cut(),
         }
-        let notes = std::mem::take(&mut state.notes);
-        let (mut sealed, rest) = (sealed.packed()?.to_vec(), notes.packed()?);
-        sealed.extend(rest);
-        Some(sealed.into())
+        let packed = &state.handed_out;
+        (!packed.is_empty()).then(|| Bytes::copy_from_slice(packed))
+    }
+
+    /// What was handed out is in the log.
+    pub(super) fn written(&self) {
+        self.state().handed_out = Vec::new();
     }
 
     pub(super) fn now(&self) -> SystemTime {
@@ -139,8 +178,7 @@ impl Recorder {
         let mut state = self.state();
         state.readings += 1;
         if state.readings > READINGS {
-            let last = state.notes.last;
-            state.notes.plain.truncate(last);
+            state.notes.drop_last();
         }
         let reading = Exchange {
             time: Some(wire_time(now)),
@@ -206,6 +244,14 @@ impl Open<'_> {
         self.close(Some(Answer::Response(encoded)));
     }
 
+    /// What hooks have said; nothing where it makes no difference.
+    pub(crate) fn said(mut self, said: Option<Bytes>) {
+        match said {
+            Some(said) => self.close(Some(Answer::Response(said))),
+            None => self.forget(),
+        }
+    }
+
     pub(crate) fn failed(mut self, report: &ErrorReport) {
         self.close(Some(Answer::Error(status_bytes(report))));
     }
@@ -244,16 +290,6 @@ fn compressed(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     })
 }
 
-fn said_if_lost(step: u32, packed: Option<Bytes>) -> Option<Bytes> {
-    if packed.is_none() {
-        tracing::warn!(
-            step,
-            "too much was asked in this step to be recorded; it cannot be replayed"
-        );
-    }
-    packed
-}
-
 /// What a stored record holds.
 ///
 /// # Errors
@@ -271,33 +307,35 @@ pub(crate) fn unpacked(stored: &[u8]) -> Result<Vec<Exchange>, String> {
     Ok(recording.exchanges)
 }
 
-impl Recorder {
-    /// A recorder whose record begins with how the run is configured.
-    pub(crate) fn begin(settings: &super::settings::RunSettings) -> Arc<Self> {
-        let recorder = Self::default();
-        recorder.noted(super::RUN, settings.json().into());
-        Arc::new(recorder)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::LOG;
     use super::*;
+
+    fn handed_out(recorder: &Recorder) -> Vec<Exchange> {
+        unpacked(&recorder.unwritten().unwrap()).unwrap()
+    }
+
+    fn methods(recorder: &Recorder) -> Vec<String> {
+        let handed_out = handed_out(recorder).into_iter();
+        handed_out.map(|exchange| exchange.method).collect()
+    }
 
     #[test]
     fn much_is_compressed_and_read_again_in_order() {
         let recorder = Recorder::default();
-        recorder.begin_step(1, false);
+        recorder.begin_step(1);
         for number in 0..500_u32 {
             let text = format!("question {number} ").repeat(40);
             recorder.open("/a/B", text.into_bytes()).forget();
             recorder.mark(LOG, number.to_string().repeat(200).into());
         }
-        let packed = recorder.take(false).unwrap();
+        let packed = recorder.unwritten().unwrap();
         assert!(packed.len() < UNCOMPRESSED, "{}", packed.len());
         let read = unpacked(&packed).unwrap();
         assert_eq!(read.len(), 500);
         assert!(read.is_sorted_by_key(|exchange| exchange.number));
+        assert!(read.iter().all(|exchange| exchange.step == 1));
     }
 
     #[test]
@@ -306,23 +344,44 @@ mod tests {
         for _ in 0..1000 {
             recorder.now();
         }
-        let read = unpacked(&recorder.take(false).unwrap()).unwrap();
-        assert_eq!(read.len(), READINGS as usize);
+        assert_eq!(handed_out(&recorder).len(), READINGS as usize);
     }
 
     #[test]
-    fn what_is_asked_in_a_new_step_is_not_the_last_ones() {
+    fn what_led_to_a_write_is_handed_out_until_it_is_written() {
         let recorder = Recorder::default();
-        recorder.begin_step(1, false);
+        assert_eq!(recorder.unwritten(), None);
         recorder.mark("one", Bytes::new());
-        recorder.begin_step(2, true);
+        assert_eq!(methods(&recorder), ["one"]);
+        // That write did not come about.
         recorder.mark("two", Bytes::new());
-        let first = unpacked(&recorder.take(false).unwrap()).unwrap();
-        assert_eq!(first.len(), 1);
-        assert_eq!(first[0].method, "one");
-        let rest = unpacked(&recorder.take(true).unwrap()).unwrap();
-        assert_eq!(rest[0].method, "two");
+        assert_eq!(methods(&recorder), ["one", "two"]);
+        // Asked while it is being written.
+        recorder.mark("three", Bytes::new());
+        recorder.written();
+        assert_eq!(methods(&recorder), ["three"]);
+        recorder.written();
+        assert_eq!(recorder.unwritten(), None);
     }
 
-    use super::super::LOG;
+    #[test]
+    fn a_record_that_is_too_long_says_where_it_ends() {
+        let recorder = Recorder::default();
+        recorder.mark("one", Bytes::new());
+        recorder.unwritten();
+        recorder.begin_step(2);
+        let mut noise = 1_u64;
+        let incompressible = (0..MOST + UNCOMPRESSED).map(|_| {
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            noise.to_be_bytes()[0]
+        });
+        recorder.mark("two", incompressible.collect::<Vec<u8>>().into());
+        assert_eq!(methods(&recorder), ["one", CUT]);
+        assert_eq!(handed_out(&recorder)[1].step, 2);
+        recorder.written();
+        recorder.mark("three", Bytes::new());
+        assert_eq!(recorder.unwritten(), None);
+    }
 }

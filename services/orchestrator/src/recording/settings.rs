@@ -8,6 +8,7 @@ use motorium_proto::v1::common as wire;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Rule;
+use crate::hooks::Chain;
 use crate::policy::{Source, Written};
 use crate::run::Conduct;
 
@@ -90,6 +91,8 @@ impl RunSettings {
             rules: Source::of(&self.rules).map_err(|error| error.to_string())?,
             pause_on_human_input: false,
             recording: false,
+            // What they said is in the record.
+            hooks: Chain::new(Vec::new()),
             ..Conduct::default()
         })
     }

@@ -10,6 +10,7 @@ use motorium_proto::v1::planner::PlanRequest;
 use prost::Message as _;
 use serde_json::Value;
 
+use crate::recording::HOOKS;
 use crate::task::event::public;
 use crate::trajectory::json;
 
@@ -23,10 +24,7 @@ pub(super) fn essence(event: wire::Event) -> wire::Event {
     match &mut event.kind {
         Some(Kind::Observed(observed)) => observed.elapsed = None,
         Some(Kind::Decided(decided)) => decided.elapsed = None,
-        Some(Kind::StepFinished(finished)) => {
-            finished.timings.clear();
-            finished.recording = None;
-        }
+        Some(Kind::StepFinished(finished)) => finished.timings.clear(),
         Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
         Some(Kind::ApprovalRequested(wire::ApprovalRequested { approval: Some(it) })) => {
             it.create_time = None;
@@ -119,6 +117,9 @@ pub(super) fn questions(method: &str, recorded: &[u8], now: &[u8]) -> (String, S
 
 /// What a method asks, in words.
 pub(super) fn asked(method: &str) -> String {
+    if method == HOOKS {
+        return "the hooks were asked".to_owned();
+    }
     let service = match method.split('.').nth(1) {
         Some("planner") => "the planner",
         Some("perception") => "Perception",

@@ -18,10 +18,10 @@ use sha2::{Digest as _, Sha256};
 use super::compare;
 use super::verdict::Difference;
 use crate::recording::settings::RunSettings;
-use crate::recording::{OBSERVE, RUN, unpacked};
+use crate::recording::{CUT, OBSERVE, RUN, unpacked};
 use crate::task::Task;
 use crate::task::event::{Artifact, Event, Recorded, hex};
-use crate::trajectory::{Error, FORMAT, MANIFEST, SCENE, artifacts, json, plain};
+use crate::trajectory::{Error, FORMAT, MANIFEST, RECORDING, SCENE, artifacts, json, plain};
 
 /// What an export has that a replay needs.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(super) struct Folder {
     root: PathBuf,
     pub(super) task: Task,
     pub(super) log: Vec<Recorded>,
-    /// By step, in order.
-    records: Vec<(usize, Vec<Exchange>)>,
+    /// What each run asked and was answered, in order.
+    records: Vec<Vec<Exchange>>,
     pub(super) notes: Vec<String>,
     /// What is in the files that the log names, by the hash that the log has.
     contents: HashMap<[u8; 32], Bytes>,
@@ -82,46 +82,65 @@ impl Folder {
             notes: Vec::new(),
             contents: HashMap::new(),
         };
-        folder.read_files()?;
+        folder.read_files();
+        folder.read_records()?;
         folder.fill_conversations();
         folder.check_manifest();
         if folder.records.is_empty() {
             return Err(folder.unreadable(
-                "nothing of this task was recorded: it ended before its first step was over, or `orchestrator.recording` \
-                 was off",
+                "nothing of this task was recorded: nobody had begun to carry it out, or `orchestrator.recording` was off",
             ));
         }
         Ok(folder)
     }
 
-    fn read_files(&mut self) -> Result<(), Error> {
-        for (index, recorded) in self.log.iter().enumerate() {
-            for (path, artifact) in artifacts(recorded) {
-                let Ok(content) = fs::read(self.root.join(&path)) else {
-                    continue;
-                };
-                if let Event::StepFinished { .. } = recorded.event {
-                    let record = unpacked(&content).map_err(|reason| Error::Unreadable {
-                        path: self.root.join(&path),
-                        reason,
-                    })?;
-                    self.records.push((index, record));
-                } else if content_is(&content, &artifact.sha256)
-                    || !self.contents.contains_key(&artifact.sha256)
-                {
-                    // The same picture may lie there twice, and one of them be altered.
-                    self.contents.insert(artifact.sha256, content.into());
-                }
+    fn read_files(&mut self) {
+        for (path, artifact) in self.log.iter().flat_map(artifacts) {
+            let Ok(content) = fs::read(self.root.join(&path)) else {
+                continue;
+            };
+            let content = as_stored(artifact, content);
+            if content_is(&content, &artifact.sha256)
+                || !self.contents.contains_key(&artifact.sha256)
+            {
+                // The same picture may lie there twice, and one of them be altered.
+                self.contents.insert(artifact.sha256, content.into());
             }
+        }
+    }
+
+    fn read_records(&mut self) -> Result<(), Error> {
+        let files = fs::read_dir(self.root.join(RECORDING))
+            .into_iter()
+            .flatten();
+        let mut files: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+        files.sort();
+        for path in files {
+            let content = fs::read(&path).map_err(Error::file(&path))?;
+            let record = unpacked(&content);
+            let record = record.map_err(|reason| Error::Unreadable { path, reason })?;
+            if let Some(end) = record.last().filter(|_| is_cut(&record)) {
+                self.notes.push(format!(
+                    "too much was asked in step {} to be recorded; the rest of its run is not replayed",
+                    end.step
+                ));
+            }
+            self.records.push(record);
         }
         Ok(())
     }
 
+    fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
+        self.records.iter().flatten()
+    }
+
     /// Events come without what a planner wants to see again; its answers have it.
     fn fill_conversations(&mut self) {
-        let exchanges = self.records.iter().flat_map(|(_, record)| record);
         let mut by_step: HashMap<u32, Bytes> = HashMap::new();
-        for exchange in exchanges.filter(|exchange| exchange.method.ends_with("/Plan")) {
+        for exchange in self
+            .exchanges()
+            .filter(|exchange| exchange.method.ends_with("/Plan"))
+        {
             if let Some(Answer::Response(answer)) = &exchange.answer
                 && let Ok(planned) = PlanResponse::decode(answer.clone())
             {
@@ -182,8 +201,8 @@ impl Folder {
         }
     }
 
-    /// All pictures, as they are now.
-    pub(super) fn pictures(&self) -> Vec<Bytes> {
+    /// All pictures and scenes, as they are now.
+    pub(super) fn stored(&self) -> Vec<Bytes> {
         self.contents.values().cloned().collect()
     }
 
@@ -195,15 +214,13 @@ impl Folder {
     pub(super) fn altered(&self) -> Vec<Difference> {
         let mut differences = Vec::new();
         for recorded in &self.log {
-            if matches!(recorded.event, Event::StepFinished { .. }) {
-                continue;
-            }
             for (path, artifact) in artifacts(recorded) {
                 let content = fs::read(self.root.join(&path)).ok();
-                let content = content.as_deref();
-                if content.is_some_and(|content| is_stored_as(artifact, content)) {
+                let stored = content.clone().map(|content| as_stored(artifact, content));
+                if stored.is_some_and(|stored| content_is(&stored, &artifact.sha256)) {
                     continue;
                 }
+                let content = content.as_deref();
                 let got = content.map(|content| hex(&Sha256::digest(content)));
                 let expected = hex(&artifact.sha256);
                 let by_element = content
@@ -234,8 +251,8 @@ impl Folder {
             return None;
         };
         let now: Scene = json::read(json::SCENE, std::str::from_utf8(now).ok()?).ok()?;
-        let exchanges = self.records.iter().flat_map(|(_, record)| record);
-        let seen = exchanges
+        let seen = self
+            .exchanges()
             .filter(|exchange| exchange.method == OBSERVE)
             .filter_map(|exchange| match &exchange.answer {
                 Some(Answer::Response(answer)) => ObserveResponse::decode(answer.clone()).ok(),
@@ -251,32 +268,32 @@ impl Folder {
     /// The runs, in order.
     pub(super) fn runs(&self) -> Vec<Run> {
         let begins: Vec<usize> = self
-            .log
+            .records
             .iter()
-            .enumerate()
-            .filter(|(_, one)| matches!(one.event, Event::DesktopAcquired { .. }))
-            .map(|(index, _)| self.with_waiting(index))
+            .map(|record| self.begin(record))
             .collect();
         let ends = begins.iter().skip(1).copied().chain([self.log.len()]);
-        begins
-            .iter()
-            .zip(ends)
-            .map(|(begins, ends)| Run {
-                begins: *begins,
-                ends,
-                is_last: ends == self.log.len() && self.ended_in_its_run(),
-                orchestrator: self.log[*begins..ends]
-                    .iter()
-                    .find_map(carrier)
-                    .unwrap_or_default(),
-                tape: self
-                    .records
-                    .iter()
-                    .filter(|(index, _)| (*begins..ends).contains(index))
-                    .flat_map(|(_, record)| record.clone())
-                    .collect(),
-            })
-            .collect()
+        let runs = self.records.iter().zip(begins.iter().copied().zip(ends));
+        runs.map(|(record, (begins, ends))| Run {
+            begins,
+            ends,
+            is_last: ends == self.log.len() && self.ended_in_its_run() && !is_cut(record),
+            orchestrator: self.log[begins..ends]
+                .iter()
+                .find_map(carrier)
+                .unwrap_or_default(),
+            tape: record.clone(),
+        })
+        .collect()
+    }
+
+    /// How many events had happened when a run began.
+    fn begin(&self, record: &[Exchange]) -> usize {
+        let begun = record
+            .first()
+            .map_or(&[][..], |begun| begun.request.as_ref());
+        let known = std::str::from_utf8(begun).unwrap_or_default().parse();
+        known.unwrap_or(0).min(self.log.len())
     }
 
     /// Whether the last run has ended the task: a task that nobody carries out is cancelled without one.
@@ -284,13 +301,6 @@ impl Folder {
         let step = self.task.steps.last().map_or(0, |step| step.number);
         let last = self.log.last().map(|last| last.step);
         self.task.lifecycle.is_terminal() && last == Some(step)
-    }
-
-    /// Where a run begins that gets its desktop here: it may have had to ask for it again.
-    fn with_waiting(&self, acquired: usize) -> usize {
-        let before = self.log[..acquired].iter().rev();
-        let waited = before.take_while(|one| matches!(one.event, Event::Disturbed { .. }));
-        acquired - waited.count()
     }
 
     /// Number and line of each step.
@@ -324,15 +334,18 @@ impl Run {
     }
 }
 
-/// Whether this is what was stored; a scene is stored as its message and exported as JSON.
-fn is_stored_as(artifact: &Artifact, content: &[u8]) -> bool {
+/// What an exported file was stored as: a scene is stored as its message and exported as JSON.
+fn as_stored(artifact: &Artifact, content: Vec<u8>) -> Vec<u8> {
     if artifact.media_type != SCENE {
-        return content_is(content, &artifact.sha256);
+        return content;
     }
-    let scene = std::str::from_utf8(content)
-        .ok()
-        .and_then(|text| json::read::<Scene>(json::SCENE, text).ok());
-    scene.is_some_and(|scene| content_is(&scene.encode_to_vec(), &artifact.sha256))
+    let text = std::str::from_utf8(&content).ok();
+    let scene = text.and_then(|text| json::read::<Scene>(json::SCENE, text).ok());
+    scene.map_or(content, |scene| scene.encode_to_vec())
+}
+
+fn is_cut(record: &[Exchange]) -> bool {
+    record.last().is_some_and(|last| last.method == CUT)
 }
 
 fn content_is(content: &[u8], sha256: &[u8; 32]) -> bool {

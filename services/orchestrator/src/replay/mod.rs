@@ -6,8 +6,8 @@
 //! - [`verdict`]: what came of it
 //!
 //! It is the real loop that runs, with the real machine, rules and judgement; only the three services, the store and the
-//! clock come from the record. What is compared and what is not: `docs/trajectory.md`. A run that a crash ended has no record
-//! of the step that it was in: the events of that step are taken as they are, and the run after it is carried out from there.
+//! clock come from the record. What is compared and what is not: `docs/trajectory.md`. A run that was left in the middle is
+//! carried out as far as it had written; then the next one is, from where that one began.
 
 mod compare;
 mod folder;
@@ -49,7 +49,7 @@ pub fn replay(folder: &Path) -> Result<Verdict, Error> {
 
 async fn carry_out(folder: Folder) -> Result<Verdict, Error> {
     let blobs = BlobStore::memory();
-    for content in folder.pictures() {
+    for content in folder.stored() {
         let stored = blobs.put(content).await;
         stored.map_err(|error| Error::Log(error.into()))?;
     }

@@ -1,6 +1,6 @@
 //! Asking the planner what to do on this screen.
 
-use futures::future::try_join_all;
+use bytes::Bytes;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
@@ -180,9 +180,16 @@ impl Pictures {
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         let past = self.past.iter().map(|(_, picture)| picture);
-        let reading = self.present.iter().chain(past);
-        let read = try_join_all(reading.map(|picture| picture.read(blobs))).await?;
-        let mut read = read.into_iter();
+        let pictures: Vec<&StoredPicture> = self.present.iter().chain(past).collect();
+        let names = pictures
+            .iter()
+            .map(|picture| picture.artifact.sha256.into());
+        let read = blobs.get_all(names.collect()).await;
+        let read = read.map_err(|error| error.report())?;
+        let mut read = pictures
+            .into_iter()
+            .zip(read)
+            .map(|(picture, bytes)| picture.image(bytes));
         if self.present.is_some() {
             request.image = read.next();
         }
@@ -196,14 +203,19 @@ impl Pictures {
 impl StoredPicture {
     pub(super) async fn read(&self, blobs: &BlobStore) -> Result<Image> {
         let bytes = blobs.get(self.artifact.sha256).await;
-        let bytes = bytes.map_err(|error| error.report())?;
-        Ok(Image {
+        bytes
+            .map(|bytes| self.image(bytes))
+            .map_err(|error| error.report())
+    }
+
+    fn image(&self, bytes: Bytes) -> Image {
+        Image {
             content: ImageContent::Bytes(bytes),
             media_type: self.artifact.media_type.clone(),
             width: self.size.width.unsigned_abs(),
             height: self.size.height.unsigned_abs(),
             sha256: self.artifact.sha256,
-        })
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use super::{Flow, Halt, Runner};
 use crate::hooks::chain::Listening;
 use crate::hooks::happening::Ended;
 use crate::hooks::{Archive, Chain, Context, Denial, Happening, Intervention, Passage, Point};
+use crate::recording::Tape;
+use crate::recording::hooks::{self as recording, Changeable, WHERE};
 use crate::task::Lifecycle;
 use crate::task::event::{Event, Failure};
 
@@ -78,7 +80,10 @@ impl Runner {
     ) -> Flow<Option<Denial>> {
         let passage = tokio::select! {
             biased;
-            _ = self.stop.paused() => Err(Halt::LookAgain),
+            _ = self.stop.paused() => {
+                self.tape.stopped();
+                Err(Halt::LookAgain)
+            }
             passage = self.guard(self.pass(happening, id)) => passage,
         };
         Ok(self.note(passage?))
@@ -89,7 +94,10 @@ impl Runner {
         let passage = tokio::select! {
             biased;
             passage = self.pass(&mut happening, id) => passage,
-            () = self.anybody_interferes() => return,
+            () = self.anybody_interferes() => {
+                self.tape.stopped();
+                return;
+            }
         };
         self.note(passage);
     }
@@ -103,6 +111,23 @@ impl Runner {
     }
 
     async fn pass(&self, happening: &mut Happening<'_>, id: Option<&str>) -> Passage {
+        let point = happening.point();
+        if let Tape::Playing(playback) = &self.tape {
+            return match playback.hooks_are_next(point.as_str()) {
+                true => recording::told(playback.hooks().await, happening),
+                false => Passage::default(),
+            };
+        }
+        let open = self.tape.ask_hooks(point.as_str());
+        let before = open.is_some().then(|| Changeable::of(happening));
+        let passage = self.ask_chain(happening, id).await;
+        if let (Some(open), Some(before)) = (open, before) {
+            open.said(recording::noted(&passage, &before, happening));
+        }
+        passage
+    }
+
+    async fn ask_chain(&self, happening: &mut Happening<'_>, id: Option<&str>) -> Passage {
         let point = happening.point();
         let step = self.step_at(point);
         let call = self.name_of_call(step, point, id);
@@ -161,7 +186,10 @@ impl Runner {
     }
 
     fn wants(&self, point: Point) -> bool {
-        self.hooks.chain.wants(point)
+        match &self.tape {
+            Tape::Playing(playback) => playback.hooks_are_next(point.as_str()),
+            Tape::Off | Tape::Recording(_) => self.hooks.chain.wants(point),
+        }
     }
 }
 
@@ -183,8 +211,11 @@ impl Runner {
     pub(super) async fn before_run(&mut self) -> Flow {
         let begun = tokio::select! {
             biased;
-            _ = self.stop.paused() => Err(Halt::LookAgain),
-            begun = self.guard(self.hooks.chain.begin()) => begun,
+            _ = self.stop.paused() => {
+                self.tape.stopped();
+                Err(Halt::LookAgain)
+            }
+            begun = self.guard(self.find_out_where()) => begun,
         };
         let denial = self.note(begun?);
         or_fail(denial, "the task may not run")?;
@@ -193,6 +224,21 @@ impl Runner {
         }
         let denial = self.ask_hooks(&mut Happening::BeforeRun, None).await?;
         or_fail(denial, "the task may not run")
+    }
+
+    async fn find_out_where(&self) -> Passage {
+        if let Tape::Playing(playback) = &self.tape {
+            return match playback.hooks_are_next(WHERE) {
+                true => recording::told(playback.hooks().await, &mut Happening::BeforeRun),
+                false => Passage::default(),
+            };
+        }
+        let open = self.tape.ask_hooks(WHERE);
+        let passage = self.hooks.chain.begin().await;
+        if let Some(open) = open {
+            open.said(recording::noted_beginning(&passage));
+        }
+        passage
     }
 
     /// Tells that the task has ended. Nobody waits for it any more but the desktop, and nothing can be written down.

@@ -18,7 +18,7 @@ use super::{Flow, Halt, Stop, StopSignal};
 use crate::error::Error;
 use crate::log;
 use crate::recording::Tape;
-use crate::task::event::{Artifact, Event, Recorded};
+use crate::task::event::{Event, Recorded};
 use crate::task::{Lifecycle, Task};
 
 /// How often the log is looked at for what others appended if nobody rings. Whoever appends rings; a ring is lost when the
@@ -83,23 +83,6 @@ impl Journal {
         self.tape = tape;
     }
 
-    /// The step that is over and not written yet.
-    pub(super) fn finished_step(&self) -> Option<u32> {
-        let mut deferred = self.deferred.iter();
-        let finished = deferred.find(|one| matches!(one.event, Event::StepFinished { .. }));
-        finished.map(|one| one.step)
-    }
-
-    /// Gives it what was asked and answered in it.
-    pub(super) fn add_recording(&mut self, stored: Artifact) {
-        for recorded in &mut self.deferred {
-            if let Event::StepFinished { recording, .. } = &mut recorded.event {
-                *recording = Some(stored);
-                return;
-            }
-        }
-    }
-
     /// Takes an event into the task now and into the log with the next recorded one.
     pub(super) fn defer(&mut self, task: &mut Task, event: Event) {
         let seq = EventSeq(task.last_seq.0 + 1);
@@ -130,6 +113,7 @@ impl Journal {
                 epoch: Some(self.epoch),
                 expected_seq: Some(self.stored),
                 events: self.deferred.iter().map(encode).collect(),
+                notes: self.tape.unwritten(),
                 view: Some(log::row_view(task)),
                 request: None,
                 now: SystemTime::now(),
@@ -139,6 +123,7 @@ impl Journal {
                     self.stored = appended.last_seq;
                     task.last_seq = appended.last_seq;
                     self.deferred.clear();
+                    self.tape.written();
                     self.bell.ring();
                 }
                 Err(error @ motorium_store::Error::Conflict { last, .. }) if last < self.stored => {
@@ -175,8 +160,8 @@ impl Journal {
         let Some(last) = foreign.last() else {
             return Ok(());
         };
-        self.tape.took_in(last.seq);
         if self.deferred.is_empty() {
+            self.tape.took_in(last.seq);
             self.stored = last.seq;
             foreign.iter().for_each(|recorded| task.apply(recorded));
             return Ok(());
@@ -185,6 +170,8 @@ impl Journal {
         *task = log::load(self.store.as_ref(), &self.task)
             .await
             .map_err(lost)?;
+        // It may be longer by now than what was read first.
+        self.tape.took_in(task.last_seq);
         self.stored = task.last_seq;
         if task.lifecycle.is_terminal() {
             self.deferred.clear();

@@ -24,7 +24,6 @@ mod person;
 mod pointer;
 mod prepare;
 mod provenance;
-mod recording;
 mod settle;
 mod stop;
 
@@ -248,7 +247,10 @@ impl Runner {
             ports,
         } = assignment;
         let tape = if conduct.recording {
-            Tape::Recording(Recorder::begin(&RunSettings::of(&desktop, &conduct)))
+            Tape::Recording(Recorder::begin(
+                &RunSettings::of(&desktop, &conduct),
+                task.last_seq,
+            ))
         } else {
             Tape::Off
         };
@@ -410,10 +412,7 @@ impl Runner {
     async fn finish_step(&mut self) -> Flow {
         self.lookout = None;
         let timings = std::mem::take(&mut self.timings);
-        let finished = Event::StepFinished {
-            timings,
-            recording: None,
-        };
+        let finished = Event::StepFinished { timings };
         // Stored with what begins the next step, or ends the task.
         self.journal.defer(&mut self.task, finished);
         Ok(())
@@ -429,10 +428,7 @@ impl Runner {
         events.extend(self.broken_off_call());
         if self.task.open_step().is_some() {
             let timings = std::mem::take(&mut self.timings);
-            events.push(Event::StepFinished {
-                timings,
-                recording: None,
-            });
+            events.push(Event::StepFinished { timings });
         }
         if !matches!(event, Event::Cancelled { .. }) {
             events.extend(self.fetch_results().await?);
@@ -449,6 +445,11 @@ impl Runner {
             self.journal.defer(&mut self.task, event);
         }
         self.flush().await
+    }
+
+    /// Writes what was deferred.
+    async fn flush(&mut self) -> Flow {
+        self.journal.flush(&mut self.task).await
     }
 
     /// Cancelling works from the first moment on, also while the desktop is waited for.

@@ -29,9 +29,7 @@ impl Runner {
     pub(super) async fn observe(&mut self) -> Flow {
         let began = Instant::now();
         let step = self.task.next_step();
-        if let Tape::Recording(recorder) = &self.tape {
-            recorder.begin_step(step, self.journal.finished_step().is_some());
-        }
+        self.tape.begin_step(step);
         let observation = self.next_look().await?;
         let elapsed = began.elapsed();
         let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
@@ -143,9 +141,10 @@ impl Runner {
 
     /// The look that has begun already, or a new one. A look that failed is nothing to go by.
     async fn next_look(&mut self) -> Flow<Observation> {
-        if let Some(looking) = self.upcoming.take()
-            && self.tape.is_live()
-        {
+        if let Some(looking) = self.upcoming.take() {
+            if !self.tape.is_live() {
+                return self.look_as_begun().await;
+            }
             self.next_screenshot_is_taken();
             if let Some(observation) = self.guard(self.noted(looking)).await? {
                 self.after_screenshot(&observation.frame, observation.image.as_ref())
@@ -154,6 +153,19 @@ impl Runner {
             }
         }
         self.look(true).await
+    }
+
+    /// In a replay no look begins before it is taken. If hooks are asked once more, the one that had begun came to nothing.
+    async fn look_as_begun(&mut self) -> Flow<Observation> {
+        if self.hooks_decide_what_is_seen() {
+            return self.look(true).await;
+        }
+        self.next_screenshot_is_taken();
+        let request = self.whole_screen(true, self.painted_over_on(&CaptureArea::Display));
+        let observation = self.observe_with(request).await?;
+        self.after_screenshot(&observation.frame, observation.image.as_ref())
+            .await;
+        Ok(observation)
     }
 
     /// What a look that has begun already has seen, noted as if it had been asked for now: whoever tells it again does not

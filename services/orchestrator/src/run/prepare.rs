@@ -26,6 +26,7 @@ impl Runner {
             epoch: lease.epoch,
         };
         let begun = if recovered {
+            self.remember_screens().await;
             self.recovery().await?
         } else {
             self.beginning()

@@ -1,10 +1,13 @@
 //! What a task has read so far that is not its user's, and what of it goes into an action or a call.
 //!
-//! What screens have shown is remembered by the run; everything else is in the task's record. How one text is recognised in
+//! What screens have shown is remembered by the run, and read again by the next one; everything else is in the task's record. How one text is recognised in
 //! another is [`crate::policy::provenance`]'s matter.
 
+use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::v1::common as wire;
+use prost::Message as _;
 
 use super::Runner;
 use crate::policy::provenance::{Foreign, Origin, Sources};
@@ -59,10 +62,41 @@ impl Runner {
         }
     }
 
+    /// Takes in what screens have shown to the runs before this one. What was not kept, as without recording, or cannot be
+    /// read any more stays forgotten.
+    pub(super) async fn remember_screens(&mut self) {
+        for step in &self.task.steps {
+            for title in &step.window_titles {
+                self.seen.note_text(title);
+            }
+            let Some(stored) = &step.scene else {
+                continue;
+            };
+            match self.blobs.get(stored.sha256).await {
+                Ok(scene) => texts_of(scene)
+                    .iter()
+                    .for_each(|text| self.seen.note_text(text)),
+                Err(error) => {
+                    tracing::warn!(
+                        task = %self.task.spec.name, step = step.number, %error,
+                        "what was to be read on an earlier screen is not known any more"
+                    );
+                }
+            }
+        }
+    }
+
     /// What a paste would enter, where the task itself has put it into the clipboard.
     pub(super) fn pasted(&self) -> Option<&str> {
         pasted(&self.task)
     }
+}
+
+/// What was to be read on a screen, as it was stored.
+fn texts_of(scene: Bytes) -> Vec<String> {
+    let scene = wire::Scene::decode(scene).unwrap_or_default();
+    let elements = scene.elements.into_iter();
+    elements.map(|element| element.content).collect()
 }
 
 /// What was extracted in a step, and what functions returned. What a tool says of a failure is its own words, too.

@@ -141,8 +141,6 @@ pub enum Event {
     },
     StepFinished {
         timings: Vec<StageTiming>,
-        /// What was asked of other services and answered.
-        recording: Option<Artifact>,
     },
     /// A function is about to be called.
     FunctionCalled(FunctionCall),

@@ -441,10 +441,7 @@ mod tests {
             desktop: DesktopName::from_segment("d").unwrap(),
             epoch: DesktopEpoch(2),
         };
-        let worked = || Event::StepFinished {
-            timings: vec![],
-            recording: None,
-        };
+        let worked = || Event::StepFinished { timings: vec![] };
         let said = || Event::MessageReceived { text: "x".into() };
         let paused = || Event::Paused {
             reason: String::new(),

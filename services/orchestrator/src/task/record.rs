@@ -59,6 +59,9 @@ pub struct StepRecord {
     pub image: Option<Artifact>,
     pub marked_image: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
+    /// The elements that were seen, where they are kept.
+    pub scene: Option<Artifact>,
+    pub window_titles: Vec<String>,
     /// The frame that it began with, for as long as it goes on and nobody else has the desktop.
     pub frame: Option<Box<Frame>>,
     /// What the screen was at its beginning.
@@ -77,6 +80,11 @@ pub struct StepRecord {
     pub timings: Vec<StageTiming>,
 }
 
+fn titles(frame: &Frame) -> Vec<String> {
+    let windows = frame.windows.iter();
+    windows.map(|window| window.title.clone()).collect()
+}
+
 impl StepRecord {
     pub(super) fn begin(number: u32, at: SystemTime, observed: &Observed) -> Self {
         Self {
@@ -87,6 +95,8 @@ impl StepRecord {
             image: observed.image.clone(),
             marked_image: observed.marked_image.clone(),
             frame_size: Some(observed.frame.size),
+            scene: observed.scene.clone(),
+            window_titles: titles(&observed.frame),
             frame: Some(Box::new(observed.frame.clone())),
             screen: observed.fingerprint,
             decision: None,

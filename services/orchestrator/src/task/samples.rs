@@ -145,10 +145,7 @@ pub(super) fn started() -> Event {
 }
 
 pub(super) fn finished() -> Event {
-    Event::StepFinished {
-        timings: vec![],
-        recording: None,
-    }
+    Event::StepFinished { timings: vec![] }
 }
 
 pub(super) fn with_limits(limits: Limits, events: Vec<Event>) -> Task {

@@ -7,7 +7,7 @@ use serde::Serialize as _;
 use serde_json::Value;
 
 use super::steps::{self, Place, Steps};
-use super::{answer, json};
+use super::{answer, json, runs};
 use crate::task::event::{Artifact, Event, Recorded};
 use crate::task::{Task, view};
 use motorium_proto::v1::orchestrator as wire;
@@ -41,6 +41,7 @@ pub(super) fn of(
     log: &[Recorded],
     public: &[wire::Event],
     steps: &Steps,
+    recorded: &[Bytes],
 ) -> Vec<File> {
     let mut files = vec![
         inline(
@@ -64,6 +65,10 @@ pub(super) fn of(
             super::SCENE => Source::Scene(artifact.sha256),
             _ => Source::Blob(artifact.sha256),
         },
+    }));
+    files.extend((1..).zip(recorded).map(|(number, record)| File {
+        path: runs::path(number),
+        source: Source::Inline(record.clone()),
     }));
     let attached = task.spec.attachments.iter();
     files.extend(attached.map(|attachment| File {
@@ -103,10 +108,6 @@ pub(crate) fn artifacts(recorded: &Recorded) -> Vec<(String, &Artifact)> {
             .flatten()
             .collect()
         }
-        Event::StepFinished { recording, .. } => recording
-            .iter()
-            .map(|it| (steps::path(step, Place::Recording, it), it))
-            .collect(),
         Event::PointerChecked(checked) => evidence(checked.image.iter()),
         Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
         Event::InjectionSuspected {

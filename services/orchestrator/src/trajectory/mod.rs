@@ -13,6 +13,7 @@ mod error;
 mod files;
 pub(crate) mod json;
 mod page;
+mod runs;
 pub(crate) mod steps;
 
 use std::fs::File as Disk;
@@ -30,6 +31,7 @@ use sha2::{Digest as _, Sha256};
 pub use archive::unpack;
 pub use error::Error;
 pub(crate) use files::{FORMAT, artifacts, plain};
+pub(crate) use runs::FOLDER as RECORDING;
 
 use self::files::{File, Source};
 use self::steps::Steps;
@@ -51,6 +53,8 @@ pub struct Trajectory {
     log: Vec<Recorded>,
     /// The same, as outsiders see it.
     public: Vec<wire::Event>,
+    /// What each run asked and was answered.
+    runs: Vec<Bytes>,
     blobs: BlobStore,
 }
 
@@ -65,6 +69,7 @@ impl Trajectory {
         name: &TaskName,
     ) -> Result<Self, crate::Error> {
         let log = log::read(store, name, EventSeq(0)).await?;
+        let notes = store.notes(name).await?;
         let public = log
             .iter()
             .map(|recorded| public(recorded.clone().to_wire(name)));
@@ -74,6 +79,7 @@ impl Trajectory {
             detail: format!("the log of {name} does not begin with its creation"),
         })?;
         Ok(Self {
+            runs: runs::of(notes),
             task,
             log,
             public,
@@ -103,7 +109,7 @@ impl Trajectory {
         let steps = Steps::of(&self.log);
         let mut counted = Counted::new(shelf);
         let mut missing = Vec::new();
-        for file in files::of(&self.task, &self.log, &self.public, &steps) {
+        for file in files::of(&self.task, &self.log, &self.public, &steps, &self.runs) {
             match self.content(&file, &steps).await {
                 Ok(content) => counted.put(&file.path, content, self.changed_at()).await?,
                 Err(Missing::Gone(reason)) => {

@@ -209,7 +209,6 @@ mod tests {
                 stage("act", 41),
                 stage("settle", 512),
             ],
-            recording: None,
         }
     }
 

@@ -20,7 +20,6 @@ pub(crate) enum Place {
     Frame,
     Marked,
     Scene,
-    Recording,
 }
 
 /// Where an artifact of a step is in the folder.
@@ -30,7 +29,6 @@ pub(crate) fn path(step: u32, place: Place, artifact: &Artifact) -> String {
         Place::Frame => format!("frames/step-{step:03}.{extension}"),
         Place::Marked => format!("frames/step-{step:03}-marked.{extension}"),
         Place::Scene => format!("scenes/step-{step:03}.json"),
-        Place::Recording => format!("recording/step-{step:03}.binpb.zst"),
     }
 }
 
@@ -53,7 +51,6 @@ pub(super) struct Step {
     pub(super) image: Option<Artifact>,
     pub(super) marked: Option<Artifact>,
     pub(super) scene: Option<Artifact>,
-    pub(super) recording: Option<Artifact>,
     pub(super) decision: Option<Decision>,
     pub(super) actions: Vec<Act>,
     pub(super) functions: Vec<Called>,
@@ -138,7 +135,6 @@ impl Step {
             image: observed.image.clone(),
             marked: observed.marked_image.clone(),
             scene: observed.scene.clone(),
-            recording: None,
             decision: None,
             actions: Vec::new(),
             functions: Vec::new(),
@@ -179,9 +175,8 @@ impl Step {
                 }
             }
             Event::Extracted { json, .. } => self.extracted = Some(json.clone()),
-            Event::StepFinished { timings, recording } => {
+            Event::StepFinished { timings } => {
                 self.ended_at = Some(recorded.at);
-                self.recording = recording.clone();
                 let timings = timings.iter();
                 self.timings = timings
                     .map(|timing| (timing.stage.clone(), timing.elapsed))
@@ -253,7 +248,6 @@ impl Step {
             "frame": file(Place::Frame, &self.image),
             "marked_frame": file(Place::Marked, &self.marked),
             "scene": file(Place::Scene, &self.scene),
-            "recording": file(Place::Recording, &self.recording),
             "window": self.frame.active_window().map(|window| window.title.clone()),
             "elements": self.element_count,
             "thought": decision.map(|decision| decision.thought.clone()),

@@ -30,6 +30,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
+use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
 use crate::support::script::{act, click, click_once, done, typing, typing_secret};
@@ -156,12 +157,20 @@ fn progress(story: &Story) -> Vec<String> {
     })
 }
 
+/// Carries a task out, and once more from its record: what hooks said is told again, and none is asked.
+async fn carry_out(cluster: &Cluster) -> Story {
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    replay::check(cluster, &name).await;
+    story
+}
+
 #[tokio::test]
 async fn every_point_is_come_to_in_its_turn() {
     let hook = Arc::new(Scripted::new("ears", Points::all(), |_| nothing()));
     let script = vec![act([click(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [hook.clone()]).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(interventions(&story), []);
     hook.called(Point::AfterRun).await;
     let step = [
@@ -205,7 +214,7 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
     );
     let script = vec![act([click(1)]), act([click(2)]), done("done otherwise")];
     let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "done otherwise");
     assert_eq!(cluster.world.clicks(), [(220, 100)]);
     assert_eq!(
@@ -231,7 +240,7 @@ async fn a_run_that_is_denied_fails_and_says_by_whom() {
     ] {
         let hook = Scripted::new("guard", [point], |_| deny("closed today"));
         let cluster = Cluster::start_hooked(vec![act([click(1)])], [Arc::new(hook)]).await;
-        let story = cluster.carry_out().await;
+        let story = carry_out(&cluster).await;
         story.check_failure("HOOK_DENIED", words);
         assert_eq!(cluster.world.done(), []);
         assert_eq!(cluster.world.plans().len(), 0);
@@ -257,7 +266,7 @@ async fn a_denied_decision_is_not_carried_out() {
     );
     let script = vec![act([click(1)]), done("looked")];
     let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "looked");
     assert_eq!(cluster.world.done(), []);
     let notices = cluster.world.plans()[1].notices.join("\n");
@@ -288,7 +297,7 @@ async fn words_are_replaced_or_withheld_and_each_hook_sees_those_of_the_one_befo
     });
     let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), Arc::new(second)];
     let cluster = Cluster::start_hooked(vec![act([click(1)]), done("secret")], hooks).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(progress(&story), ["[progress 0]!", "[progress 1]!"]);
     assert_eq!(
         story.answer(),
@@ -304,7 +313,7 @@ async fn who_denies_is_the_last_who_is_asked() {
     }));
     let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), second.clone()];
     let cluster = Cluster::start_hooked(vec![act([click(1)]), done("left")], hooks).await;
-    assert_eq!(cluster.carry_out().await.answer(), "left");
+    assert_eq!(carry_out(&cluster).await.answer(), "left");
     assert_eq!(second.seen(), []);
 }
 
@@ -319,7 +328,7 @@ async fn with_misbehaviour(
     };
     let script = vec![act([click_once(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     (cluster, story)
 }
 
@@ -396,7 +405,7 @@ async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
     // Clicked in vain, its surroundings are looked at again.
     cluster.world.act_in_vain(3);
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(interventions(&story), [], "what is configured is no news");
     for capture in cluster.world.captures() {
         assert_eq!(capture.redactions, wanted);
@@ -423,7 +432,7 @@ async fn pictures_shown(hooks: Vec<HookSettings>) -> Vec<usize> {
     let clicks = (1..=6).map(|element| act([click(element)]));
     let script = clicks.chain([done("it is done")]).collect();
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
-    cluster.carry_out().await;
+    carry_out(&cluster).await;
     let plans = cluster.world.plans();
     let shown = |images: &[motorium_proto::domain::decision::PastStep]| {
         images.iter().filter(|step| step.image.is_some()).count()
@@ -456,7 +465,7 @@ async fn a_model_is_told_what_a_hook_has_to_say() {
     });
     let script = vec![act([click(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     for plan in cluster.world.plans() {
         assert_eq!(plan.notices, ["be gentle"]);
         assert!(plan.history.iter().all(|step| step.image.is_none()));
@@ -554,7 +563,7 @@ async fn an_audit_file_has_the_contract_s_names_of_what_went_otherwise() {
     let script = vec![act([click_once(1)]), done("in vain")];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
     cluster.world.act_in_vain(1);
-    cluster.carry_out().await;
+    carry_out(&cluster).await;
     let is_whole = async {
         while audited(&path).len() < 4 {
             tokio::task::yield_now().await;
@@ -715,7 +724,7 @@ async fn a_service_of_a_user_has_a_say() {
     let script = vec![act([click(1)]), act([click(2)]), done("done otherwise")];
     let hooks = vec![at(address, OnError::Deny)];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "done otherwise");
     assert_eq!(cluster.world.clicks(), [(220, 100)]);
     let notices = cluster.world.plans()[1].notices.join("\n");
@@ -749,7 +758,7 @@ async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back()
     let script = || vec![act([click(1)]), done("it is done")];
     let needed = vec![at(address, OnError::Deny)];
     let cluster = Cluster::start_with(script(), |settings| settings.hooks = needed).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     story.check_failure(
         "HOOK_FAILED",
         "the hook guard has to agree and could not: it cannot be reached",
@@ -757,14 +766,14 @@ async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back()
     // The process needs no restart.
     let (listener, _) = bound(&address.to_string()).await;
     let serving = serve(&guard, listener).await;
-    assert_eq!(cluster.carry_out().await.answer(), "it is done");
+    assert_eq!(carry_out(&cluster).await.answer(), "it is done");
     in_time("the service to end", serving.end()).await.unwrap();
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     story.check_failure("HOOK_FAILED", "cannot be reached");
 
     let optional = vec![at(address, OnError::Continue)];
     let cluster = Cluster::start_with(script(), |settings| settings.hooks = optional).await;
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "it is done");
     assert_eq!(cluster.world.done().len(), 1);
     let missed = interventions(&story);
@@ -791,6 +800,7 @@ async fn a_service_that_is_started_again_in_the_middle_goes_on() {
     let _serving = serve(&guard, listener).await;
     cluster.world.release("plan");
     let story = cluster.follow(&name).await;
+    replay::check(&cluster, &name).await;
     assert_eq!(story.answer(), "it is done");
     assert_eq!(
         cluster.world.clicks(),
@@ -823,14 +833,14 @@ async fn data_that_a_hook_denies_is_neither_asked_for_nor_used() {
     let before = against(Point::BeforeModelCall, Purpose::Extract);
     let cluster = Cluster::start_hooked(vec![extraction(), done("no")], [before]).await;
     cluster.world.extract(Ok(r#"{"prices": [3]}"#));
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     story.check_failure("HOOK_DENIED", "no model may be asked");
     assert_eq!(cluster.world.count("extract"), 0);
 
     let after = against(Point::AfterModelCall, Purpose::Extract);
     let cluster = Cluster::start_hooked(vec![extraction(), done("without")], [after]).await;
     cluster.world.extract(Ok(r#"{"prices": [3]}"#));
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "without");
     assert_eq!(story.count("extracted"), 0);
     assert!(!story.text().contains("prices"), "{}", story.text());
@@ -852,7 +862,7 @@ async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
     let before = against(Point::BeforeModelCall, Purpose::LocatePointer);
     let cluster = Cluster::start_hooked(vec![act([verified()]), done("no")], [before]).await;
     cluster.world.locate([(true, 0, 0)]);
-    let story = cluster.carry_out().await;
+    let story = carry_out(&cluster).await;
     story.check_failure("HOOK_DENIED", "no model may be asked");
     assert_eq!(cluster.world.clicks(), []);
 
@@ -861,6 +871,7 @@ async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
     cluster.world.locate([(true, 0, 0)]);
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;
+    replay::check(&cluster, &name).await;
     assert_eq!(story.answer(), "left");
     assert_eq!(cluster.world.clicks(), []);
     let notices = cluster.world.plans()[1].notices.join("\n");
@@ -1030,6 +1041,7 @@ async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
     slow.goes_on.send_replace(true);
     let_go_on(&cluster, &name, how).await;
     let story = cluster.follow(&name).await;
+    replay::check(&cluster, &name).await;
     let context = format!("{point:?} {how:?}:\n{}", story.text());
     match how {
         Interrupts::Cancels => assert_eq!(story.kinds().last().unwrap(), "cancelled", "{context}"),

@@ -47,13 +47,15 @@ pub(crate) async fn replayed(folder: &Path) -> Verdict {
     replaying.await.unwrap().unwrap()
 }
 
-/// Asserts that a task which has ended comes out the same.
-pub(crate) async fn check(cluster: &Cluster, task: &str) {
+/// Asserts that a task which has ended comes out the same, and that all of it was carried out again: the creation is not.
+pub(crate) async fn check(cluster: &Cluster, task: &str) -> TempDir {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;
-    assert!(verdict.is_same(), "{}", verdict.lines().join("\n"));
-    assert!(verdict.events_replayed > 3, "{verdict:?}");
+    let lines = verdict.lines().join("\n");
+    assert!(verdict.is_same(), "{lines}");
+    assert_eq!(verdict.events_replayed, verdict.events - 1, "{lines}");
     assert_eq!(verdict.notes, [""; 0]);
+    folder
 }
 
 async fn check_task(cluster: &Cluster, task: wire::Task) {
@@ -325,13 +327,74 @@ async fn approvals_given_refused_and_lapsed() {
     check(&cluster, &name).await;
 }
 
+fn three_clicks() -> Vec<Next> {
+    vec![act([click(1)]), act([click(2)]), done("saved")]
+}
+
 #[tokio::test]
-async fn a_crash_costs_the_record_of_its_step_alone() {
-    let script = vec![act([click(1)]), act([click(2)]), act([click(3)])];
-    let mut cluster = Cluster::start_until(script, Some(Point::After(6))).await;
+async fn a_task_that_survived_a_crash_is_carried_out_again_whole() {
+    let undisturbed = Cluster::start(three_clicks()).await;
+    undisturbed.carry_out().await;
+    for number in 1..=undisturbed.writes() {
+        for point in [Point::Before(number), Point::After(number)] {
+            let mut cluster = Cluster::start_until(three_clicks(), Some(point)).await;
+            let name = cluster.create().await;
+            cluster.stands_still().await;
+            cluster.crash().await;
+            cluster.follow(&name).await;
+            check(&cluster, &name).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_whose_orchestrator_died_in_the_middle_of_a_call_is_too() {
+    for held in ["observe", "plan", "perform", "answer", "await_quiet"] {
+        let mut cluster = Cluster::start(three_clicks()).await;
+        cluster.world.hold(held);
+        let name = cluster.create().await;
+        // Twice, so that the second run is left in the middle as well.
+        for time in 1..=2 {
+            cluster.world.called(held, time).await;
+            cluster.kill().await;
+            if time == 2 {
+                cluster.world.release(held);
+            }
+            cluster.start_again().await;
+            if held == "answer" {
+                // It was sent, so it is not sent again.
+                cluster.world.release(held);
+                break;
+            }
+        }
+        cluster.follow(&name).await;
+        check(&cluster, &name).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_altered_in_a_run_that_died_is_reported_at_its_step() {
+    let mut cluster = Cluster::start(three_clicks()).await;
     let name = cluster.create().await;
-    cluster.stands_still().await;
-    cluster.crash().await;
+    cluster.world.called("await_quiet", 1).await;
+    cluster.world.hold("await_quiet");
+    cluster.world.called("await_quiet", 2).await;
+    cluster.kill().await;
+    cluster.world.release("await_quiet");
+    cluster.start_again().await;
+    cluster.follow(&name).await;
+    let folder = check(&cluster, &name).await;
+    alter(folder.path(), 2, think_otherwise);
+    check_difference(&replayed(folder.path()).await, 2, "decided");
+}
+
+#[tokio::test]
+async fn a_task_that_ended_before_its_first_step_was_over() {
+    let cluster = Cluster::start(three_clicks()).await;
+    cluster.world.hold("observe");
+    let name = cluster.create().await;
+    cluster.world.called("observe", 1).await;
+    cluster.cancel(&name).await;
     cluster.follow(&name).await;
     check(&cluster, &name).await;
 }
@@ -345,12 +408,15 @@ async fn three_steps() -> TempDir {
     exported(&cluster, &name).await
 }
 
-/// Changes a record.
+/// Changes the first run's record of a step.
 fn alter(folder: &Path, step: u32, change: impl Fn(&mut Exchange)) {
-    let path = folder.join(format!("recording/step-{step:03}.binpb.zst"));
+    let path = folder.join("recording/run-001.binpb.zst");
     let plain = zstd::stream::decode_all(fs::read(&path).unwrap().as_slice()).unwrap();
     let mut recording = Recording::decode(plain.as_slice()).unwrap();
-    recording.exchanges.iter_mut().for_each(change);
+    let exchanges = recording.exchanges.iter_mut();
+    exchanges
+        .filter(|exchange| exchange.step == step)
+        .for_each(change);
     let packed = zstd::bulk::compress(&recording.encode_to_vec(), 3).unwrap();
     fs::write(path, packed).unwrap();
 }
@@ -360,6 +426,16 @@ fn check_difference(verdict: &Verdict, step: u32, words: &str) {
     let lines = verdict.lines().join("\n");
     assert_eq!(difference.step, step, "{lines}");
     assert!(difference.what.contains(words), "{lines}");
+}
+
+fn think_otherwise(exchange: &mut Exchange) {
+    if let Some(Answer::Response(answer)) = &mut exchange.answer
+        && exchange.method.ends_with("/Plan")
+    {
+        let mut planned = PlanResponse::decode(answer.clone()).unwrap();
+        planned.decision.as_mut().unwrap().thought = "something else".to_owned();
+        *answer = planned.encode_to_vec().into();
+    }
 }
 
 #[tokio::test]
@@ -389,18 +465,32 @@ async fn an_altered_screen_is_reported_by_its_element() {
 #[tokio::test]
 async fn an_altered_answer_of_the_model_is_reported_at_its_step() {
     let folder = three_steps().await;
-    alter(folder.path(), 2, |exchange| {
-        if let Some(Answer::Response(answer)) = &mut exchange.answer
-            && exchange.method.ends_with("/Plan")
-        {
-            let mut planned = PlanResponse::decode(answer.clone()).unwrap();
-            planned.decision.as_mut().unwrap().thought = "something else".to_owned();
-            *answer = planned.encode_to_vec().into();
-        }
-    });
+    alter(folder.path(), 2, think_otherwise);
     let verdict = replayed(folder.path()).await;
     check_difference(&verdict, 2, "decided");
     assert_eq!(verdict.difference.unwrap().got, "\"something else\"");
+}
+
+#[tokio::test]
+async fn an_altered_effect_is_reported_at_its_step() {
+    // What was judged, as the log has it: the judgement is made again from what Perception said, and is another one.
+    let folder = three_steps().await;
+    let path = folder.path().join("events.jsonl");
+    let events = fs::read_to_string(&path).unwrap();
+    let altered = events.lines().map(|line| {
+        if line.contains("effectJudged") && line.contains("\"step\":2") {
+            assert!(line.contains("EFFECT_VERDICT_CONFIRMED"), "{line}");
+            line.replace("EFFECT_VERDICT_CONFIRMED", "EFFECT_VERDICT_NO_EFFECT") + "\n"
+        } else {
+            line.to_owned() + "\n"
+        }
+    });
+    fs::write(&path, altered.collect::<String>()).unwrap();
+    let verdict = replayed(folder.path()).await;
+    check_difference(&verdict, 2, "the event effectJudged is another one");
+    let difference = verdict.difference.unwrap();
+    assert_eq!(difference.expected, "\"EFFECT_VERDICT_NO_EFFECT\"");
+    assert_eq!(difference.got, "\"EFFECT_VERDICT_CONFIRMED\"");
 }
 
 #[tokio::test]

@@ -293,10 +293,7 @@ fn event(entry: Entry, number: usize) -> Event {
                 Way::Moved
             },
         },
-        Entry::Finished => Event::StepFinished {
-            timings: vec![],
-            recording: None,
-        },
+        Entry::Finished => Event::StepFinished { timings: vec![] },
         Entry::Succeeded => Event::Succeeded {
             answer: "ok".into(),
         },

@@ -45,8 +45,9 @@ impl PostgresStore {
                  WHERE name = $1 AND ($6 IS NULL OR epoch = $6) AND ($7 IS NULL OR last_seq = $7)
                  RETURNING id, last_seq
              ), appended AS (
-                 INSERT INTO event (task, seq, at, kind, body)
-                 SELECT advanced.id, advanced.last_seq - $2 + added.number, added.at, added.kind, added.body
+                 INSERT INTO event (task, seq, at, kind, body, notes)
+                 SELECT advanced.id, advanced.last_seq - $2 + added.number, added.at, added.kind, added.body,
+                        CASE added.number WHEN $2 THEN $11::bytea END
                  FROM advanced, UNNEST($8::bigint[], $9::text[], $10::bytea[])
                       WITH ORDINALITY AS added (at, kind, body, number)
              )
@@ -62,6 +63,7 @@ impl PostgresStore {
         .bind(at)
         .bind(kinds)
         .bind(bodies)
+        .bind(append.notes.as_deref())
         .fetch_optional(&mut *connection)
         .await?;
         let Some(last) = last else {

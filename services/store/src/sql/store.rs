@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 
 use super::Store;
@@ -79,6 +80,12 @@ impl TaskStore for Store {
         limit: u32,
     ) -> Result<Vec<EventRow>, Error> {
         self.read(name, after, limit)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn notes(&self, name: &TaskName) -> Result<Vec<(EventSeq, Bytes)>, Error> {
+        self.read_notes(name)
             .await
             .map_err(|fault| self.error(fault))
     }

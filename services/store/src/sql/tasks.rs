@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use sqlx::QueryBuilder;
 
@@ -15,7 +16,7 @@ use crate::{
     TaskRow,
 };
 
-/// Events in one statement. SQLite takes 32,766 values, five to an event.
+/// Events in one statement. SQLite takes 32,766 values, six to an event.
 pub(super) const EVENTS_AT_ONCE: usize = 1000;
 
 impl Store {
@@ -41,6 +42,7 @@ impl Store {
             id,
             EventSeq(1),
             std::slice::from_ref(&task.first_event),
+            None,
         )
         .await?;
         remember(&mut writing, task.request.as_ref(), &name, task.now).await?;
@@ -181,6 +183,25 @@ impl Store {
         );
         Ok(events)
     }
+
+    pub(super) async fn read_notes(
+        &self,
+        name: &TaskName,
+    ) -> Result<Vec<(EventSeq, Bytes)>, Fault> {
+        let mut reading = self.readers.acquire().await?;
+        existing(&mut reading, name).await?;
+        let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+            "SELECT seq, notes FROM event
+             WHERE task = (SELECT id FROM task WHERE name = $1) AND notes IS NOT NULL ORDER BY seq",
+        )
+        .bind(name.to_string())
+        .fetch_all(&mut *reading)
+        .await?;
+        let noted = rows
+            .into_iter()
+            .map(|(seq, notes)| (EventSeq(seq), notes.into()));
+        Ok(noted.collect())
+    }
 }
 
 /// Appends, as a part of a transaction that somebody else ends. What is refused has changed nothing.
@@ -195,7 +216,7 @@ pub(super) async fn add(connection: &mut Connection, append: &Append) -> Result<
         return Err(refusal(connection, append).await?.into());
     };
     let first = EventSeq(last - append.events.len() as i64 + 1);
-    insert_events(connection, id, first, &append.events).await?;
+    insert_events(connection, id, first, &append.events, append.notes.as_ref()).await?;
     remember(
         connection,
         append.request.as_ref(),
@@ -284,16 +305,19 @@ async fn insert_events(
     task: i64,
     first: EventSeq,
     events: &[NewEvent],
+    notes: Option<&Bytes>,
 ) -> sqlx::Result<()> {
+    let last = EventSeq(first.0 + events.len() as i64 - 1);
     let numbered: Vec<_> = (first.0..).zip(events).collect();
     for batch in numbered.chunks(EVENTS_AT_ONCE) {
-        let mut query = QueryBuilder::new("INSERT INTO event (task, seq, at, kind, body) ");
+        let mut query = QueryBuilder::new("INSERT INTO event (task, seq, at, kind, body, notes) ");
         query.push_values(batch, |mut row, (seq, event)| {
             row.push_bind(task)
                 .push_bind(*seq)
                 .push_bind(millis(event.at))
                 .push_bind(event.kind);
             row.push_bind(event.body.as_ref());
+            row.push_bind(notes.filter(|_| *seq == last.0).map(AsRef::as_ref));
         });
         query.build().execute(&mut *connection).await?;
     }

@@ -53,11 +53,16 @@ fn statements(append: &Append) -> QueryBuilder<Database> {
     query
         .push(
             " RETURNING last_seq;
-             INSERT INTO event (task, seq, at, kind, body)
+             INSERT INTO event (task, seq, at, kind, body, notes)
              SELECT task.id, task.last_seq - ",
         )
         .push_bind(count);
-    query.push(" + added.column1, added.column2, added.column3, added.column4 FROM task, ( ");
+    query.push(
+        " + added.column1, added.column2, added.column3, added.column4, CASE added.column1 WHEN ",
+    );
+    query.push_bind(count).push(" THEN ");
+    query.push_bind(append.notes.as_ref().map(|notes| notes.to_vec()));
+    query.push(" END FROM task, ( ");
     query.push_values((1_i64..).zip(&append.events), |mut row, (number, event)| {
         row.push_bind(number).push_bind(millis(event.at));
         row.push_bind(event.kind).push_bind(event.body.to_vec());

@@ -24,7 +24,7 @@ use crate::{Append, Appended, Error};
 const TOGETHER: usize = 128;
 
 enum Job {
-    Append(Waiting),
+    Append(Box<Waiting>),
     Other(BoxFuture<'static, ()>),
 }
 
@@ -66,7 +66,9 @@ impl Writer {
     pub(super) async fn append(&self, append: Append) -> Result<Appended, Error> {
         let (outcome, answer) = oneshot::channel();
         // If the thread is gone, so is the sender of the answer.
-        let _ = self.0.send(Job::Append(Waiting { append, outcome }));
+        let _ = self
+            .0
+            .send(Job::Append(Box::new(Waiting { append, outcome })));
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -95,7 +97,7 @@ async fn work(pool: &SqlitePool, file: &Path, mut jobs: mpsc::UnboundedReceiver<
         let mut appends = Vec::new();
         for job in gathered.drain(..) {
             match job {
-                Job::Append(waiting) => appends.push(waiting),
+                Job::Append(waiting) => appends.push(*waiting),
                 // A task of its own, so that a panic ends nothing but this one; its caller is told.
                 Job::Other(write) => drop(tokio::spawn(write).await),
             }

@@ -26,7 +26,7 @@ use self::store::row;
 use super::compare;
 use super::folder::{Folder, Run};
 use super::verdict::Difference;
-use crate::recording::{Known, LOG, RUN, STOPPED};
+use crate::recording::{CUT, Known, LOG, RUN, STOPPED};
 use crate::task::ApprovalState;
 use crate::task::event::{Event, Recorded};
 
@@ -65,7 +65,7 @@ impl Player {
     pub(super) fn new(folder: &Folder, run: &Run, doorbell: Doorbell) -> Self {
         let task = folder.task.spec.name.clone();
         let mut tape = run.tape.clone();
-        tape.retain(|exchange| exchange.method != RUN);
+        tape.retain(|exchange| exchange.method != RUN && exchange.method != CUT);
         let begun = &folder.log[..run.begins];
         let now = begun.last().map_or(SystemTime::UNIX_EPOCH, |last| last.at);
         let rows = begun.iter().map(|recorded| row(&task, recorded)).collect();
@@ -136,7 +136,7 @@ impl Player {
             .is_ok()
         {}
         let state = self.state();
-        if !self.is_last && state.rows.len() >= self.ends.min(self.log.len()) {
+        if !self.is_last && state.after_readings().is_none() {
             return Over::RecordEnds;
         }
         let next = state
@@ -149,6 +149,17 @@ impl Player {
             expected: next.to_owned(),
             got: "nothing was asked".to_owned(),
         }))
+    }
+
+    /// It was left here: there is nothing more on the tape, and of the log only what others wrote.
+    fn is_left(&self, state: &State) -> bool {
+        let rest = self
+            .log
+            .get(state.rows.len()..self.ends)
+            .unwrap_or_default();
+        !self.is_last
+            && state.after_readings().is_none()
+            && rest.iter().all(|next| is_foreign(&next.event))
     }
 
     fn step(&self, written: usize) -> u32 {
@@ -191,7 +202,7 @@ impl Player {
                 _ if matches!(next.event, Event::HumanActed { .. }) => true,
                 Some(note) if note.method == LOG => next.seq.0 <= number(&note.request),
                 Some(note) if note.method == STOPPED => next.at <= asked_at(note),
-                // What was noted after the last step that was stored is lost.
+                // What was noted after the last write is lost.
                 None => self.is_last,
                 _ => false,
             };

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::{
@@ -99,6 +100,10 @@ impl TaskStore for Player {
         let state = self.state();
         let later = state.rows.iter().filter(|row| row.seq > after);
         Ok(later.take(limit as usize).cloned().collect())
+    }
+
+    async fn notes(&self, _: &TaskName) -> std::result::Result<Vec<(EventSeq, Bytes)>, Error> {
+        not_kept()
     }
 
     fn generation(&self) -> &str {

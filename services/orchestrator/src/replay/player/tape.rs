@@ -14,8 +14,8 @@ use prost::Message as _;
 
 use super::{Over, Player, State, asked_at, number};
 use crate::recording::{
-    CLOCK, FUNCTIONS, LOG, LOOKOUT, OBSERVE, Playback, STOPPED, Said, Seen, TIME_UP, is_note,
-    report_of,
+    CLOCK, FUNCTIONS, HOOKS, LOG, LOOKOUT, OBSERVE, Playback, STOPPED, Said, Seen, TIME_UP,
+    is_note, report_of,
 };
 use crate::replay::compare;
 
@@ -90,6 +90,9 @@ impl Player {
     fn is_waited_for(&self, what: &str) -> bool {
         let mut guard = self.state();
         let state = &mut *guard;
+        if self.is_left(state) {
+            self.end(Over::RecordEnds);
+        }
         let next = state.after_readings().map(|next| next.method.clone());
         let next = next.unwrap_or_default();
         if (next == LOG || next == STOPPED) && state.skip_readings() {
@@ -129,7 +132,7 @@ impl State {
     }
 
     /// The next thing on the tape that is not what the clock said.
-    fn after_readings(&self) -> Option<&Exchange> {
+    pub(super) fn after_readings(&self) -> Option<&Exchange> {
         let rest = self.tape.get(self.next..).unwrap_or_default();
         rest.iter().find(|next| next.method != CLOCK)
     }
@@ -148,7 +151,7 @@ impl Playback for Player {
             self.let_others_speak(state);
             return said;
         }
-        // What the clock said after the last step that was stored is lost; what happened then was written down.
+        // What the clock said after the last write is lost; what happened then was written down.
         let is_over = state.next >= state.tape.len();
         match self.log.get(state.rows.len()) {
             Some(next) if is_over && self.is_last => next.at,
@@ -206,6 +209,22 @@ impl Playback for Player {
             Some(Answer::Response(seen)) => Seen::decode(seen).unwrap_or_default(),
             _ => Seen::default(),
         }
+    }
+
+    fn hooks_are_next(&self, point: &str) -> bool {
+        let state = self.state();
+        let next = state.after_readings();
+        next.is_some_and(|next| next.method == HOOKS && next.request == point.as_bytes())
+    }
+
+    fn hooks(&self) -> BoxFuture<'_, Bytes> {
+        let said = self.pass_by(HOOKS).and_then(|asked| asked.answer);
+        Box::pin(async {
+            match said {
+                Some(Answer::Response(said)) => said,
+                _ => futures::future::pending().await,
+            }
+        })
     }
 
     fn functions(&self) -> Bytes {

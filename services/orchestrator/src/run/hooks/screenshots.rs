@@ -36,6 +36,10 @@ impl Runner {
         Ok(Some(self.hooks.hidden_next.clone().unwrap_or_default()))
     }
 
+    pub(in crate::run) fn hooks_decide_what_is_seen(&self) -> bool {
+        self.wants(Point::BeforeScreenshot)
+    }
+
     /// The look that has begun already is the one to go by.
     pub(in crate::run) fn next_screenshot_is_taken(&mut self) {
         self.hooks.hidden = self.hooks.hidden_next.take().unwrap_or_default();

@@ -77,7 +77,10 @@ impl Runner {
         let passage = tokio::select! {
             biased;
             passage = self.pass(&mut happening, None) => Some(passage),
-            _ = self.stop.requested() => None,
+            _ = self.stop.requested() => {
+                self.tape.stopped();
+                None
+            }
         };
         match passage {
             Some(passage) => {

@@ -219,9 +219,8 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             usage: Some(checked.usage.into()),
         }),
         Event::TargetMissed { message } => Kind::TargetMissed(wire::TargetMissed { message }),
-        Event::StepFinished { timings, recording } => Kind::StepFinished(wire::StepFinished {
+        Event::StepFinished { timings } => Kind::StepFinished(wire::StepFinished {
             timings: timings.into_iter().map(wire_timing).collect(),
-            recording: recording.map(|recording| wire_artifact(task, recording)),
         }),
         Event::FunctionCalled(call) => Kind::FunctionCalled(wire::FunctionCalled {
             call: Some(call.into()),
@@ -512,7 +511,6 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
                 .into_iter()
                 .map(timing)
                 .collect::<Result<_, _>>()?,
-            recording: optional_artifact("recording", event.recording)?,
         },
         Kind::FunctionCalled(event) => Event::FunctionCalled(require("call", event.call)?),
         Kind::FunctionReturned(event) => Event::FunctionReturned {

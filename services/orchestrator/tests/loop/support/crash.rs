@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
@@ -144,6 +145,10 @@ impl TaskStore for StopsAt {
         limit: u32,
     ) -> Result<Vec<EventRow>, Error> {
         self.store.events(name, after, limit).await
+    }
+
+    async fn notes(&self, name: &TaskName) -> Result<Vec<(EventSeq, Bytes)>, Error> {
+        self.store.notes(name).await
     }
 
     fn generation(&self) -> &str {
