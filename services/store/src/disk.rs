@@ -9,14 +9,18 @@
 use std::fmt;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use async_channel::{Receiver, Sender};
 use tokio::sync::oneshot;
 
-/// As many wait for the disk at once. They share few cores with everything else, and the disk's cache answers most.
-const THREADS: usize = 4;
+use crate::folder::Durability;
+
+/// As many wait at once until the disk has what it was given.
+const WAITING: usize = 4;
+/// As many hand over to the system's cache. It answers at once, so that more of them would only take the cores from each
+/// other and from everything else; two, so that one which has to read from the disk is not all there is.
+const HANDING_OVER: usize = 2;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -35,11 +39,14 @@ impl Disk {
     ///
     /// # Errors
     /// If the system has no thread left.
-    pub(crate) fn start() -> io::Result<Self> {
-        let (sender, jobs) = mpsc::channel();
-        let jobs = Arc::new(Mutex::new(jobs));
-        for _ in 0..THREADS {
-            let jobs = Arc::clone(&jobs);
+    pub(crate) fn start(durability: Durability) -> io::Result<Self> {
+        let threads = match durability {
+            Durability::Normal => HANDING_OVER,
+            Durability::Full => WAITING,
+        };
+        let (sender, jobs) = async_channel::unbounded();
+        for _ in 0..threads {
+            let jobs = jobs.clone();
             thread::Builder::new()
                 .name("store-disk".to_owned())
                 .spawn(move || work(&jobs))?;
@@ -58,17 +65,13 @@ impl Disk {
             let _ = outcome.send(job());
         };
         // Without threads there is no answer either.
-        let _ = self.0.send(Box::new(job));
+        let _ = self.0.try_send(Box::new(job));
         answer.await.ok()
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>) {
-    loop {
-        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else {
-            return;
-        };
+fn work(jobs: &Receiver<Job>) {
+    while let Ok(job) = jobs.recv_blocking() {
         // The panic is reported by its hook, and whoever waits is told; the thread goes on.
         let _ = panic::catch_unwind(AssertUnwindSafe(job));
     }
@@ -80,8 +83,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_told_and_ends_no_thread() {
-        let disk = Disk::start().unwrap();
-        for _ in 0..2 * THREADS {
+        let disk = Disk::start(Durability::Normal).unwrap();
+        for _ in 0..2 * HANDING_OVER {
             let outcome = disk.run(|| -> u8 { panic!("as it is to be") }).await;
             assert_eq!(outcome, None);
         }

@@ -1,5 +1,6 @@
 //! A simulated desktop with its services: it takes its time, shows pictures, and changes with every action.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -30,6 +31,8 @@ use tokio::time::{Instant, sleep};
 use tonic::Code;
 
 const LOOK: Duration = Duration::from_millis(60);
+/// On average. No two calls of a model take the same time: with the same for all, tasks that begin one after the other would
+/// step in time for ever, with more work than there are cores in one half of a second and none in the other.
 const DECISION: Duration = Duration::from_millis(1500);
 const ACTION: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_millis(120);
@@ -37,6 +40,8 @@ const CAPTURE: Duration = Duration::from_millis(2);
 /// Elements on the screen.
 const ELEMENTS: u32 = 60;
 const SIZE: CaptureSize = CaptureSize::new(1920, 1080);
+/// Multiples of it, without what is before the point, are spread evenly.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// Our own time of every step, of all desktops.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +54,7 @@ impl Timings {
     fn note(&self, own: Duration) {
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         steps.push(own);
-        self.count.fetch_add(1, Ordering::Relaxed);
+        self.count.store(steps.len(), Ordering::Relaxed);
     }
 
     /// Steps so far.
@@ -57,10 +62,10 @@ impl Timings {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// All of them, the shortest first.
-    pub(crate) fn own(&self) -> Vec<Duration> {
+    /// Those of these numbers, the shortest first.
+    pub(crate) fn own(&self, numbers: Range<usize>) -> Vec<Duration> {
         let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = steps.clone();
+        let mut own = steps[numbers].to_vec();
         own.sort_unstable();
         own
     }
@@ -77,6 +82,7 @@ struct Ledger {
 /// A desktop and its services.
 #[derive(Debug)]
 pub(crate) struct Simulated {
+    number: usize,
     steps: usize,
     picture: usize,
     timings: Timings,
@@ -115,8 +121,9 @@ fn place(number: u32) -> CaptureRect {
 }
 
 impl Simulated {
-    pub(crate) fn new(steps: usize, picture: usize, timings: Timings) -> Arc<Self> {
+    pub(crate) fn new(number: usize, steps: usize, picture: usize, timings: Timings) -> Arc<Self> {
         Arc::new(Self {
+            number,
             steps,
             picture,
             timings,
@@ -138,6 +145,12 @@ impl Simulated {
         }
         drop(ledger);
         Call(self)
+    }
+
+    /// How long the decision of a step takes: between a third of the average and five thirds of it.
+    fn decision(&self, step: usize) -> Duration {
+        let spread = ((self.number * (self.steps + 1) + step) as f64 * GOLDEN).fract();
+        DECISION.mul_f64(1.0 / 3.0 + spread * 4.0 / 3.0)
     }
 
     fn frame(&self) -> Frame {
@@ -286,7 +299,7 @@ impl Planner for Simulated {
         }
         // What has been sent is not held while the answer is waited for.
         drop(request);
-        sleep(DECISION).await;
+        sleep(self.decision(done)).await;
         let act = PlannedAction {
             action: Action::Click {
                 at: Some(Target::Element(ElementId(3))),

@@ -1,6 +1,6 @@
 //! Many tasks at once on one orchestrator: `make load`.
 //!
-//! Desktops are simulated in this process, with the delays of real ones: a look at the screen 60 ms, a decision 1.5 s, an
+//! Desktops are simulated in this process, with the delays of real ones: a look at the screen 60 ms, a decision 0.5 to 2.5 s, an
 //! action 20 ms, a quiet screen after 120 ms. The orchestrator, its store and its blobs are real. Printed for each number
 //! of tasks: steps a second, our own time per step (the time in which a task waits for none of the services), and
 //! what a task costs in memory while it runs, the simulated desktops' share included.
@@ -152,7 +152,10 @@ async fn measure(load: Load, store: &str, folder: &Path) {
         };
         let share = load.tasks / count;
         let desktops: Vec<_> = (0..share)
-            .map(|_| Simulated::new(load.steps, load.picture, timings.clone()))
+            .map(|index| {
+                let number = number * share + index;
+                Simulated::new(number, load.steps, load.picture, timings.clone())
+            })
             .collect();
         served.push(serve(number, stores, folder, &desktops).await);
     }
@@ -172,15 +175,19 @@ async fn measure(load: Load, store: &str, folder: &Path) {
         sleep(Duration::from_millis(50)).await;
         peak = peak.max(resident());
     }
-    let steps = timings.count() - at_first;
+    let counted = at_first..timings.count();
     let elapsed = began.elapsed().as_secs_f64();
-    let own = timings.own();
+    let own = timings.own(counted.clone());
+    assert!(
+        !own.is_empty(),
+        "tasks ended before the last of them had begun: take more steps with LOAD_STEPS"
+    );
     let at = |share: f64| own[((own.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     let figures = json!({
         "store": store,
         "orchestrators": count,
         "tasks": load.tasks,
-        "steps_per_second": (steps as f64 / elapsed).round(),
+        "steps_per_second": (counted.len() as f64 / elapsed).round(),
         "own_ms_p50": (at(0.5) * 10.0).round() / 10.0,
         "own_ms_p95": (at(0.95) * 10.0).round() / 10.0,
         "kib_per_task": (peak - before.min(peak)) / load.tasks as u64,

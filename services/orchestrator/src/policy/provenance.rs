@@ -5,9 +5,10 @@
 //! copied from the other is taken from their letters, whatever is between them and however they are written; a text that
 //! the planner has put into other words is not recognised. [docs/policy.md] has the table of all texts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
+use indexmap::IndexSet;
 use motorium_proto::domain::element::Scene;
 
 use super::text::{self, Letter};
@@ -72,12 +73,9 @@ impl Foreign {
     }
 }
 
-/// What was to be read on the screens of a task, without order.
+/// What was to be read on the screens of a task, each text once, the oldest first.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
-    known: HashSet<String>,
-    in_order: Vec<String>,
-}
+pub struct Seen(IndexSet<Box<str>>);
 
 impl Seen {
     /// Takes in what is to be read on a screen.
@@ -90,14 +88,11 @@ impl Seen {
     /// Takes in one text of a screen.
     pub fn note_text(&mut self, text: &str) {
         let text: String = row(text).into_iter().collect();
-        if text.chars().count() >= LEAST_LETTERS && self.known.insert(text.clone()) {
-            self.in_order.push(text);
+        if text.chars().count() >= LEAST_LETTERS {
+            self.0.insert(text.into());
         }
-        if self.in_order.len() > MOST_TEXTS {
-            let forgotten = self.in_order.drain(..MOST_TEXTS / 2);
-            for text in forgotten {
-                self.known.remove(&text);
-            }
+        if self.0.len() > MOST_TEXTS {
+            self.0.drain(..MOST_TEXTS / 2);
         }
     }
 }
@@ -122,7 +117,7 @@ impl Sources<'_> {
         if search.is_empty() {
             return Vec::new();
         }
-        for text in &self.seen.in_order {
+        for text in &self.seen.0 {
             let text: Vec<char> = text.chars().collect();
             search.hold_against(&text, &Origin::Screen);
         }

@@ -1,5 +1,6 @@
 //! Beginning a step: what is on the screen.
 
+use bytes::Bytes;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::{
@@ -7,6 +8,7 @@ use motorium_proto::service::{
     ParseOptions, Redaction,
 };
 use motorium_proto::v1::{common, perception as wire};
+use motorium_store::BlobId;
 use prost::Message as _;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -33,11 +35,12 @@ impl Runner {
         let observation = self.next_look().await?;
         let elapsed = began.elapsed();
         let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
-        let (image, marked_image, scene) = tokio::try_join!(
-            self.keep(observation.image.as_ref(), &plain),
-            self.keep(observation.marked_image.as_ref(), &marked),
-            self.keep_scene(&observation.scene, step),
-        )?;
+        let unstored = [
+            picture(observation.image.as_ref(), &plain),
+            picture(observation.marked_image.as_ref(), &marked),
+            self.unstored_scene(&observation.scene, step),
+        ];
+        let [image, marked_image, scene] = self.store(unstored).await?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
@@ -189,45 +192,56 @@ impl Runner {
     }
 
     /// What was seen, for people and for whoever carries the step out again.
-    async fn keep_scene(&self, scene: &Scene, step: u32) -> Flow<Option<Artifact>> {
+    fn unstored_scene(&self, scene: &Scene, step: u32) -> Option<Unstored> {
         if matches!(self.tape, Tape::Off) {
-            return Ok(None);
+            return None;
         }
         // As JSON it would cost more than the rest of our step; whoever exports it has the time.
         let scene = common::Scene::from(scene.clone()).encode_to_vec();
-        let name = format!("step-{step}.scene.binpb");
-        let stored = self.store_blob(scene.into(), trajectory::SCENE, name);
-        stored.await.map(Some)
+        Some(Unstored {
+            bytes: scene.into(),
+            media_type: trajectory::SCENE.to_owned(),
+            file_name: format!("step-{step}.scene.binpb"),
+        })
     }
 
     pub(super) async fn keep(&self, image: Option<&Image>, name: &str) -> Flow<Option<Artifact>> {
-        let Some(Image {
-            content: ImageContent::Bytes(bytes),
-            media_type,
-            ..
-        }) = image
-        else {
-            return Ok(None);
-        };
-        let extension = media_type.rsplit('/').next().unwrap_or("bin");
-        let artifact = self
-            .store_blob(bytes.clone(), media_type, format!("{name}.{extension}"))
-            .await?;
-        Ok(Some(artifact))
+        let [stored] = self.store([picture(image, name)]).await?;
+        Ok(stored)
     }
 
     pub(super) async fn store_blob(
         &self,
-        bytes: bytes::Bytes,
+        bytes: Bytes,
         media_type: &str,
         file_name: String,
     ) -> Flow<Artifact> {
-        let size_bytes = bytes.len() as u64;
+        let unstored = Unstored {
+            bytes,
+            media_type: media_type.to_owned(),
+            file_name,
+        };
+        let names = self.put(vec![unstored.bytes.clone()]).await?;
+        Ok(unstored.stored_as(names[0]))
+    }
+
+    /// Stores what there is, at once.
+    async fn store<const N: usize>(
+        &self,
+        unstored: [Option<Unstored>; N],
+    ) -> Flow<[Option<Artifact>; N]> {
+        let contents = unstored.iter().flatten();
+        let names = self.put(contents.map(|one| one.bytes.clone()).collect());
+        let mut names = names.await?.into_iter();
+        Ok(unstored.map(|one| Some(one?.stored_as(names.next()?))))
+    }
+
+    async fn put(&self, contents: Vec<Bytes>) -> Flow<Vec<BlobId>> {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let stored = loop {
-            let error = match self.blobs.put(bytes.clone()).await {
-                Ok(stored) => break stored,
+        loop {
+            let error = match self.blobs.put_all(contents.clone()).await {
+                Ok(names) => return Ok(names),
                 Err(error) => error,
             };
             // A disk that is full may have room again.
@@ -237,12 +251,42 @@ impl Runner {
             tracing::warn!(task = %self.task.spec.name, %error, "storing a picture again");
             self.guard(tokio::time::sleep(pause)).await?;
             pause *= 2;
-        };
-        Ok(Artifact {
-            sha256: stored.sha256(),
-            media_type: media_type.to_owned(),
-            size_bytes,
-            file_name,
-        })
+        }
     }
+}
+
+/// Something to be stored, and what it is called.
+struct Unstored {
+    bytes: Bytes,
+    media_type: String,
+    file_name: String,
+}
+
+impl Unstored {
+    fn stored_as(self, name: BlobId) -> Artifact {
+        Artifact {
+            sha256: name.sha256(),
+            media_type: self.media_type,
+            size_bytes: self.bytes.len() as u64,
+            file_name: self.file_name,
+        }
+    }
+}
+
+/// A picture, unless there is none or its bytes are elsewhere.
+fn picture(image: Option<&Image>, name: &str) -> Option<Unstored> {
+    let Some(Image {
+        content: ImageContent::Bytes(bytes),
+        media_type,
+        ..
+    }) = image
+    else {
+        return None;
+    };
+    let extension = media_type.rsplit('/').next().unwrap_or("bin");
+    Some(Unstored {
+        bytes: bytes.clone(),
+        media_type: media_type.clone(),
+        file_name: format!("{name}.{extension}"),
+    })
 }

@@ -1,4 +1,4 @@
-//! Appending in one go to SQLite's thread and back.
+//! Appending in one go to SQLite's thread and back, alone or as a part of a transaction.
 //!
 //! The row is updated and the events are inserted by one text of two statements; what would tell them apart, whether the
 //! first has updated anything, the second asks SQLite itself. Only for an append that nobody repeats; one with a request
@@ -17,11 +17,39 @@ pub(super) async fn at_once(
     connection: &mut Connection,
     append: &Append,
 ) -> Result<Appended, Fault> {
-    let rows: Vec<i64> = statements(append)
-        .build_query_scalar()
-        .fetch_all(&mut *connection)
-        .await?;
-    let Some(last) = rows.first() else {
+    let updated = updated(connection, statements("", append)).await?;
+    appended(connection, append, &updated).await
+}
+
+/// As a transaction of its own, which goes to SQLite's thread with the rest.
+pub(super) async fn alone(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
+    let mut query = statements("BEGIN IMMEDIATE; ", append);
+    query.push("; COMMIT");
+    let updated = match updated(connection, query).await {
+        Ok(updated) => updated,
+        Err(error) => {
+            // Where it never began there is none to be left.
+            let _ = sqlx::query("ROLLBACK").execute(&mut *connection).await;
+            return Err(error.into());
+        }
+    };
+    appended(connection, append, &updated).await
+}
+
+/// The last sequence number, if the task's row was updated.
+async fn updated(
+    connection: &mut Connection,
+    mut query: QueryBuilder<Database>,
+) -> sqlx::Result<Vec<i64>> {
+    query.build_query_scalar().fetch_all(connection).await
+}
+
+async fn appended(
+    connection: &mut Connection,
+    append: &Append,
+    updated: &[i64],
+) -> Result<Appended, Fault> {
+    let Some(last) = updated.first() else {
         return Err(tasks::refusal(connection, append).await?.into());
     };
     Ok(Appended {
@@ -33,10 +61,11 @@ pub(super) async fn at_once(
 
 /// The fence and the sequence at once, as everywhere: the row is updated only if the epoch is still the caller's, and the
 /// events take the numbers that it gives.
-fn statements(append: &Append) -> QueryBuilder<Database> {
+fn statements(before: &str, append: &Append) -> QueryBuilder<Database> {
     let count = append.events.len() as i64;
     let name = append.name.to_string();
-    let mut query = QueryBuilder::new("UPDATE task SET last_seq = last_seq + ");
+    let mut query = QueryBuilder::new(before);
+    query.push("UPDATE task SET last_seq = last_seq + ");
     query.push_bind(count);
     query.push(", update_time = ").push_bind(millis(append.now));
     if let Some((state, snapshot)) = &append.view {

@@ -107,7 +107,10 @@ async fn work(pool: &SqlitePool, file: &Path, mut jobs: mpsc::UnboundedReceiver<
 }
 
 async fn append_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>) {
-    if appends.is_empty() {
+    if let [] | [_] = appends.as_slice() {
+        for Waiting { append, outcome } in appends {
+            let _ = outcome.send(append_alone(pool, file, &append).await);
+        }
         return;
     }
     match append_together(pool, &appends).await {
@@ -151,8 +154,11 @@ async fn fail_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>, error: 
 
 async fn append_alone(pool: &SqlitePool, file: &Path, append: &Append) -> Result<Appended, Error> {
     let alone = async {
+        if fits(append) {
+            return append::alone(&mut *pool.acquire().await?, append).await;
+        }
         let mut writing = pool.begin_with("BEGIN IMMEDIATE").await?;
-        let appended = add(&mut writing, append).await?;
+        let appended = tasks::add(&mut writing, append).await?;
         writing.commit().await?;
         Ok(appended)
     };
@@ -163,12 +169,16 @@ async fn append_alone(pool: &SqlitePool, file: &Path, append: &Append) -> Result
 }
 
 async fn add(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
-    let fits = (1..=tasks::EVENTS_AT_ONCE).contains(&append.events.len());
-    if fits && append.request.is_none() {
+    if fits(append) {
         append::at_once(connection, append).await
     } else {
         tasks::add(connection, append).await
     }
+}
+
+/// Whether it goes with one text.
+fn fits(append: &Append) -> bool {
+    (1..=tasks::EVENTS_AT_ONCE).contains(&append.events.len()) && append.request.is_none()
 }
 
 /// The same error once more, if it is one that everybody meets.
