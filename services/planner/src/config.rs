@@ -94,16 +94,32 @@ pub enum Error {
         provider: String,
         source: key::Error,
     },
-    /// A price is negative or no number.
-    #[error("planner.models: the prices of {names} are no amounts that one can pay")]
-    Prices { names: String },
+    /// The name of a variable is none: perhaps the key itself, so that it is not quoted.
+    #[error(
+        "planner.providers.{provider}.key_env is not the name of a variable such as MY_KEY; it names the variable that holds the key, and never holds the key itself"
+    )]
+    KeyVariable { provider: String },
+    /// An entry about a model has a number that nothing could be sent with.
+    #[error("planner.models ({names}): {problem}")]
+    Model {
+        names: String,
+        problem: &'static str,
+    },
     /// A number is out of range.
     #[error("planner.{field} is 0, so that nothing could ever be asked")]
     Zero { field: &'static str },
+    /// More than can be counted.
+    #[error(
+        "planner.concurrency is more than {MOST_AT_ONCE}; no provider takes as many calls at once"
+    )]
+    Concurrency,
     /// A template cannot be used.
     #[error("planner.prompts: {0}")]
     Prompts(#[from] prompt::Error),
 }
+
+/// Far more than any provider takes, and less than what a semaphore counts.
+const MOST_AT_ONCE: usize = 1_000_000;
 
 /// The backends that there are without configuring any.
 fn known() -> String {
@@ -168,6 +184,9 @@ impl Settings {
                 return Err(Error::Zero { field });
             }
         }
+        if self.concurrency > MOST_AT_ONCE {
+            return Err(Error::Concurrency);
+        }
         Ok(Rules {
             bounds: Bounds {
                 timeout: self.timeout.0,
@@ -200,13 +219,12 @@ struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     fn new(settings: &'a Settings, environment: &'a Environment) -> Result<Self, Error> {
-        let unsound = settings
+        let mut problems = settings
             .models
             .iter()
-            .find(|entry| entry.prices.is_some_and(|prices| !prices.is_sound()));
-        if let Some(entry) = unsound {
-            let names = entry.names.join(", ");
-            return Err(Error::Prices { names });
+            .filter_map(|entry| Some((entry.problem()?, entry.names.join(", "))));
+        if let Some((problem, names)) = problems.next() {
+            return Err(Error::Model { names, problem });
         }
         let prompts = match &settings.prompts {
             Some(folder) => Prompts::with_folder(folder)?,

@@ -9,6 +9,7 @@ use motorium_proto::service::SummarizeRequest;
 use serde_json::Value;
 
 use crate::backends::question::Question;
+use crate::prompt::history::Places;
 use crate::prompt::{self, Language, Prompts, situation};
 
 /// Sums a task up.
@@ -37,7 +38,7 @@ pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Questio
     let system = minijinja::context! { language => spoken };
     let values = minijinja::context! {
         goal => request.goal.as_str(),
-        history => situation::past(&request.history, language),
+        history => situation::past(&request.history, language, Places::Kept),
         data => situation::data(&request.history),
         succeeded => request.succeeded,
         answer => request.answer.trim(),

@@ -7,6 +7,10 @@ use serde_json::Value;
 use crate::backends::dialect::Misread;
 use crate::models::Api;
 
+/// Longest text that is read, in bytes: several times what a model may say in one answer. A longer one is neither searched
+/// for a decision nor sent back for a repair.
+const LONGEST: usize = 256 << 10;
+
 /// The words of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
@@ -19,13 +23,20 @@ impl Said {
     /// The words of an answer.
     ///
     /// # Errors
-    /// If the model refused, or the answer was cut off.
+    /// If the model refused, or the answer was cut off or is far longer than any that was asked for.
     pub fn of(api: Api, answer: &Value) -> Result<Self, Misread> {
-        match api {
+        let said = match api {
             Api::AnthropicMessages => anthropic(answer),
             Api::OpenaiResponses => responses(answer),
             Api::OpenaiChat => chat(answer),
+        }?;
+        if said.text.len() > LONGEST || said.reasoning.len() > LONGEST {
+            let length = said.text.len().max(said.reasoning.len());
+            return Err(Misread::invalid(format!(
+                "the answer is far too long: {length} bytes, and at most {LONGEST} are read"
+            )));
         }
+        Ok(said)
     }
 
     /// The text, or where there is none, what was thought aloud.

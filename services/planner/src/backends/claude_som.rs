@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::concessions::Form;
 use super::dialect::{Answer, Asked, Dialect, Misread, Step, Unasked};
 use super::numbered::{self, Numbered, Options};
+use crate::answer::said::Said;
 use crate::answer::som;
 use crate::models::{Api, Thinking};
 use crate::picture::Rendered;
@@ -73,11 +74,10 @@ impl Dialect for ClaudeSom {
         let complaint = numbered::complaint(step, misread);
         numbered::make_room(&mut asked.body, "max_tokens", misread);
         if let Some(turns) = asked.body["messages"].as_array_mut() {
-            // The content goes back as it came: thinking must not be edited.
+            // The content goes back as it came: thinking must not be edited. What was cut off or cannot be read does not.
             let content = &answer["content"];
-            if content.as_array().is_some_and(|blocks| !blocks.is_empty())
-                && !matches!(misread, Misread::Truncated { .. })
-            {
+            let is_whole = Said::of(self.api(), answer).is_ok();
+            if is_whole && content.as_array().is_some_and(|blocks| !blocks.is_empty()) {
                 turns.push(json!({"role": "assistant", "content": content}));
                 turns.push(json!({"role": "user", "content": complaint}));
             } else {

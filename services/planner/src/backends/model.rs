@@ -13,7 +13,7 @@ use motorium_kit::blocking;
 use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::concessions::Concessions;
@@ -269,15 +269,27 @@ impl Asker {
         task: &Arc<Task>,
         made: Concessions,
     ) -> Result<Asked, BackendError> {
-        let _turn = TURNS.acquire().await;
-        let (asker, task) = (Arc::clone(self), Arc::clone(task));
-        let asked = blocking::run(move || {
-            let asked = asker.dialect.ask(&asker.step(&task, made));
-            // While the model thinks, nobody looks at the pixels.
+        let turn = TURNS.acquire().await;
+        let (asker, asked_of) = (Arc::clone(self), Arc::clone(task));
+        let asked = blocking::run(move || asker.dialect.ask(&asker.step(&asked_of, made))).await;
+        tokio::spawn(self.clone().put_away(Arc::clone(task), turn));
+        Ok(asked?)
+    }
+
+    /// While the model thinks, nobody looks at the pixels: what later steps will show of them is kept, and the rest let go.
+    async fn put_away(
+        self: Arc<Self>,
+        task: Arc<Task>,
+        _turn: Result<SemaphorePermit<'static>, AcquireError>,
+    ) {
+        let shows_history = self.model.takes_history_images();
+        blocking::run(move || {
+            if shows_history {
+                task.pictures.keep_for_later(self.model.taste);
+            }
             task.pictures.release();
-            asked
-        });
-        Ok(asked.await?)
+        })
+        .await;
     }
 
     async fn read(

@@ -13,6 +13,7 @@ use crate::answer::validate::Ground;
 use crate::answer::{json, som};
 use crate::models::Api;
 use crate::picture::{Checksum, Rendered};
+use crate::prompt::history::Places;
 use crate::prompt::{Error as PromptError, Language, Situation};
 
 /// What a user can choose.
@@ -65,7 +66,12 @@ impl Numbered {
         let picture = is_shown
             .then(|| step.pictures.marked(step.model.taste, &shown))
             .transpose()?;
-        let situation = Situation::of(request, &shown, step.prompts);
+        let places = Places::Seen {
+            taste: step.model.taste,
+            frame: request.frame.size,
+            numbered: true,
+        };
+        let situation = Situation::of(request, &shown, step.prompts, places);
         let values = minijinja::context! {
             picture => picture.as_ref().map(size),
             ..minijinja::Value::from(minijinja::value::Serde(&situation))
@@ -76,7 +82,7 @@ impl Numbered {
             Vec::new()
         };
         Ok(Self {
-            system: system(step, &situation, form)?,
+            system: system(step, &situation, form, options.images)?,
             text: step.prompts.render("som_step", language, values)?,
             past,
             picture,
@@ -106,11 +112,17 @@ fn text(text: &str) -> Value {
     value!({"type": "text", "text": text})
 }
 
-fn system(step: &Step<'_>, situation: &Situation, form: Form) -> Result<String, PromptError> {
+fn system(
+    step: &Step<'_>,
+    situation: &Situation,
+    form: Form,
+    images: bool,
+) -> Result<String, PromptError> {
     let request = step.request;
     let language = Language::of(request.language.as_deref(), &request.goal);
     let values = minijinja::context! {
-        language => situation.language,
+        language => situation.language.as_str(),
+        images => images,
         functions => !situation.functions.is_empty(),
         most_actions => som::MOST_ACTIONS,
         form => match form {

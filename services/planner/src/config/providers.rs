@@ -67,6 +67,32 @@ pub(super) fn with(own: &BTreeMap<String, ProviderSettings>) -> BTreeMap<String,
     all
 }
 
+/// The URL, or what is wrong with it. One that may hold a key is not quoted.
+fn parsed(base_url: &str) -> Result<Url, String> {
+    const EXAMPLE: &str = "it looks like https://host/v1";
+    let url: Url = base_url.parse().map_err(|error| {
+        if base_url.contains(['@', '?']) {
+            format!("it is no URL ({error}); {EXAMPLE}")
+        } else {
+            format!("`{base_url}` is no URL ({error}); {EXAMPLE}")
+        }
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        let problem = "it has a name or a password in it; a key stands in a variable (key_env) or a file (key_file)";
+        return Err(problem.to_owned());
+    }
+    Ok(url)
+}
+
+/// Whether a text can be the name of a variable. No key looks like one.
+fn is_variable(name: &str) -> bool {
+    let is_first = |character: char| character.is_ascii_alphabetic() || character == '_';
+    name.starts_with(is_first)
+        && name
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
 impl ProviderSettings {
     /// Where the provider of that name is, or what is missing, in words for people.
     pub(super) fn address(
@@ -80,10 +106,19 @@ impl ProviderSettings {
         let Some(base_url) = base_url else {
             return Ok(Err(format!("planner.providers.{name}.base_url is not set")));
         };
-        let base_url: Url = base_url.parse().map_err(|error| Error::BaseUrl {
+        let base_url = parsed(base_url).map_err(|problem| Error::BaseUrl {
             provider: name.to_owned(),
-            problem: format!("`{base_url}` is no URL: {error}"),
+            problem,
         })?;
+        if self
+            .key_env
+            .as_deref()
+            .is_some_and(|name| !is_variable(name))
+        {
+            return Err(Error::KeyVariable {
+                provider: name.to_owned(),
+            });
+        }
         let variable = self
             .key_env
             .as_deref()

@@ -107,6 +107,50 @@ impl From<Coordinates> for Convention {
     }
 }
 
+impl Entry {
+    /// What is wrong with it, if anything: numbers that nothing could be sent with.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let is_none = |number: Option<u64>| number == Some(0);
+        let count = |number: Option<usize>| number.map(|number| number as u64);
+        if self.names.iter().all(|name| name.trim().is_empty()) {
+            return Some("an entry has no `names`, so that it is about no model");
+        }
+        if self.prices.is_some_and(|prices| !prices.is_sound()) {
+            return Some("the `prices` are no amounts that one can pay");
+        }
+        if is_none(self.max_output) {
+            return Some("`max_output` is 0, so that no answer would have room");
+        }
+        if is_none(count(self.max_images)) || is_none(count(self.max_base64)) {
+            return Some(
+                "`max_images` or `max_base64` is 0, so that not even the screen could be sent",
+            );
+        }
+        self.picture.and_then(PictureEntry::problem)
+    }
+}
+
+impl PictureEntry {
+    fn problem(self) -> Option<&'static str> {
+        match self {
+            PictureEntry::Within { side, pixels } if side == 0 || pixels == 0 => {
+                Some("`picture` has a `side` or `pixels` of 0, so that nothing would be left of it")
+            }
+            PictureEntry::SmartResize(rule)
+                if rule.factor == 0
+                    || rule.max_pixels == 0
+                    || rule.min_pixels > rule.max_pixels =>
+            {
+                Some(
+                    "`picture`: `factor` and `max_pixels` are at least 1, and `min_pixels` is not above `max_pixels`",
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The table with a user's entries over it.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
@@ -236,11 +280,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all, "a model is named twice");
         for entry in BUILT_IN.iter() {
-            assert!(!entry.names.is_empty(), "{entry:?}");
-            assert!(
-                entry.prices.is_none_or(|prices| prices.is_sound()),
-                "{entry:?}"
-            );
+            assert_eq!(entry.problem(), None, "{entry:?}");
         }
     }
 

@@ -13,7 +13,7 @@ mod shelf;
 pub mod sizes;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -148,6 +148,14 @@ pub struct Pictures {
     past: Vec<Image>,
     /// The pixels of `current`, from the first use to [`Pictures::release`].
     decoded: Mutex<Option<Arc<RgbaImage>>>,
+    /// The same as they were sent, before marks were drawn on them, until [`Pictures::keep_for_later`].
+    resized: Mutex<Option<Resized>>,
+}
+
+/// Pixels of the screen at the size at which they were sent.
+struct Resized {
+    view: SentPicture,
+    pixels: RgbaImage,
 }
 
 impl fmt::Debug for Pictures {
@@ -173,6 +181,7 @@ impl Pictures {
                 .filter_map(|step| step.image.clone())
                 .collect(),
             decoded: Mutex::new(None),
+            resized: Mutex::new(None),
         }
     }
 
@@ -184,6 +193,7 @@ impl Pictures {
             current: Some(image.clone()),
             past: Vec::new(),
             decoded: Mutex::new(None),
+            resized: Mutex::new(None),
         }
     }
 
@@ -227,6 +237,10 @@ impl Pictures {
         let frame = self.decoded()?;
         let space = view.space()?;
         let mut pixels = resize::render(&frame, &space)?;
+        if view.sent() != size_of(image) {
+            let pixels = pixels.clone();
+            *lock(&self.resized) = Some(Resized { view, pixels });
+        }
         marks::draw(&mut pixels, &marks::marks(elements, self.frame, &space));
         let encoded = encoded(&pixels, taste)?;
         Ok(Rendered::new(view, checksum(image), &encoded))
@@ -280,9 +294,24 @@ impl Pictures {
         })
     }
 
-    /// Lets go of the decoded pixels: while a model thinks, many requests wait and none of them looks at pixels.
+    /// Puts the screen as it is on the shelf, without marks, as the next steps will show it: now it is decoded and resized.
+    /// What cannot be kept is made anew when it is wanted.
+    pub fn keep_for_later(&self, taste: Taste) {
+        let resized = lock(&self.resized).take();
+        let (Some(Resized { view, pixels }), Some(image)) = (resized, &self.current) else {
+            return;
+        };
+        let kept =
+            key(image, view, taste).and_then(|key| shelf::get(key, || encoded(&pixels, taste)));
+        if let Err(error) = kept {
+            tracing::debug!(%error, "the screen is not kept for later steps");
+        }
+    }
+
+    /// Lets go of the pixels: while a model thinks, many requests wait and none of them looks at pixels.
     pub fn release(&self) {
-        *self.decoded.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.decoded) = None;
+        *lock(&self.resized) = None;
     }
 
     fn find(&self, wanted: Checksum) -> Option<&Image> {
@@ -305,7 +334,7 @@ impl Pictures {
 
     /// The pixels of the frame, decoded at the first use.
     fn decoded(&self) -> Result<Arc<RgbaImage>, Error> {
-        let mut kept = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.decoded);
         if let Some(pixels) = &*kept {
             return Ok(Arc::clone(pixels));
         }
@@ -327,17 +356,25 @@ fn plain(
     if let Some(encoded) = as_it_is(image, view, taste)? {
         return Ok(Rendered::new(view, checksum(image), &encoded));
     }
-    let key = shelf::Key {
-        // Not the one that the request states: nobody gets the picture of another by stating its checksum.
-        original: Checksum(picture::sha256(bytes(image)?)),
-        sent: view.sent(),
-        max_base64: taste.max_base64,
-    };
-    let kept = shelf::get(key, || {
+    let kept = shelf::get(key(image, view, taste)?, || {
         let pixels = resize::render(&*decode()?, &view.space()?)?;
         encoded(&pixels, taste)
     })?;
     Ok(Rendered::new(view, checksum(image), &kept))
+}
+
+/// What a picture is kept by.
+fn key(image: &Image, view: SentPicture, taste: Taste) -> Result<shelf::Key, Error> {
+    Ok(shelf::Key {
+        // Not the one that the request states: nobody gets the picture of another by stating its checksum.
+        original: Checksum(picture::sha256(bytes(image)?)),
+        sent: view.sent(),
+        max_base64: taste.max_base64,
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A picture that need not be changed, unless it is of a kind that not every provider reads.

@@ -7,8 +7,9 @@
 //! Open a page by its address rather than by searching for it.
 //! ```
 //!
-//! The words of either line are looked for in the window's class and in its title, without case. Advice is ours or the
-//! user's and therefore trusted; what it is chosen by is on the screen and is not.
+//! The words of either line are looked for in the window's class and in its title, without case, at the beginning of a
+//! word (`finder` is not in `pathfinder`). Advice is ours or the user's and therefore trusted; what it is
+//! chosen by is on the screen and is not.
 
 use std::path::Path;
 
@@ -122,10 +123,20 @@ impl Advice {
     fn is_for(&self, window: &Window) -> bool {
         let names = |words: &[String], text: &str| {
             let text = text.to_lowercase();
-            words.iter().any(|word| text.contains(word))
+            words.iter().any(|word| begins_a_word(word, &text))
         };
         names(&self.applications, &window.application) || names(&self.titles, &window.title)
     }
+}
+
+/// Whether a text has a word that begins so. Chinese has no spaces between words, so that only Latin letters and digits
+/// before it make it a part of another one.
+fn begins_a_word(beginning: &str, text: &str) -> bool {
+    let mut places = text.match_indices(beginning);
+    places.any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        !before.is_some_and(|character| character.is_ascii_alphanumeric())
+    })
 }
 
 /// The name of a file of advice: its own without the ending.
@@ -176,6 +187,11 @@ mod tests {
         );
         check("XTerm", "~", &["A terminal is open."]);
         check("gimp", "picture", &[]);
+        check("xfce4-terminal", "~", &["A terminal is open."]);
+        check("org.gnome.Nautilus", "Home", &["A file manager is open."]);
+        check("", "聊天-微信", &["A chat is open."]);
+        check("packet.exe", "pathfinder", &[]);
+        check("pathfinder", "trace", &[]);
     }
 
     #[test]

@@ -1,14 +1,64 @@
-//! What happened before, one line for each step: `Step 2: typed "hello" into [3] → the screen changed`.
+//! What happened before, one line for each step: `Step 2: clicked [3] (open the menu) → the screen changed`. Places are told
+//! as the reader counts: a model that is told `(980, 540)` in the pixels of a frame and answers in thousandths would take
+//! it for another place.
 
 use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionResult, Verdict};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::key::Key;
 
 use super::Language;
+use crate::picture::{Convention, SentPicture, Taste};
 
 /// Longest text that a line quotes, in characters.
 const LONGEST_QUOTE: usize = 120;
+
+/// How the reader knows places on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// As they are kept: elements by their numbers, points in pixels of the frame.
+    Kept,
+    /// On pictures of its own taste.
+    Seen {
+        taste: Taste,
+        /// Of the screen now; steps without a size of their own had the same.
+        frame: CaptureSize,
+        /// Whether elements have numbers there.
+        numbered: bool,
+    },
+}
+
+impl Places {
+    fn element(self, id: impl std::fmt::Display, language: Language) -> String {
+        match self {
+            Places::Kept | Places::Seen { numbered: true, .. } => format!("[{id}]"),
+            Places::Seen { .. } => say(language, "an element", "一个元素"),
+        }
+    }
+
+    /// `None` where the reader has no words for it: the point is not on its picture.
+    fn point(self, point: CapturePoint, step: &PastStep) -> Option<String> {
+        let Places::Seen { taste, frame, .. } = self else {
+            return Some(format!("({}, {})", point.x, point.y));
+        };
+        let size = step.frame_size.unwrap_or(frame);
+        let picture = SentPicture::whole(size, taste.rule, taste.convention).ok()?;
+        let said = picture.to_said(point).ok()?;
+        Some(match taste.convention {
+            Convention::Fractions => format!("({:.3}, {:.3})", said.x, said.y),
+            _ => format!("({}, {})", said.x, said.y),
+        })
+    }
+}
+
+/// The one who reads a line, and the step that it is about.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    step: &'a PastStep,
+    language: Language,
+    places: Places,
+}
 
 /// What a model is told in two languages.
 fn say(language: Language, english: &str, chinese: &str) -> String {
@@ -20,8 +70,13 @@ fn say(language: Language, english: &str, chinese: &str) -> String {
 
 /// One step as one line, without the data that came of it.
 #[must_use]
-pub fn line(step: &PastStep, language: Language) -> String {
-    let actions = step.actions.iter().map(|action| done(action, language));
+pub fn line(step: &PastStep, language: Language, places: Places) -> String {
+    let reader = Reader {
+        step,
+        language,
+        places,
+    };
+    let actions = step.actions.iter().map(|action| reader.done(action));
     let calls = step.function_calls.iter().map(|call| {
         let called = say(language, "called", "调用了");
         format!("{called} {}({})", call.name, cut(&call.arguments_json))
@@ -40,15 +95,6 @@ pub fn line(step: &PastStep, language: Language) -> String {
         Language::Chinese => ("", "步："),
     };
     format!("{name}{space}{}{after}{}", step.step, parts.join("; "))
-}
-
-fn done(action: &PastAction, language: Language) -> String {
-    let what = words(&action.planned.action, language);
-    let intent = match action.planned.intent.trim() {
-        "" => String::new(),
-        intent => format!(" ({})", cut(intent)),
-    };
-    format!("{what}{intent} → {}", outcome(action, language))
 }
 
 /// What came of an action.
@@ -104,111 +150,142 @@ fn effect(action: &PastAction, language: Language) -> String {
     }
 }
 
-/// An action in words.
-#[must_use]
-pub fn words(action: &Action<Target>, language: Language) -> String {
-    let word = |english: &str, chinese: &str| say(language, english, chinese);
-    match action {
-        Action::Move { to } => format!(
-            "{} {}",
-            word("moved the pointer to", "指针移到"),
-            target(to)
-        ),
-        Action::Click {
-            at,
-            button,
-            count,
-            modifiers,
-        } => {
-            let clicked = match (button, count) {
-                (Button::Left, 1) => word("clicked", "点击了"),
-                (Button::Left, 2) => word("double-clicked", "双击了"),
-                (Button::Left, _) => word("triple-clicked", "三击了"),
-                (Button::Right, _) => word("right-clicked", "右键点击了"),
-                (Button::Middle, _) => word("middle-clicked", "中键点击了"),
-            };
-            format!(
-                "{clicked} {}{}",
-                place(at.as_ref(), language),
-                held(modifiers, language)
-            )
-        }
-        Action::MouseDown { at, .. } => {
-            let pressed = word("pressed the button at", "按下鼠标于");
-            format!("{pressed} {}", place(at.as_ref(), language))
-        }
-        Action::MouseUp { at, .. } => {
-            let released = word("released the button at", "松开鼠标于");
-            format!("{released} {}", place(at.as_ref(), language))
-        }
-        Action::Drag { path, .. } => {
-            let path: Vec<String> = path.iter().map(target).collect();
-            format!("{} {}", word("dragged", "拖动"), path.join(" → "))
-        }
-        Action::Scroll { at, amount, .. } => {
-            let (x, y) = match *amount {
-                ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y } => (x, y),
-            };
-            let place = place(at.as_ref(), language);
-            format!("{} ({x}, {y}) {place}", word("scrolled by", "滚动"))
-        }
-        Action::TypeText { text, .. } => format!("{} {}", word("typed", "输入了"), quoted(text)),
-        Action::KeyChord { keys, repeat } => {
-            let times = if *repeat > 1 {
-                format!(" ×{repeat}")
-            } else {
-                String::new()
-            };
-            format!("{} {}{times}", word("pressed", "按了"), chord(keys))
-        }
-        Action::HoldKey { keys, duration } => {
-            format!(
-                "{} {} {} ms",
-                word("held", "按住"),
-                chord(keys),
-                duration.as_millis()
-            )
-        }
-        Action::Wait { duration } => {
-            format!("{} {} ms", word("waited", "等待了"), duration.as_millis())
-        }
-        Action::SetClipboard { text } => {
-            format!(
+impl Reader<'_> {
+    fn done(self, action: &PastAction) -> String {
+        let what = self.words(&action.planned.action);
+        let intent = match action.planned.intent.trim() {
+            "" => String::new(),
+            intent => format!(" ({})", cut(intent)),
+        };
+        format!("{what}{intent} → {}", outcome(action, self.language))
+    }
+
+    /// An action in words.
+    fn words(self, action: &Action<Target>) -> String {
+        let language = self.language;
+        let word = |english: &str, chinese: &str| say(language, english, chinese);
+        match action {
+            Action::Move { to } => format!(
                 "{} {}",
-                word("put on the clipboard", "放入剪贴板"),
-                quoted(text)
-            )
+                word("moved the pointer to", "指针移到"),
+                self.target(to)
+            ),
+            Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            } => {
+                let clicked = match (button, count) {
+                    (Button::Left, 1) => word("clicked", "点击了"),
+                    (Button::Left, 2) => word("double-clicked", "双击了"),
+                    (Button::Left, _) => word("triple-clicked", "三击了"),
+                    (Button::Right, _) => word("right-clicked", "右键点击了"),
+                    (Button::Middle, _) => word("middle-clicked", "中键点击了"),
+                };
+                format!(
+                    "{clicked} {}{}",
+                    self.place(at.as_ref()),
+                    held(modifiers, language)
+                )
+            }
+            Action::MouseDown { at, .. } => {
+                let pressed = word("pressed the button at", "按下鼠标于");
+                format!("{pressed} {}", self.place(at.as_ref()))
+            }
+            Action::MouseUp { at, .. } => {
+                let released = word("released the button at", "松开鼠标于");
+                format!("{released} {}", self.place(at.as_ref()))
+            }
+            Action::Drag { path, .. } => {
+                let path: Vec<String> = path.iter().map(|place| self.target(place)).collect();
+                format!("{} {}", word("dragged", "拖动"), path.join(" → "))
+            }
+            Action::Scroll { at, amount, .. } => {
+                let (scrolled, at_word) = (word("scrolled", "滚动了"), word("at", "于"));
+                let way = way(*amount, language);
+                format!("{scrolled} {way} {at_word} {}", self.place(at.as_ref()))
+            }
+            Action::TypeText { text, .. } => {
+                format!("{} {}", word("typed", "输入了"), quoted(text))
+            }
+            Action::KeyChord { keys, repeat } => {
+                let times = if *repeat > 1 {
+                    format!(" ×{repeat}")
+                } else {
+                    String::new()
+                };
+                format!("{} {}{times}", word("pressed", "按了"), chord(keys))
+            }
+            Action::HoldKey { keys, duration } => {
+                format!(
+                    "{} {} {} ms",
+                    word("held", "按住"),
+                    chord(keys),
+                    duration.as_millis()
+                )
+            }
+            Action::Wait { duration } => {
+                format!("{} {} ms", word("waited", "等待了"), duration.as_millis())
+            }
+            Action::SetClipboard { text } => {
+                format!(
+                    "{} {}",
+                    word("put on the clipboard", "放入剪贴板"),
+                    quoted(text)
+                )
+            }
+            Action::Paste { text: Some(text) } => {
+                format!("{} {}", word("pasted", "粘贴了"), quoted(text))
+            }
+            Action::Paste { text: None } => word("pasted the clipboard", "粘贴了剪贴板"),
+            Action::OpenApplication { name } => format!("{} {name}", word("opened", "打开了")),
+            Action::OpenUrl { url } => format!("{} {}", word("opened", "打开了"), cut(url)),
+            Action::FocusWindow { window } => {
+                format!("{} {}", word("focused", "切换到"), selector(window))
+            }
+            Action::GoToUrl { url } => format!("{} {}", word("went to", "前往"), cut(url)),
+            Action::GoBack => word("went back", "后退"),
+            Action::GoForward => word("went forward", "前进"),
+            Action::Refresh => word("refreshed", "刷新"),
         }
-        Action::Paste { text: Some(text) } => {
-            format!("{} {}", word("pasted", "粘贴了"), quoted(text))
+    }
+
+    fn place(self, at: Option<&Target>) -> String {
+        at.map_or_else(
+            || say(self.language, "where the pointer was", "指针所在处"),
+            |target| self.target(target),
+        )
+    }
+
+    fn target(self, target: &Target) -> String {
+        match target {
+            Target::Element(id) => self.places.element(id, self.language),
+            Target::Point(point) => self
+                .places
+                .point(*point, self.step)
+                .unwrap_or_else(|| say(self.language, "a point", "某一点")),
+            Target::Text(anchor) => format!("\"{}\"", cut(&anchor.text)),
         }
-        Action::Paste { text: None } => word("pasted the clipboard", "粘贴了剪贴板"),
-        Action::OpenApplication { name } => format!("{} {name}", word("opened", "打开了")),
-        Action::OpenUrl { url } => format!("{} {}", word("opened", "打开了"), cut(url)),
-        Action::FocusWindow { window } => {
-            format!("{} {}", word("focused", "切换到"), selector(window))
-        }
-        Action::GoToUrl { url } => format!("{} {}", word("went to", "前往"), cut(url)),
-        Action::GoBack => word("went back", "后退"),
-        Action::GoForward => word("went forward", "前进"),
-        Action::Refresh => word("refreshed", "刷新"),
     }
 }
 
-fn place(at: Option<&Target>, language: Language) -> String {
-    at.map_or_else(
-        || say(language, "where the pointer was", "指针所在处"),
-        target,
-    )
-}
-
-/// A target as an answer names it.
-fn target(target: &Target) -> String {
-    match target {
-        Target::Element(id) => format!("[{id}]"),
-        Target::Point(point) => format!("({}, {})", point.x, point.y),
-        Target::Text(anchor) => format!("\"{}\"", cut(&anchor.text)),
-    }
+/// Where the content was scrolled to, and how far: `down 5`.
+fn way(amount: ScrollAmount, language: Language) -> String {
+    let (x, y, unit) = match amount {
+        ScrollAmount::Notches { x, y } => (x, y, ""),
+        ScrollAmount::Pixels { x, y } => (x, y, " px"),
+    };
+    let ways = [
+        (y, "down", "向下"),
+        (-y, "up", "向上"),
+        (x, "right", "向右"),
+        (-x, "left", "向左"),
+    ];
+    let ways = ways.into_iter().filter(|(far, _, _)| *far > 0);
+    let ways = ways
+        .map(|(far, english, chinese)| format!("{} {far}{unit}", say(language, english, chinese)));
+    ways.collect::<Vec<_>>().join(" ")
 }
 
 fn selector(window: &WindowSelector) -> String {
@@ -250,5 +327,108 @@ fn cut(text: &str) -> String {
     match line.char_indices().nth(LONGEST_QUOTE) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::decision::PlannedAction;
+    use motorium_proto::domain::effect::ActionOutcome;
+    use motorium_proto::domain::id::ElementId;
+
+    use super::*;
+    use crate::models::{Api, Models};
+
+    fn step(action: Action<Target>) -> PastStep {
+        let planned = PlannedAction {
+            action,
+            intent: "open it".to_owned(),
+            verify_pointer: false,
+            repeatable: true,
+        };
+        PastStep {
+            step: 2,
+            actions: vec![PastAction {
+                planned,
+                outcome: ActionOutcome::new(ActionResult::Performed, ""),
+                effect: None,
+                retries: 0,
+            }],
+            ..PastStep::default()
+        }
+    }
+
+    fn click(at: Target) -> PastStep {
+        step(Action::Click {
+            at: Some(at),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        })
+    }
+
+    fn seen_by(model: &str, api: Api, numbered: bool) -> Places {
+        Places::Seen {
+            taste: Models::default().get(model, api).taste,
+            frame: CaptureSize::new(1920, 1080),
+            numbered,
+        }
+    }
+
+    #[track_caller]
+    fn check(step: &PastStep, places: Places, part: &str) {
+        let line = line(step, Language::English, places);
+        assert!(line.starts_with(&format!("Step 2: {part}")), "{line}");
+    }
+
+    #[test]
+    fn a_point_is_told_as_the_reader_counts() {
+        let middle = || click(Target::Point(CapturePoint::new(960, 540)));
+        let claude = seen_by("claude-opus-4-6", Api::AnthropicMessages, true);
+        let opencua = seen_by("opencua-a3b", Api::OpenaiChat, false);
+        let qwen = seen_by("qwen3-vl-plus", Api::OpenaiChat, false);
+        check(&middle(), Places::Kept, "clicked (960, 540) (open it) →");
+        // 1456×819 is what Claude is sent of such a screen.
+        check(&middle(), claude, "clicked (728, 409) (open it) →");
+        check(&middle(), opencua, "clicked (0.500, 0.500) (open it) →");
+        check(&middle(), qwen, "clicked (500, 500) (open it) →");
+        // On a screen of another size then, the same place is another number.
+        let smaller = PastStep {
+            frame_size: Some(CaptureSize::new(1000, 800)),
+            ..middle()
+        };
+        check(&smaller, qwen, "clicked (961, 676) (open it) →");
+        let outside = click(Target::Point(CapturePoint::new(5000, 5)));
+        check(&outside, qwen, "clicked a point (open it) →");
+    }
+
+    #[test]
+    fn an_element_has_a_number_only_where_the_reader_sees_numbers() {
+        let save = click(Target::Element(ElementId(3)));
+        let claude = |numbered| seen_by("claude-opus-4-6", Api::AnthropicMessages, numbered);
+        check(&save, claude(true), "clicked [3] (open it) →");
+        check(&save, claude(false), "clicked an element (open it) →");
+    }
+
+    #[test]
+    fn the_way_of_the_wheel_is_told_in_words() {
+        let scroll = |x, y| {
+            step(Action::Scroll {
+                at: Some(Target::Element(ElementId(3))),
+                amount: ScrollAmount::Notches { x, y },
+                modifiers: Vec::new(),
+            })
+        };
+        check(
+            &scroll(0, 5),
+            Places::Kept,
+            "scrolled down 5 at [3] (open it)",
+        );
+        check(&scroll(-2, -1), Places::Kept, "scrolled up 1 left 2 at [3]");
+        let chinese = line(&scroll(0, 5), Language::Chinese, Places::Kept);
+        assert!(
+            chinese.starts_with("第2步：滚动了 向下 5 于 [3]"),
+            "{chinese}"
+        );
     }
 }

@@ -11,14 +11,13 @@ impl Language {
     /// All of them.
     pub const ALL: [Language; 2] = [Language::English, Language::Chinese];
 
-    /// The language that was asked for, or else the goal's own. What there are no prompts in is spoken to in English.
+    /// The language that was asked for, or else the goal's own; a text that the goal quotes may be in any other. What there
+    /// are no prompts in is spoken to in English.
     #[must_use]
     pub fn of(wanted: Option<&str>, goal: &str) -> Self {
         let is_chinese = match wanted {
             Some(wanted) if !wanted.is_empty() => wanted.to_lowercase().starts_with("zh"),
-            _ => goal
-                .chars()
-                .any(|character| ('\u{4E00}'..='\u{9FFF}').contains(&character)),
+            _ => is_chinese(&unquoted(goal).unwrap_or_else(|| goal.to_owned())),
         };
         if is_chinese {
             Language::Chinese
@@ -34,6 +33,39 @@ impl Language {
             Language::English => "en",
             Language::Chinese => "zh",
         }
+    }
+}
+
+fn is_chinese(text: &str) -> bool {
+    text.chars()
+        .any(|character| ('\u{4E00}'..='\u{9FFF}').contains(&character))
+}
+
+/// What stands outside of quotation marks; `None` if there are no words there, or a quotation does not end.
+fn unquoted(text: &str) -> Option<String> {
+    let mut outside = String::new();
+    let mut end = None;
+    for character in text.chars() {
+        match (end, closing(character)) {
+            (Some(quote), _) if quote == character => end = None,
+            (Some(_), _) => {}
+            (None, Some(quote)) => end = Some(quote),
+            (None, None) => outside.push(character),
+        }
+    }
+    let has_words = outside.chars().any(char::is_alphabetic);
+    (end.is_none() && has_words).then_some(outside)
+}
+
+/// The mark that ends a quotation which begins with this one.
+fn closing(opening: char) -> Option<char> {
+    match opening {
+        '"' => Some('"'),
+        '“' => Some('”'),
+        '「' => Some('」'),
+        '『' => Some('』'),
+        '《' => Some('》'),
+        _ => None,
     }
 }
 
@@ -54,5 +86,14 @@ mod tests {
         check(Some("zh-CN"), "save the file", Language::Chinese);
         check(Some("en"), "保存文件", Language::English);
         check(Some("fr"), "保存文件", Language::English);
+    }
+
+    #[test]
+    fn what_a_goal_quotes_may_be_in_another() {
+        check(None, r#"click "保存""#, Language::English);
+        check(None, "type “张三” into the field", Language::English);
+        check(None, r#"点击"Save""#, Language::Chinese);
+        check(None, "“保存”", Language::Chinese);
+        check(None, r#"click "保存 and go on"#, Language::Chinese);
     }
 }

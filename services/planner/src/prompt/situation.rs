@@ -9,16 +9,19 @@ use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::PlanRequest;
 use serde::Serialize;
 
+use super::history::Places;
 use super::untrusted::untrusted;
 use super::{Language, Prompts, history};
 
 /// Longest data of an earlier step that is shown, in characters.
 const LONGEST_DATA: usize = 4000;
+/// Longest name of a language (`zh-Hant-TW`), in bytes.
+const LONGEST_TAG: usize = 35;
 /// Of so many last steps the data that they brought is shown.
 const STEPS_WITH_DATA: usize = 3;
 
 /// The values of a template.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Situation {
     pub goal: String,
     /// The user's own; empty if there are none.
@@ -43,7 +46,7 @@ pub struct Situation {
     /// For the application whose window is active.
     pub advice: Vec<String>,
     /// In which language words for people are wanted.
-    pub language: &'static str,
+    pub language: String,
 }
 
 /// A function that may be called.
@@ -55,22 +58,23 @@ pub struct Function {
 }
 
 impl Situation {
-    /// What a request has to say, with these elements of its scene.
+    /// What a request has to say, with these elements of its scene, to one who knows places in that way.
     #[must_use]
     pub fn of<'a>(
         request: &PlanRequest,
         elements: impl IntoIterator<Item = &'a Element>,
         prompts: &Prompts,
+        places: Places,
     ) -> Self {
         let language = Language::of(request.language.as_deref(), &request.goal);
         let lines = prompt::lines(elements);
         Self {
             goal: request.goal.clone(),
             instructions: request.instructions.trim().to_owned(),
-            platform: platform(request.platform),
+            platform: platform(request.platform, language),
             elements: delimited("elements of the screen, as they were read", &lines),
             windows: delimited("titles of the open windows", &windows(&request.frame)),
-            history: past(&request.history, language),
+            history: past(&request.history, language, places),
             data: data(&request.history),
             notices: request.notices.clone(),
             user_messages: request.user_messages.clone(),
@@ -85,12 +89,20 @@ impl Situation {
 
 /// The language of words for people, as a prompt names it.
 #[must_use]
-pub fn spoken(wanted: Option<&str>, goal: &str) -> &'static str {
-    match (Language::of(wanted, goal), wanted) {
-        (Language::Chinese, _) => "Chinese",
-        (Language::English, Some(wanted)) if wanted.to_lowercase().starts_with("en") => "English",
-        // There may be no prompts in it, and the model may speak it all the same.
-        (Language::English, _) => "the language of the task",
+pub fn spoken(wanted: Option<&str>, goal: &str) -> String {
+    let is_tag = |wanted: &&str| {
+        let is_part = |character: char| character.is_ascii_alphanumeric() || character == '-';
+        !wanted.is_empty() && wanted.len() <= LONGEST_TAG && wanted.chars().all(is_part)
+    };
+    match (Language::of(wanted, goal), wanted.filter(is_tag)) {
+        // The prompt is then in Chinese itself.
+        (Language::Chinese, _) => "中文".to_owned(),
+        (Language::English, Some(tag)) if tag.to_lowercase().starts_with("en") => {
+            "English".to_owned()
+        }
+        // There are no prompts in it, and the model may speak it all the same.
+        (Language::English, Some(tag)) => format!("the language with the code \"{tag}\""),
+        (Language::English, None) => "the language of the task".to_owned(),
     }
 }
 
@@ -101,13 +113,15 @@ fn delimited(source: &str, text: &str) -> String {
     untrusted(source, text)
 }
 
-fn platform(platform: Platform) -> &'static str {
-    match platform {
-        Platform::Linux => "Linux",
-        Platform::Windows => "Windows",
-        Platform::Macos => "macOS",
-        Platform::Browser => "a browser alone",
-        Platform::Unknown => "platform unknown",
+fn platform(platform: Platform, language: Language) -> &'static str {
+    match (platform, language) {
+        (Platform::Linux, _) => "Linux",
+        (Platform::Windows, _) => "Windows",
+        (Platform::Macos, _) => "macOS",
+        (Platform::Browser, Language::English) => "a browser alone",
+        (Platform::Browser, Language::Chinese) => "只有浏览器",
+        (Platform::Unknown, Language::English) => "platform unknown",
+        (Platform::Unknown, Language::Chinese) => "平台未知",
     }
 }
 
@@ -125,7 +139,7 @@ fn windows(frame: &Frame) -> String {
 
 /// The steps as lines, and what the user said in between.
 #[must_use]
-pub fn past(history: &[PastStep], language: Language) -> Vec<String> {
+pub fn past(history: &[PastStep], language: Language, places: Places) -> Vec<String> {
     let said = match language {
         Language::English => "The user said then:",
         Language::Chinese => "用户随后说：",
@@ -133,7 +147,7 @@ pub fn past(history: &[PastStep], language: Language) -> Vec<String> {
     let lines = history.iter().flat_map(|step| {
         let messages = step.user_messages.iter();
         let messages = messages.map(|message| format!("{said} {}", message.trim()));
-        std::iter::once(history::line(step, language)).chain(messages)
+        std::iter::once(history::line(step, language, places)).chain(messages)
     });
     lines.collect()
 }

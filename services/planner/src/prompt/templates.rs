@@ -2,8 +2,9 @@
 //! name in the user's folder takes its place.
 //!
 //! A template that uses a value that there is none of is an error, not an empty text: a prompt with a hole in it would
-//! go unnoticed.
+//! go unnoticed. A name that nothing is known under is found when the files are read, not in the middle of a task.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
@@ -49,6 +50,26 @@ templates! {
     "target_system",
 }
 
+/// Templates that are given the whole [`Situation`](super::Situation), and may say more of it than ours do.
+const OF_A_SITUATION: &[&str] = &["computer_first", "computer_system", "som_step"];
+/// What a situation has.
+const SITUATION: &[&str] = &[
+    "advice",
+    "applications",
+    "data",
+    "elements",
+    "functions",
+    "goal",
+    "history",
+    "instructions",
+    "language",
+    "limits",
+    "notices",
+    "platform",
+    "user_messages",
+    "windows",
+];
+
 /// Why there is no text.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -65,6 +86,17 @@ pub enum Error {
     BuiltIn(#[from] Malformed),
     #[error("{} is no prompt template; there are: {}", path.display(), NAMES.join(", "))]
     Unknown { path: PathBuf },
+    #[error("the prompt template {} uses {}, of which there is none here; there are: {known}", path.display(), names(unknown))]
+    Values {
+        path: PathBuf,
+        unknown: BTreeSet<String>,
+        known: String,
+    },
+    #[error(
+        "the folder of prompts {} has neither a folder `en` nor a folder `zh` in it; templates belong into these",
+        path.display()
+    )]
+    NoLanguage { path: PathBuf },
 }
 
 /// All templates, ready to be rendered.
@@ -98,14 +130,24 @@ impl Prompts {
     /// `FOLDER/en/advice/browser.md`) or beside them (advice for other applications).
     ///
     /// # Errors
-    /// If the folder cannot be read, or a file in it is malformed or has a name that nothing asks for.
+    /// If the folder cannot be read or has none of a language in it, or a file in it is malformed, has a name that nothing
+    /// asks for, or uses values that there are none of.
     pub fn with_folder(folder: &Path) -> Result<Self, Error> {
+        std::fs::read_dir(folder).map_err(|source| Error::Read {
+            path: folder.to_owned(),
+            source,
+        })?;
+        let is_there = |language: &Language| folder.join(language.folder()).is_dir();
+        if !Language::ALL.iter().any(is_there) {
+            return Err(Error::NoLanguage {
+                path: folder.to_owned(),
+            });
+        }
         let mut prompts = Self::built_in()?;
         for language in Language::ALL {
             let folder = folder.join(language.folder());
             for path in files(&folder, "jinja")? {
-                let text = read(&path)?;
-                prompts.add(language, known(&path)?, text)?;
+                prompts.replace(language, &path)?;
             }
             for path in files(&folder.join("advice"), "md")? {
                 prompts.add_advice(language, &path)?;
@@ -151,6 +193,45 @@ impl Prompts {
         })
     }
 
+    /// Puts a user's file in the place of ours.
+    fn replace(&mut self, language: Language, path: &Path) -> Result<(), Error> {
+        let name = known(path)?;
+        let known = self.values(name);
+        self.add(language, name, read(path)?)?;
+        let used = self.used(language, name);
+        let unknown: BTreeSet<String> = used.difference(&known).cloned().collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Values {
+            path: path.to_owned(),
+            unknown,
+            known: names(&known),
+        })
+    }
+
+    /// The values that a template is given: those that ours use in any language.
+    fn values(&self, name: &str) -> BTreeSet<String> {
+        let ours = Language::ALL.into_iter();
+        let ours = ours.flat_map(|language| self.used(language, name));
+        let more = OF_A_SITUATION.contains(&name).then_some(SITUATION);
+        let more = more.into_iter().flatten().map(|value| (*value).to_owned());
+        ours.chain(more).collect()
+    }
+
+    /// The values that a template uses as it is now.
+    fn used(&self, language: Language, name: &str) -> BTreeSet<String> {
+        let template = self.environment.get_template(&path_of(language, name));
+        let mut used = template.map_or_else(
+            |_| BTreeSet::new(),
+            |template| template.undeclared_variables(false).into_iter().collect(),
+        );
+        self.environment.globals().for_each(|(global, _)| {
+            used.remove(global);
+        });
+        used
+    }
+
     fn add(&mut self, language: Language, name: &str, text: String) -> Result<(), Error> {
         let name = path_of(language, name);
         self.environment
@@ -166,6 +247,11 @@ fn syntax() -> Result<SyntaxConfig, Error> {
         .lstrip_blocks(true)
         .build();
     syntax.map_err(|error| unusable("syntax", &error))
+}
+
+fn names(values: &BTreeSet<String>) -> String {
+    let quoted: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    quoted.join(", ")
 }
 
 fn path_of(language: Language, name: &str) -> String {
@@ -236,9 +322,9 @@ mod tests {
 
     #[test]
     fn a_users_file_takes_the_place_of_ours_in_its_language_alone() {
-        let folder = folder_with("en/som_system.jinja", "Hello {{ name }}");
+        let folder = folder_with("en/som_system.jinja", "Hello {{ language }}");
         let prompts = Prompts::with_folder(folder.path()).unwrap();
-        let values = minijinja::context! { name => "you" };
+        let values = minijinja::context! { language => "you" };
         let text = prompts.render("som_system", Language::English, &values);
         assert_eq!(text.unwrap(), "Hello you");
         let chinese = prompts.render("som_system", Language::Chinese, &values);
@@ -247,9 +333,9 @@ mod tests {
 
     #[test]
     fn a_value_that_is_missing_is_no_empty_text() {
-        let folder = folder_with("en/som_system.jinja", "Hello {{ nmae }}");
+        let folder = folder_with("en/som_system.jinja", "Hello {{ language.tag }}");
         let prompts = Prompts::with_folder(folder.path()).unwrap();
-        let values = minijinja::context! { name => "you" };
+        let values = minijinja::context! { language => "you" };
         let error = prompts.render("som_system", Language::English, values);
         let error = error.unwrap_err().to_string();
         assert!(
@@ -268,12 +354,83 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn refused(file: &str, text: &str, parts: &[&str]) {
+        let folder = folder_with(file, text);
+        let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "`{part}` is not in {error}");
+        }
+    }
+
     #[test]
     fn a_malformed_file_is_found_at_the_start() {
-        let folder = folder_with("en/som_system.jinja", "{% if %}");
-        assert!(matches!(
-            Prompts::with_folder(folder.path()),
-            Err(Error::Template { .. })
-        ));
+        refused(
+            "en/som_system.jinja",
+            "Hello\n{% if %}",
+            &["en/som_system", "syntax error", "som_system:2"],
+        );
+        refused(
+            "zh/advice/bank.md",
+            "Never pay.",
+            &["zh/advice/bank.md", "begins with a line `applications: …`"],
+        );
+    }
+
+    #[test]
+    fn a_misspelt_value_is_found_at_the_start() {
+        refused(
+            "en/som_system.jinja",
+            "Hello {{ langauge }}",
+            &[
+                "en/som_system.jinja uses `langauge`, of which there is none here; there are: `form`, `functions`, `images`",
+            ],
+        );
+        // What is only asked for under a condition as well.
+        refused(
+            "zh/extract.jinja",
+            "{% if hurry %}!{% endif %}{{ schema }}",
+            &["uses `hurry`"],
+        );
+    }
+
+    #[test]
+    fn what_a_situation_has_is_known() {
+        let situation = crate::prompt::Situation::default();
+        let situation = serde_json::to_value(situation).unwrap();
+        let mut fields: Vec<&String> = situation.as_object().unwrap().keys().collect();
+        fields.sort();
+        assert_eq!(fields, SITUATION);
+    }
+
+    #[test]
+    fn both_languages_are_given_the_same_values() {
+        let prompts = Prompts::built_in().unwrap();
+        for name in NAMES {
+            let [english, chinese] = Language::ALL.map(|language| prompts.used(language, name));
+            assert_eq!(english, chinese, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_users_file_may_say_more_of_a_situation_than_ours() {
+        let text =
+            "{% for number in range(2) %}{{ loop.index }}{% endfor %} {{ platform }} {{ windows }}";
+        let folder = folder_with("en/computer_first.jinja", text);
+        Prompts::with_folder(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_or_has_nothing_is_no_folder_of_prompts() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Prompts::with_folder(&folder.path().join("promts")).unwrap_err();
+        assert!(
+            error.to_string().contains("promts cannot be read"),
+            "{error}"
+        );
+        std::fs::write(folder.path().join("som_system.jinja"), "Hello").unwrap();
+        let error = Prompts::with_folder(folder.path()).unwrap_err();
+        let expected = "has neither a folder `en` nor a folder `zh` in it";
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, InvalidHeaderValue};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use motorium_kit::clock::{Clock, SystemClock};
-use motorium_kit::config::Secret;
+use motorium_kit::config::{MASK, Secret};
 use motorium_kit::outbound;
 use reqwest::{Client, Proxy, Response};
 use serde_json::Value;
@@ -21,7 +21,9 @@ use super::ordered::Ordered;
 use crate::models::Api;
 
 /// Longest answer that is read, in bytes: many times what a model can say.
-const LONGEST_ANSWER: usize = 16 << 20;
+const LONGEST_ANSWER: usize = 4 << 20;
+/// Of an answer that is no JSON so much is quoted, in characters.
+const LONGEST_BEGINNING: usize = 40;
 /// How long a connection may take, as in the providers' own clients.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer that has begun may stop in the middle.
@@ -47,15 +49,17 @@ pub struct Address {
 /// What is wrong with an address.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the base URL {0} cannot have a path appended to it; it looks like https://host/v1")]
-    BaseUrl(Url),
+    #[error(
+        "base_url begins with `{0}:`, which nothing can be posted to; it looks like https://host/v1"
+    )]
+    BaseUrl(String),
     #[error("the proxy cannot be used: {0}")]
     Proxy(String),
     #[error(transparent)]
     Certificates(#[from] outbound::Error),
     #[error("the HTTP client cannot be made: {0}")]
     Client(String),
-    #[error("a header has characters that none can carry")]
+    #[error("anthropic_version or the key has characters that no header can carry")]
     Header(#[from] InvalidHeaderValue),
 }
 
@@ -66,6 +70,10 @@ pub struct Endpoint {
     /// With the key, marked as not to be shown.
     headers: HeaderMap,
     client: Client,
+    /// The same key once more: some providers repeat it in what they say of it.
+    key: Option<Secret>,
+    /// Host and port of the proxy.
+    proxy: Option<String>,
     stall_timeout: Duration,
     clock: Arc<dyn Clock>,
 }
@@ -92,6 +100,8 @@ impl Endpoint {
             url: url(&address.base_url, address.api)?,
             headers: headers(address)?,
             client,
+            key: address.key.clone(),
+            proxy: address.proxy.as_ref().and_then(host_and_port),
             stall_timeout: address.stall_timeout,
             clock: Arc::new(SystemClock),
         })
@@ -118,10 +128,30 @@ impl Endpoint {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.read(response).await?;
         if status != StatusCode::OK {
-            return Err(Failure::of(status, &headers, &body, self.clock.now()));
+            let body = self.without_key(&body);
+            let now = self.clock.now();
+            return Err(Failure::of(status, &headers, body.as_bytes(), now));
         }
-        serde_json::from_slice(&body).map_err(|error| {
-            Failure::broken(format!("the answer of {} is no JSON: {error}", self.host()))
+        serde_json::from_slice(&body).map_err(|error| self.no_json(&body, &error))
+    }
+
+    fn no_json(&self, body: &[u8], error: &serde_json::Error) -> Failure {
+        let host = self.host();
+        let beginning: String = self
+            .without_key(body)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .filter(|character| !character.is_control())
+            .take(LONGEST_BEGINNING)
+            .collect();
+        Failure::broken(match beginning.trim_end() {
+            "" => format!("the answer of {host} is empty"),
+            page if page.starts_with('<') => format!(
+                "the answer of {host} is no JSON but a page (`{page}…`); is base_url right, and is there no sign-in page or proxy in between?"
+            ),
+            _ => format!("the answer of {host} is no JSON: {error}; it begins with `{beginning}`"),
         })
     }
 
@@ -135,10 +165,22 @@ impl Endpoint {
             };
             if body.len() + chunk.len() > LONGEST_ANSWER {
                 let limit = LONGEST_ANSWER >> 20;
-                let message = format!("the answer of {} is longer than {limit} MiB", self.host());
+                let message = format!(
+                    "the answer of {} is longer than {limit} MiB, which no model says; is base_url right?",
+                    self.host()
+                );
                 return Err(Failure::unsendable(message));
             }
             body.extend_from_slice(&chunk);
+        }
+    }
+
+    /// What a provider says, which may repeat the key.
+    fn without_key(&self, body: &[u8]) -> String {
+        let text = String::from_utf8_lossy(body);
+        match &self.key {
+            Some(key) => text.replace(key.expose(), MASK),
+            None => text.into_owned(),
         }
     }
 
@@ -151,13 +193,20 @@ impl Endpoint {
     }
 
     fn broken(&self, error: reqwest::Error) -> Failure {
-        let what = if error.is_connect() {
-            "cannot be reached"
-        } else {
-            "broke the connection"
-        };
+        let host = self.host();
+        let is_connect = error.is_connect();
         let why = in_full(&error.without_url());
-        Failure::broken(format!("{} {what}: {why}", self.host()))
+        if why.contains("invalid peer certificate") {
+            // Asking again does not change a certificate.
+            return Failure::unsendable(format!(
+                "the certificate of {host} is not accepted ({why}); if it was issued by an authority of your own, name the authority's certificate in ca_file"
+            ));
+        }
+        Failure::broken(match &self.proxy {
+            _ if !is_connect => format!("{host} broke the connection: {why}"),
+            Some(proxy) => format!("{host} cannot be reached through the proxy {proxy}: {why}"),
+            None => format!("{host} cannot be reached: {why}"),
+        })
     }
 
     /// Where it is, for people: without a path, as some put a key there.
@@ -177,11 +226,18 @@ fn url(base: &Url, api: Api) -> Result<Url, Error> {
         Api::OpenaiChat => "/chat/completions",
     };
     if base.cannot_be_a_base() || !matches!(base.scheme(), "http" | "https") {
-        return Err(Error::BaseUrl(base.clone()));
+        return Err(Error::BaseUrl(base.scheme().to_owned()));
     }
     let mut url = base.clone();
     url.set_path(&format!("{path}{rest}"));
     Ok(url)
+}
+
+/// Where a proxy is, without the name and the password.
+fn host_and_port(proxy: &Secret) -> Option<String> {
+    let url: Url = proxy.expose().parse().ok()?;
+    let port = url.port_or_known_default()?;
+    Some(format!("{}:{port}", url.host_str()?))
 }
 
 fn headers(address: &Address) -> Result<HeaderMap, Error> {

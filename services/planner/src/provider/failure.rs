@@ -220,10 +220,14 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 fn sentence(status: StatusCode) -> &'static str {
     match status.as_u16() {
+        300..=399 => {
+            "the provider names another address, and none is followed; correct its base_url"
+        }
         401 => "the provider does not accept the key",
         402 => "the provider wants to be paid first",
         403 => "the key is not allowed to do this",
         404 => "the provider knows no such model or address",
+        407 => "the proxy wants a name and a password",
         413 => "the request is too large for the provider",
         429 => "the provider wants fewer requests",
         503 | 529 => "the provider is overloaded",

@@ -13,9 +13,16 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// Perhaps the key itself, so that it is not quoted.
+    #[error(
+        "the file that key_file names cannot be read: {source}; it is the path of a file with the key in it, and never the key itself"
+    )]
+    NoPath { source: std::io::Error },
     #[error("the key in {} is empty", path.display())]
     Empty { path: PathBuf },
-    #[error("the key from {origin} has characters that no header can carry")]
+    #[error(
+        "the key from {origin} has characters that no header can carry; it is one line of Latin letters, digits and signs, without spaces"
+    )]
     Malformed { origin: String },
 }
 
@@ -29,10 +36,7 @@ pub fn find(
     environment: &Environment,
 ) -> Result<Option<Secret>, Error> {
     if let Some(path) = file {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
         if text.trim().is_empty() {
             return Err(Error::Empty {
                 path: path.to_owned(),
@@ -44,6 +48,14 @@ pub fn find(
     found
         .map(|text| checked(text, || format!("${variable}")))
         .transpose()
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> Error {
+    if path.components().count() < 2 && !path.exists() {
+        return Error::NoPath { source };
+    }
+    let path = path.to_owned();
+    Error::Unreadable { path, source }
 }
 
 fn checked(text: &str, origin: impl Fn() -> String) -> Result<Secret, Error> {
@@ -86,5 +98,13 @@ mod tests {
             &Environment::default(),
         );
         assert!(matches!(missing, Err(Error::Unreadable { .. })));
+        let mistaken = find(
+            Some(Path::new("sk-ant-very-secret")),
+            "KEY",
+            &Environment::default(),
+        );
+        let error = mistaken.unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+        assert!(error.contains("never the key itself"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! What the Planner understands, finds and decides.
 
+mod adverse;
 mod anew;
 mod answers;
 mod asked;
@@ -15,6 +16,7 @@ mod grammar;
 mod injection;
 mod loopback;
 mod matcher;
+mod misconfigured;
 mod native;
 mod numbered;
 mod page;

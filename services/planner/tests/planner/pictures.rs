@@ -1,11 +1,17 @@
 //! Pictures as they are sent: sharp where there is room for that, and never larger than a provider takes them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
+use motorium_imaging::{picture, resize};
 use motorium_planner::models::{Api, Models};
-use motorium_planner::picture::{Error, Pictures, Taste};
-use motorium_proto::domain::frame::Image;
-use motorium_proto::service::ImageFormat;
+use motorium_planner::picture::{Checksum, Error, Pictures, Taste};
+use motorium_proto::domain::decision::PastStep;
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::service::{ImageFormat, PlanRequest};
+
+use crate::request::request;
+use crate::screens::screen;
 
 /// A picture that does not compress: every pixel is another.
 fn noise() -> Image {
@@ -50,4 +56,39 @@ fn a_picture_that_is_too_large_even_then_is_not_sent() {
         matches!(error, Error::TooManyBytes { limit: 1000, .. }),
         "{error}"
     );
+}
+
+#[test]
+fn a_marked_screen_is_kept_without_its_marks_for_the_steps_that_show_it_again() {
+    let pixels = RgbaImage::from_fn(2000, 1500, |x, y| Rgba([x as u8, y as u8, 90, 255]));
+    let image = picture::encode(&pixels, ImageFormat::Png).unwrap();
+    let taste = taste(usize::MAX);
+    let seen = screen("button 20,40 80x30 \"Save\"");
+    let now = Pictures::of_image(&image);
+    let marked = now.marked(taste, &seen.scene.elements).unwrap();
+    now.keep_for_later(taste);
+    now.release();
+
+    let later = Pictures::of(&PlanRequest {
+        history: vec![PastStep {
+            image: Some(image.clone()),
+            ..PastStep::default()
+        }],
+        ..request("save the file", "")
+    });
+    let shown = later.past(taste, Checksum(image.sha256)).unwrap();
+    let plain = resize::render(&pixels, &shown.view.space().unwrap()).unwrap();
+    let plain = picture::encode(&plain, ImageFormat::Png).unwrap();
+    assert_eq!(shown.data_url(), data_url(&plain));
+    assert_ne!(shown.base64, marked.base64);
+    assert_eq!(shown.view, marked.view, "points mean the same on both");
+}
+
+fn data_url(image: &Image) -> String {
+    match &image.content {
+        ImageContent::Bytes(bytes) => {
+            format!("data:image/png;base64,{}", STANDARD.encode(bytes))
+        }
+        ImageContent::BlobUri(uri) => panic!("{uri}"),
+    }
 }

@@ -1,6 +1,7 @@
 //! The service as others call it: in the same process and over gRPC, with backends that decide, decline and fail.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +13,7 @@ use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::recorded::{self, Recorded};
 use motorium_planner::backends::{Backend, BackendError, Spent};
 use motorium_planner::prompt::Prompts;
-use motorium_planner::router::Router;
+use motorium_planner::router::{Router, Rules};
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
@@ -209,6 +210,49 @@ async fn a_recording_is_given_again() {
     );
     assert!(recorded::decode(b"\x05abc").is_err());
     assert_eq!(Recorded::new("r", Vec::new()).info().name, "r");
+}
+
+/// Counts how many ask it at once, and keeps them waiting a little.
+#[derive(Debug, Default)]
+struct Counter {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Backend for Counter {
+    fn name(&self) -> &str {
+        "counter"
+    }
+
+    fn info(&self) -> BackendInfo {
+        Phrasebook.info()
+    }
+
+    async fn plan(&self, _: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        let (clause, reason) = (String::new(), String::new());
+        Err(BackendError::Declined { clause, reason })
+    }
+}
+
+#[tokio::test]
+async fn a_backend_gets_so_many_calls_at_once_and_the_others_wait() {
+    let counter = Arc::new(Counter::default());
+    let mut rules = Rules::within(Duration::from_secs(5));
+    rules.bounds.concurrency = 3;
+    let backends: Vec<Arc<dyn Backend>> = vec![Arc::clone(&counter) as Arc<dyn Backend>];
+    let router = Router::with_rules(backends, &rules);
+    let planner = PlannerService::new(router, Arc::new(Prompts::built_in().unwrap()));
+    let calls = (0..12).map(|_| planner.plan(request("g", SCREEN)));
+    let planned = futures::future::join_all(calls).await;
+    assert!(planned.iter().all(Result::is_ok), "all are answered");
+    assert_eq!(counter.most.load(Ordering::SeqCst), 3);
 }
 
 #[test]

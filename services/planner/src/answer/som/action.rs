@@ -10,6 +10,7 @@ use motorium_proto::domain::key::Key;
 
 use super::fields::Fields;
 use super::schema::ACTIONS;
+use crate::answer::commands::entered;
 use crate::answer::validate::Ground;
 use crate::backends::dialect::Misread;
 
@@ -255,11 +256,10 @@ impl Reader<'_> {
     /// Text as it is to be entered, spaces at its ends with it.
     fn entered(&self) -> Result<Text, Misread> {
         let text = self.fields.text("text");
-        match text.strip_prefix("secret:").filter(|name| is_name(name)) {
-            _ if text.is_empty() => Err(Misread::invalid("its `text` is empty")),
-            Some(name) => Ok(Text::Secret(name.to_owned())),
-            None => Ok(Text::Literal(text)),
+        if text.is_empty() {
+            return Err(Misread::invalid("its `text` is empty"));
         }
+        Ok(entered(&text))
     }
 
     fn pasted(&self) -> Result<Text, Misread> {
@@ -270,11 +270,6 @@ impl Reader<'_> {
             text => Ok(text),
         }
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let is_part = |character: char| character.is_alphanumeric() || "_-.".contains(character);
-    !name.is_empty() && name.chars().all(is_part)
 }
 
 fn chord(keys: &str) -> Result<Vec<Key>, Misread> {

@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use motorium_imaging::space::denormalise;
-use motorium_proto::domain::action::{
-    Action, Button, ControlCharacters, ScrollAmount, Target, Text,
-};
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, Target};
 use motorium_proto::domain::decision::PlannedAction;
-use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
 
+use super::intent::Intents;
+use crate::answer::commands::entered;
 use crate::picture::{SaidPoint, SentPicture};
+use crate::prompt::Language;
 
-/// Longest part of a text that is shown to people in an intent.
-const SHOWN: usize = 40;
 /// Longest pause, and longest time for which a key is held.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -26,6 +24,8 @@ pub(crate) struct Sight<'a> {
     scene: &'a Scene,
     frame: CaptureSize,
     cursor: Option<CapturePoint>,
+    /// Of words for people.
+    language: Language,
 }
 
 impl<'a> Sight<'a> {
@@ -35,6 +35,7 @@ impl<'a> Sight<'a> {
             scene: &request.scene,
             frame: request.frame.size,
             cursor: request.frame.cursor.map(|cursor| cursor.position),
+            language: Language::of(request.language.as_deref(), &request.goal),
         }
     }
 
@@ -72,7 +73,7 @@ impl<'a> Sight<'a> {
     /// The action with words that say what it is for.
     pub(crate) fn planned(&self, action: Action<Target>) -> PlannedAction {
         PlannedAction {
-            intent: self.intent(&action),
+            intent: Intents::new(self.scene, self.frame, self.language).of(&action),
             verify_pointer: false,
             repeatable: matches!(
                 action,
@@ -82,68 +83,6 @@ impl<'a> Sight<'a> {
                     | Action::Wait { .. }
             ),
             action,
-        }
-    }
-
-    fn intent(&self, action: &Action<Target>) -> String {
-        match action {
-            Action::Move { to } => format!("move the pointer to {}", self.place(to)),
-            Action::Click {
-                at,
-                button,
-                count,
-                modifiers,
-            } => {
-                let held = held(modifiers);
-                let verb = verb(*button, *count);
-                format!("{held}{verb} {}", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseDown { at, .. } => {
-                format!("press the mouse button {}", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseUp { at, .. } => {
-                format!(
-                    "release the mouse button {}",
-                    self.place_or_here(at.as_ref())
-                )
-            }
-            Action::Drag { path, .. } => match (path.first(), path.last()) {
-                (Some(from), Some(to)) => {
-                    format!("drag from {} to {}", self.place(from), self.place(to))
-                }
-                _ => "drag".to_owned(),
-            },
-            Action::Scroll { amount, .. } => format!("scroll {}", direction(*amount)),
-            Action::TypeText {
-                text: Text::Literal(text),
-                ..
-            } => format!("type \"{}\"", shortened(text)),
-            Action::KeyChord { keys, .. } => format!("press {}", chord(keys)),
-            Action::HoldKey { keys, .. } => format!("hold {}", chord(keys)),
-            other => other.kind().as_str().replace('_', " "),
-        }
-    }
-
-    fn place_or_here(&self, target: Option<&Target>) -> String {
-        target.map_or_else(
-            || "where the pointer is".to_owned(),
-            |target| self.place(target),
-        )
-    }
-
-    /// The text of the smallest element around a point, or the point.
-    fn place(&self, target: &Target) -> String {
-        let Target::Point(point) = target else {
-            return "an element".to_owned();
-        };
-        let around = |element: &&Element| {
-            !element.content.trim().is_empty()
-                && denormalise(&element.bounds, self.frame).contains(*point)
-        };
-        let area = |element: &&Element| denormalise(&element.bounds, self.frame).area();
-        match self.scene.elements.iter().filter(around).min_by_key(area) {
-            Some(element) => format!("\"{}\"", shortened(element.content.trim())),
-            None => format!("({}, {})", point.x, point.y),
         }
     }
 }
@@ -163,10 +102,10 @@ pub(crate) fn click(
     }
 }
 
-/// A text, with line ends as the Return key.
+/// A text, with line ends as the Return key, or a secret by its name.
 pub(crate) fn type_text(text: &str) -> Action<Target> {
     Action::TypeText {
-        text: Text::Literal(text.to_owned()),
+        text: entered(text),
         control_characters: ControlCharacters::AsKeys,
     }
 }
@@ -184,46 +123,6 @@ pub(crate) fn within_limits(action: Action<Target>) -> Result<Action<Target>, St
     match action.check_limits() {
         Ok(()) => Ok(action),
         Err(field) => Err(format!("{} {}.", field.field, field.description)),
-    }
-}
-
-fn verb(button: Button, count: u8) -> &'static str {
-    match (button, count) {
-        (Button::Left, 2) => "double-click",
-        (Button::Left, 3) => "triple-click",
-        (Button::Left, _) => "click",
-        (Button::Right, _) => "right-click",
-        (Button::Middle, _) => "middle-click",
-    }
-}
-
-fn direction(amount: ScrollAmount) -> &'static str {
-    let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
-    match (x.signum(), y.signum()) {
-        (_, 1) => "down",
-        (_, -1) => "up",
-        (1, _) => "right",
-        _ => "left",
-    }
-}
-
-fn held(modifiers: &[Key]) -> String {
-    if modifiers.is_empty() {
-        return String::new();
-    }
-    format!("{}+", chord(modifiers))
-}
-
-fn chord(keys: &[Key]) -> String {
-    let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    names.join("+")
-}
-
-fn shortened(text: &str) -> String {
-    let line = text.replace('\n', " ");
-    match line.char_indices().nth(SHOWN) {
-        None => line,
-        Some((end, _)) => format!("{}…", &line[..end]),
     }
 }
 

@@ -5,6 +5,7 @@ use motorium_proto::domain::decision::PastStep;
 use serde::Serialize;
 
 use crate::backends::dialect::Step;
+use crate::prompt::history::Places;
 use crate::prompt::situation::Situation;
 use crate::prompt::{Error, Language};
 
@@ -51,7 +52,12 @@ pub(crate) fn news(
 
 /// The model looks for itself: it is not told of elements.
 fn situation(step: &Step<'_>) -> Situation {
-    Situation::of(step.request, [], step.prompts)
+    let places = Places::Seen {
+        taste: step.model.taste,
+        frame: step.request.frame.size,
+        numbered: false,
+    };
+    Situation::of(step.request, [], step.prompts, places)
 }
 
 fn language(step: &Step<'_>) -> Language {

@@ -115,6 +115,7 @@ impl OpenCua {
             json!({
                 "goal": step.request.goal,
                 "instructions": step.request.instructions,
+                "advice": step.prompts.advice(&step.request.frame, language),
                 "messages": past::user_words(step.request),
                 "notices": step.request.notices,
             }),

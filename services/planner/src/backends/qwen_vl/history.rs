@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::backends::chat::{self, past};
 use crate::backends::dialect::{Step, Unasked};
 use crate::picture::Rendered;
-use crate::prompt::{Language, history};
+use crate::prompt::Language;
+use crate::prompt::history::{self, Places};
 
 /// What the model answered, by the number of the step: the content of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -76,7 +77,7 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
                 answer: answer(&records, past, language),
                 outcome: outcome(past, language),
             }),
-            None => all.told.push(told(past, language)),
+            None => all.told.push(told(step, past, language)),
         }
     }
     Ok(all)
@@ -98,7 +99,13 @@ fn outcome(past: &PastStep, language: Language) -> Option<String> {
 }
 
 /// A step in a line, and what it brought.
-fn told(past: &PastStep, language: Language) -> String {
-    let lines = std::iter::once(history::line(past, language)).chain(past::results(past));
+fn told(step: &Step<'_>, past: &PastStep, language: Language) -> String {
+    let places = Places::Seen {
+        taste: step.model.taste,
+        frame: step.request.frame.size,
+        numbered: false,
+    };
+    let line = history::line(past, language, places);
+    let lines = std::iter::once(line).chain(past::results(past));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -101,6 +101,7 @@ fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> 
         json!({
             "goal": step.request.goal,
             "instructions": step.request.instructions,
+            "advice": step.prompts.advice(&step.request.frame, language),
             "messages": past::user_words(step.request),
             "notices": step.request.notices,
             "actions": past.told,

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use motorium_imaging::picture;
 use motorium_planner::backends::concessions::Concessions;
 use motorium_planner::backends::dialect::{Answer, Asked, Dialect, Misread, Reading, Step};
+use motorium_planner::backends::opencua::OpenCua;
+use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, Models};
 use motorium_planner::picture::Pictures;
 use motorium_planner::prompt::Prompts;
@@ -142,6 +144,25 @@ fn effect(verdict: Verdict) -> Effect {
         explanation: String::new(),
         settled: true,
         settle_time: Default::default(),
+    }
+}
+
+#[test]
+fn advice_for_the_active_window_is_given_here_too() {
+    let browser = crate::screens::screen("window 0,0 1000x800 \"Start - Mozilla Firefox\" active");
+    for (model, dialect) in [
+        ("opencua-7b", &OpenCua::default() as &dyn Dialect),
+        ("qwen3-vl-plus", &QwenVl),
+    ] {
+        let mut world = World::new(model);
+        assert!(!told(&world.ask(dialect).body).contains("Advice:"));
+        world.request.frame = browser.frame.clone();
+        let text = told(&world.ask(dialect).body);
+        let (_, last) = text.rsplit_once("--- user").unwrap();
+        assert!(
+            last.contains("Advice:\nA browser is open.\n- Go to an address"),
+            "{last}"
+        );
     }
 }
 

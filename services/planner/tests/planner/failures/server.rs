@@ -21,6 +21,8 @@ pub(super) enum Reply {
     Stall,
     /// Begins an answer and breaks the connection.
     Reset,
+    /// Begins an answer and ends the connection in good order.
+    Short,
     /// Says nothing for ever.
     Silence,
 }
@@ -98,6 +100,7 @@ async fn serve(mut stream: TcpStream, received: Arc<Mutex<Vec<Value>>>, script: 
                 // Closed with unsent data: the other side sees a reset or an early end.
                 return stream.set_zero_linger().unwrap();
             }
+            Reply::Short => return begin(&mut stream).await,
             Reply::Silence => return std::future::pending().await,
         }
     }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::expected::{Expected, check, error, for_good, for_now, good, judge};
+use motorium_proto::service::Planner as _;
+
+use super::expected::{Expected, check, error, for_good, for_now, good, judge, repaired, says};
 use super::server::{Reply, Server};
 use super::{Stage, chat, decision};
 
@@ -223,5 +225,111 @@ async fn a_connection_that_breaks() {
 
 #[tokio::test]
 async fn a_body_that_is_no_json() {
-    check(vec![Reply::of(200, "", "<html>")], for_now("is no JSON")).await;
+    check(
+        vec![Reply::of(200, "", "{\"content\": [")],
+        for_now("is no JSON: EOF while parsing a list at line 1 column 13; it begins with `{\"content\": [`"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_page_instead_of_an_answer() {
+    let page = "<!DOCTYPE html>\n<html><head><title>Sign in to the network</title></head></html>";
+    check(
+        vec![Reply::of(200, "", page)],
+        for_now(
+            "is no JSON but a page (`<!DOCTYPE html> <html><head><title>Sign…`); is base_url right",
+        ),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_empty_body() {
+    check(vec![Reply::of(200, "", "")], for_now("is empty")).await;
+}
+
+#[tokio::test]
+async fn a_body_that_ends_too_early() {
+    check(vec![Reply::Short], for_now("broke the connection")).await;
+}
+
+#[tokio::test]
+async fn ten_megabytes_of_answer() {
+    let endless = says(&"word ".repeat(2_000_000));
+    check(
+        vec![endless],
+        for_good(
+            "PERMANENT",
+            "is longer than 4 MiB, which no model says; is base_url right?",
+        ),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_megabyte_of_text_is_neither_searched_nor_sent_back() {
+    let endless = format!("{} {}", "{".repeat(1 << 20), decision("click", 1));
+    let stage = Stage::with(vec![says(&endless), good()]).await;
+    judge(&stage, repaired()).await;
+    let repair = stage.claude.received()[1].to_string();
+    assert!(
+        repair.contains("the answer is far too long: "),
+        "it is told"
+    );
+    assert!(!repair.contains("{{{{"), "and not shown");
+}
+
+#[tokio::test]
+async fn a_failure_with_ten_megabytes_of_explanation() {
+    check(
+        vec![Reply::of(500, "", "a".repeat(10_000_000))],
+        for_good("PERMANENT", "is longer than 4 MiB"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_302() {
+    check(
+        vec![Reply::of(
+            302,
+            "location: https://elsewhere.example/v1\r\n",
+            "",
+        )],
+        for_good(
+            "PERMANENT",
+            "names another address, and none is followed; correct its base_url (HTTP 302)",
+        ),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn status_403() {
+    let body = error("permission_error", "not for this workspace");
+    check(
+        vec![Reply::of(403, "", body)],
+        for_good("PERMANENT", "the key is not allowed to do this"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_repeated_is_not_passed_on() {
+    // Some gateways say which key they were given; cut in its middle it would still be half a key.
+    for filler in [0, 250, 290] {
+        let said = format!("{} received key: sk-of-the-test", "a".repeat(filler));
+        let body = error("authentication_error", &said);
+        let stage = Stage::with(vec![Reply::of(401, "", body)]).await;
+        let planned = stage.plan().await.unwrap();
+        let message = &planned.attempts[0].message;
+        assert!(!message.contains("sk-"), "{message}");
+        let backends = stage.service.list_backends().await.unwrap();
+        let told = backends[0].last_error.as_ref().unwrap();
+        assert!(
+            !told.contains("sk-") && told.contains("does not accept the key"),
+            "{told}"
+        );
+    }
 }

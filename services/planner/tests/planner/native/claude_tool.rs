@@ -81,15 +81,15 @@ fn every_action_of_the_tool_is_understood() {
     );
     check(
         json!({"action": "middle_click", "coordinate": [0, 0]}),
-        "middle-click (0, 0)",
+        "middle-click a point at the top left",
     );
     check(
         json!({"action": "double_click", "coordinate": [999, 799]}),
-        "double-click (999, 799)",
+        "double-click a point at the bottom right",
     );
     check(
         json!({"action": "triple_click", "coordinate": [5, 5]}),
-        "triple-click (5, 5)",
+        "triple-click a point at the top left",
     );
     check(
         json!({"action": "mouse_move", "coordinate": [60, 55]}),
@@ -97,12 +97,12 @@ fn every_action_of_the_tool_is_understood() {
     );
     check(
         json!({"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [60, 55]}),
-        "drag from (1, 2) to \"Save\"",
+        "drag from a point at the top left to \"Save\"",
     );
     // Without a start it begins where the pointer is.
     check(
         json!({"action": "left_click_drag", "coordinate": [1, 2]}),
-        "drag from \"Save\" to (1, 2)",
+        "drag from \"Save\" to a point at the top left",
     );
     check(
         json!({"action": "left_mouse_down"}),
@@ -117,6 +117,10 @@ fn every_action_of_the_tool_is_understood() {
         "scroll down",
     );
     check(json!({"action": "type", "text": "a\nb"}), "type \"a b\"");
+    check(
+        json!({"action": "type", "text": "secret:mail.password"}),
+        "type secret:mail.password",
+    );
     check(json!({"action": "key", "text": "ctrl+S"}), "press ctrl+s");
     check(
         json!({"action": "key", "text": "ctrl+a Delete"}),

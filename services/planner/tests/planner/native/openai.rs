@@ -293,7 +293,7 @@ fn every_action_of_the_tool_is_understood() {
     );
     check(
         json!({"type": "click", "button": "wheel", "x": 0, "y": 0}),
-        "middle-click (0, 0)",
+        "middle-click a point at the top left",
     );
     check(
         json!({"type": "click", "button": "back", "x": 0, "y": 0}),
@@ -309,11 +309,11 @@ fn every_action_of_the_tool_is_understood() {
     );
     check(
         json!({"type": "drag", "path": [{"x": 1, "y": 2}, {"x": 60, "y": 55}]}),
-        "drag from (1, 2) to \"Save\"",
+        "drag from a point at the top left to \"Save\"",
     );
     check(
         json!({"type": "move", "x": 1, "y": 2}),
-        "move the pointer to (1, 2)",
+        "move the pointer to a point at the top left",
     );
     check(
         json!({"type": "keypress", "keys": ["CTRL", "SHIFT", "T"]}),

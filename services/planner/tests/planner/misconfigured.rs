@@ -1,0 +1,343 @@
+//! Settings as they are written in a hurry, or by somebody who means no good. What cannot be meant is refused when the
+//! Planner starts, in words that name the setting, what is wrong with it and what to write instead, and that never repeat
+//! what could be a key. What is only missing leaves the other backends at work.
+
+use std::path::Path;
+
+use motorium_kit::config::Environment;
+use motorium_planner::Settings;
+use motorium_proto::service::{BackendState, Planner as _};
+
+use crate::request::request;
+
+fn refusal(settings: &str) -> String {
+    let settings: Settings = match toml::from_str(settings) {
+        Ok(settings) => settings,
+        Err(error) => return error.to_string(),
+    };
+    match settings.resolve_in(&Environment::default()) {
+        Ok(_) => panic!("it is accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn check(settings: &str, parts: &[&str]) {
+    let refusal = refusal(settings);
+    for part in parts {
+        assert!(refusal.contains(part), "`{part}` is not in {refusal}");
+    }
+    assert!(!refusal.contains("hunter2"), "{refusal}");
+}
+
+/// A model of one's own, with these settings of its provider.
+fn own(provider: &str) -> String {
+    format!(
+        r#"
+        backends = ["operator"]
+        [backend.operator]
+        provider = "own"
+        model = "local-vl"
+        [providers.own]
+        {provider}
+        "#
+    )
+}
+
+#[test]
+fn backends_that_are_not_there() {
+    check(
+        r#"backends = ["claude-som"]"#,
+        &[
+            "planner.backends: there is no backend `claude-som`; there are: phrasebook, recorded:FILE, claude_som",
+            "others are made in [planner.backend.NAME]",
+        ],
+    );
+    check(
+        r#"backends = ["operator"]"#,
+        &[
+            "planner.backend.operator: `provider` is missing; make one in [planner.providers.NAME] with its base_url",
+        ],
+    );
+    check(
+        r#"
+        backends = ["local"]
+        [backend.local]
+        kind = "gpt"
+        "#,
+        &[
+            "planner.backend.local.kind: there is no kind `gpt`; there are: claude_som (Claude, shown a numbered picture)",
+        ],
+    );
+    check(
+        r#"
+        backends = ["operator"]
+        [backend.operator]
+        provider = "own"
+        "#,
+        &["planner.backend.operator: `model` is missing"],
+    );
+    check(
+        r#"
+        backends = ["operator"]
+        [backend.operator]
+        provider = "ownn"
+        model = "m"
+        [providers.own]
+        base_url = "http://127.0.0.1:1"
+        "#,
+        &[
+            "planner.backend.operator.provider: there is no provider `ownn`; there are: anthropic, dashscope, openai, own",
+        ],
+    );
+    check(
+        r#"
+        backends = ["claude_som"]
+        [backend.claude_som]
+        options = { max_element = 3 }
+        "#,
+        &[
+            "planner.backend.claude_som.options: unknown field `max_element`, expected one of `max_elements`",
+        ],
+    );
+    check(
+        r#"
+        backends = ["claude_computer"]
+        [backend.claude_computer]
+        options = { keeping = "sent" }
+        "#,
+        &["planner.backend.claude_computer.options: unknown field `keeping`"],
+    );
+}
+
+#[test]
+fn numbers_that_nothing_can_be_asked_with() {
+    check("concurrency = 0", &["planner.concurrency is 0"]);
+    check(
+        "concurrency = 9223372036854775807",
+        &["planner.concurrency is more than 1000000"],
+    );
+    check("concurrency = -1", &["concurrency", "-1"]);
+    check("timeout = \"0s\"", &["planner.timeout is 0"]);
+    check(
+        "attempt_timeout = \"0ms\"",
+        &["planner.attempt_timeout is 0"],
+    );
+    check(
+        "timeout = \"5 parsecs\"",
+        &["`5 parsecs` is not a length of time", "such as 30s"],
+    );
+    check("retries = 2", &["unknown field `retries`"]);
+}
+
+#[test]
+fn models_that_nothing_can_be_sent_to() {
+    let model = |what: &str| format!("[[models]]\nnames = [\"m\"]\n{what}");
+    check(
+        "[[models]]\nmax_output = 5",
+        &["planner.models", "an entry has no `names`"],
+    );
+    for (what, part) in [
+        ("max_output = 0", "(m): `max_output` is 0"),
+        ("max_images = 0", "`max_images` or `max_base64` is 0"),
+        ("max_base64 = 0", "`max_images` or `max_base64` is 0"),
+        (
+            "prices = { input = -1.0, output = 1.0 }",
+            "(m): the `prices` are no amounts",
+        ),
+        (
+            "prices = { input = nan, output = 1.0 }",
+            "(m): the `prices` are no amounts",
+        ),
+        (
+            "picture = { smart_resize = { factor = 0 } }",
+            "`factor` and `max_pixels` are at least 1",
+        ),
+        (
+            "picture = { smart_resize = { min_pixels = 9, max_pixels = 8 } }",
+            "`min_pixels` is not above `max_pixels`",
+        ),
+        (
+            "picture = { within = { side = 0, pixels = 9 } }",
+            "nothing would be left of it",
+        ),
+        (
+            "computer_tool = \"computer_2030\"",
+            "unknown variant `computer_2030`, expected one of `none`, `computer_20250124`",
+        ),
+        ("thinking = \"hard\"", "unknown variant `hard`"),
+    ] {
+        check(&model(what), &[part]);
+    }
+}
+
+#[test]
+fn addresses_that_nothing_can_be_posted_to() {
+    for (provider, part) in [
+        (
+            r#"base_url = "api.example.org/v1""#,
+            "planner.providers.own.base_url: `api.example.org/v1` is no URL (relative URL without a base); it looks like https://host/v1",
+        ),
+        (
+            r#"base_url = "localhost:8000/v1""#,
+            "base_url begins with `localhost:`, which nothing can be posted to; it looks like https://host/v1",
+        ),
+        (
+            r#"base_url = "https://me:hunter2@example.org/v1""#,
+            "planner.providers.own.base_url: it has a name or a password in it; a key stands in a variable (key_env) or a file (key_file)",
+        ),
+        (
+            r#"base_url = "//example.org/v1?key=hunter2""#,
+            "planner.providers.own.base_url: it is no URL",
+        ),
+        (
+            "base_url = \"http://127.0.0.1:1\"\nproxy = \"http://me:hunter2@:x\"",
+            "planner.providers.own: the proxy cannot be used: it is no URL such as http://host:3128",
+        ),
+        (
+            "base_url = \"http://127.0.0.1:1\"\nca_file = \"/nowhere/ca.pem\"",
+            "planner.providers.own: the certificates in /nowhere/ca.pem cannot be read",
+        ),
+    ] {
+        check(&own(provider), &[part]);
+    }
+    check(
+        r#"
+        backends = ["claude_som"]
+        [providers.anthropic]
+        base_url = "http://127.0.0.1:1"
+        anthropic_version = "2023-06-01\n"
+        "#,
+        &[
+            "planner.providers.anthropic: anthropic_version or the key has characters that no header can carry",
+        ],
+    );
+}
+
+fn key_in(path: &Path) -> String {
+    own(&format!(
+        "base_url = \"http://127.0.0.1:1\"\nkey_file = \"{}\"",
+        path.display()
+    ))
+}
+
+#[test]
+fn keys_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    check(
+        &key_in(&path),
+        &["the key in /", "/key cannot be read: No such file"],
+    );
+    check(&key_in(folder.path()), &["cannot be read: Is a directory"]);
+    for (content, part) in [
+        (&b"\n \n"[..], "is empty"),
+        (
+            b"hunter2\nhunter2\n",
+            "one line of Latin letters, digits and signs",
+        ),
+        (
+            b"\xEF\xBB\xBFhunter2",
+            "has characters that no header can carry",
+        ),
+        (
+            b"\xFFhunter2",
+            "cannot be read: stream did not contain valid UTF-8",
+        ),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        check(&key_in(&path), &["planner.providers.own: the key", part]);
+    }
+    // The key itself, where its place should stand.
+    check(
+        &own("base_url = \"http://127.0.0.1:1\"\nkey_env = \"sk-hunter2\""),
+        &[
+            "planner.providers.own.key_env is not the name of a variable",
+            "never holds the key itself",
+        ],
+    );
+    check(
+        &own("base_url = \"http://127.0.0.1:1\"\nkey_file = \"sk-hunter2\""),
+        &[
+            "the file that key_file names cannot be read",
+            "never the key itself",
+        ],
+    );
+}
+
+#[test]
+fn certificates_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.pem");
+    std::fs::write(&path, "not a certificate").unwrap();
+    let provider = format!(
+        "base_url = \"https://127.0.0.1:1\"\nca_file = \"{}\"",
+        path.display()
+    );
+    check(&own(&provider), &["there is no certificate in", "ca.pem"]);
+}
+
+#[test]
+fn templates_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = folder.path().join("en/som_system.jinja");
+    std::fs::create_dir(folder.path().join("en")).unwrap();
+    let settings = format!("prompts = \"{}\"", folder.path().display());
+    for (text, part) in [
+        ("{{ language", "en/som_system cannot be used: syntax error"),
+        ("{{ langauge }}", "en/som_system.jinja uses `langauge`"),
+        (
+            "{% include \"../../etc/passwd\" %}{{ langauge }}",
+            "uses `langauge`",
+        ),
+    ] {
+        std::fs::write(&system, text).unwrap();
+        check(&settings, &["planner.prompts: the prompt template", part]);
+    }
+    check(
+        "prompts = \"/nowhere/prompts\"",
+        &["planner.prompts: the prompts in /nowhere/prompts cannot be read: No such file"],
+    );
+}
+
+#[tokio::test]
+async fn a_backend_without_a_key_leaves_the_others_at_work() {
+    let settings: Settings =
+        toml::from_str(r#"backends = ["claude_som", "openai_computer", "phrasebook"]"#).unwrap();
+    let planner = settings.resolve_in(&Environment::default()).unwrap();
+    let listed = planner.list_backends().await.unwrap();
+    let said: Vec<_> = listed
+        .iter()
+        .map(|backend| {
+            (
+                backend.state,
+                backend.last_error.as_deref().unwrap_or_default(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (
+                BackendState::NotConfigured,
+                "there is no key: set $ANTHROPIC_API_KEY, or planner.providers.anthropic.key_file"
+            ),
+            (
+                BackendState::NotConfigured,
+                "there is no key: set $OPENAI_API_KEY, or planner.providers.openai.key_file"
+            ),
+            (BackendState::Ready, ""),
+        ]
+    );
+    let planned = planner
+        .plan(request(r#"click "Save""#, r#"button 20,20 80x30 "Save""#))
+        .await
+        .unwrap();
+    assert_eq!(planned.decision.backend, "phrasebook");
+    let reasons: Vec<&str> = planned
+        .attempts
+        .iter()
+        .map(|attempt| &*attempt.reason)
+        .collect();
+    assert_eq!(reasons, ["NOT_CONFIGURED", "NOT_CONFIGURED"]);
+}
