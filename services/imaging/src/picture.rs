@@ -11,10 +11,10 @@ use bytes::Bytes;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{
-    DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
-    ImageReader, Limits, RgbaImage,
+    ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError,
+    ImageFormat, ImageReader, Limits, RgbaImage,
 };
-use jpeg_encoder::{ColorType, SamplingFactor};
+use jpeg_encoder::{ColorType as JpegColour, SamplingFactor};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use motorium_proto::service::ImageFormat as Format;
@@ -131,7 +131,7 @@ fn encode_jpeg(pixels: &RgbaImage, quality: u8) -> Result<Vec<u8>, PictureError>
     let mut encoder = jpeg_encoder::Encoder::new(&mut data, quality);
     encoder.set_sampling_factor(SamplingFactor::F_1_1);
     encoder
-        .encode(pixels, width, height, ColorType::Rgba)
+        .encode(pixels, width, height, JpegColour::Rgba)
         .map_err(|error| not_encoded("JPEG", error))?;
     Ok(data)
 }
@@ -164,12 +164,25 @@ pub fn decode(data: &[u8]) -> Result<RgbaImage, PictureError> {
         .map_err(|error| unreadable(format, error))?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
+    if decoder.color_type() == ColorType::Rgb8 {
+        return decode_rgb(decoder).map_err(|error| unreadable(format, error));
+    }
     let picture = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
     let has_alpha = picture.color().has_alpha();
     let mut pixels = picture.into_rgba8();
     if has_alpha {
         lay_on_white(&mut pixels);
     }
+    Ok(pixels)
+}
+
+/// What nearly every screenshot is. The conversion of the library, which serves all kinds of pixels, takes several times as long.
+fn decode_rgb(decoder: impl ImageDecoder) -> Result<RgbaImage, ImageError> {
+    let (width, height) = decoder.dimensions();
+    let mut rgb = vec![0; width as usize * height as usize * 3];
+    decoder.read_image(&mut rgb)?;
+    let mut pixels = RgbaImage::new(width, height);
+    add_alpha(&rgb, &mut pixels);
     Ok(pixels)
 }
 
@@ -249,6 +262,15 @@ fn drop_alpha(rgba: &[u8], rgb: &mut [u8]) {
     let (to, _) = rgb.as_chunks_mut::<3>();
     for (to, from) in to.iter_mut().zip(from) {
         *to = [from[0], from[1], from[2]];
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn add_alpha(rgb: &[u8], rgba: &mut [u8]) {
+    let (from, _) = rgb.as_chunks::<3>();
+    let (to, _) = rgba.as_chunks_mut::<4>();
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = [from[0], from[1], from[2], u8::MAX];
     }
 }
 

@@ -19,11 +19,17 @@ mod virtual_desktop;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use mimalloc::MiMalloc;
 use motorium_kit::config::Loaded;
 use motorium_kit::telemetry;
 
 use cli::{Cli, Command};
 use error::Error;
+
+/// Pictures come and go in buffers of megabytes. The system's allocator gives each of them back at once, and a fourth of the
+/// Planner's time went into fresh pages.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {

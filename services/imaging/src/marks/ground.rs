@@ -2,6 +2,7 @@
 //! of a box are ink. Taken once, from the untouched picture.
 
 use image::RgbaImage;
+use multiversion::multiversion;
 
 use super::ink::{Area, Place, whole};
 
@@ -24,11 +25,8 @@ pub(super) struct Ground {
 
 impl Ground {
     pub(super) fn of(picture: &RgbaImage) -> Self {
-        let brightness: Vec<u8> = picture
-            .as_raw()
-            .chunks_exact(4)
-            .map(|pixel| brightness(pixel[0], pixel[1], pixel[2]))
-            .collect();
+        let mut brightness = vec![0; picture.as_raw().len() / 4];
+        fill_brightness(picture.as_raw(), &mut brightness);
         let edges = edges(&brightness, picture.width() as usize);
         Self {
             frame: whole(picture),
@@ -96,29 +94,58 @@ impl Ground {
     }
 }
 
+#[inline]
 fn brightness(red: u8, green: u8, blue: u8) -> u8 {
     ((u32::from(red) * 2 + u32::from(green) * 5 + u32::from(blue)) / 8) as u8
 }
 
 fn edges(brightness: &[u8], width: usize) -> Vec<u64> {
     let mut edges = Vec::with_capacity(brightness.len() / 64);
+    let mut differs = vec![0; width];
     let mut rows = brightness.chunks_exact(width.max(1)).peekable();
     while let Some(row) = rows.next() {
         let below = rows.peek().unwrap_or(&row);
-        // The last pixel has none to its right.
-        let right = row[1..].iter().chain(row.last());
-        let differs: Vec<bool> = row
-            .iter()
-            .zip(right)
-            .zip(*below)
-            .map(|((here, right), below)| here.abs_diff(*right).max(here.abs_diff(*below)) > EDGE)
-            .collect();
-        edges.extend(differs.chunks(64).map(|bits| {
-            let word = |word, (place, bit): (usize, &bool)| word | u64::from(*bit) << place;
-            bits.iter().enumerate().fold(0, word)
-        }));
+        edges_of_row(row, below, &mut differs);
+        edges.extend(differs.chunks(64).map(word));
     }
     edges
+}
+
+/// Writes 1 for each pixel that differs from the next one or the one below, and 0 for the others. The last has none to its
+/// right.
+#[multiversion(targets = "simd")]
+fn edges_of_row(row: &[u8], below: &[u8], differs: &mut [u8]) {
+    let is_edge = |here: u8, other: u8| u8::from(here.abs_diff(other) > EDGE);
+    for ((differs, here), below) in differs.iter_mut().zip(row).zip(below) {
+        *differs = is_edge(*here, *below);
+    }
+    for ((differs, here), right) in differs.iter_mut().zip(row).zip(&row[1..]) {
+        *differs |= is_edge(*here, *right);
+    }
+}
+
+/// Up to 64 bytes of 0 or 1 as bits, the first the lowest.
+fn word(bytes: &[u8]) -> u64 {
+    /// Moves the bit of byte `i` to bit `56 + i`; no two of its products fall on one bit.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    whole
+        .iter()
+        .chain([&last])
+        .enumerate()
+        .fold(0, |word, (index, eight)| {
+            let bits = u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+            word | bits.checked_shl(8 * index as u32).unwrap_or(0)
+        })
+}
+
+#[multiversion(targets = "simd")]
+fn fill_brightness(picture: &[u8], to: &mut [u8]) {
+    for (to, pixel) in to.iter_mut().zip(picture.as_chunks::<4>().0) {
+        *to = brightness(pixel[0], pixel[1], pixel[2]);
+    }
 }
 
 #[cfg(test)]

@@ -53,9 +53,9 @@ class Batch:
     def size(self) -> tuple[int, int]:
         return self.pixels.shape[1], self.pixels.shape[2]
 
-    def pictures(self) -> torch.Tensor:
-        """As the network takes them: the layout in memory stays, channels last. It computes in bf16 in any case."""
-        return self.pixels.permute(0, 3, 1, 2).to(torch.bfloat16).div_(255)
+    def pictures(self, precision: torch.dtype) -> torch.Tensor:
+        """As the network takes them: the layout in memory stays, channels last."""
+        return self.pixels.permute(0, 3, 1, 2).to(precision).div_(255)
 
 
 class Groups(Dataset):

@@ -49,6 +49,9 @@ class Progress:
 class Training:
     """The network, what it is trained with, and how far it is."""
 
+    precision = torch.bfloat16
+    """What convolutions compute in. A checkpoint does not depend on it."""
+
     def __init__(self, network: Network, seed: int, rate: float = RATE) -> None:
         self.network = network.to(memory_format=torch.channels_last).train()
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
@@ -59,8 +62,8 @@ class Training:
         rate = self.rate * share_of_rate(self.progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        with torch.autocast("cpu", torch.bfloat16):
-            logits, boxes = self.network(batch.pictures())
+        with torch.autocast("cpu", self.precision, enabled=self.precision != torch.float32):
+            logits, boxes = self.network(batch.pictures(self.precision))
         value, parts = loss(logits, boxes, batch.truth, batch.size)
         if not torch.isfinite(value):
             raise FloatingPointError(f"the loss is no number after {self.progress.images} images; go on from trunk.pt with a lower rate")
@@ -206,6 +209,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=110)
     parser.add_argument("--finish", type=int, default=0, help="let the rate fall over the last so many images")
     parser.add_argument("--rate", type=float, default=RATE, help="where there is no checkpoint")
+    parser.add_argument("--batch", type=int, default=16, help="crops in a step; fewer make more steps of the same time")
+    parser.add_argument(
+        "--precision",
+        choices=("bfloat16", "float32"),
+        default="bfloat16",
+        help="float32 is as fast where the processor has no matrix unit",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)
@@ -213,7 +223,8 @@ def main() -> None:
     arguments.run.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     training = begin(arguments)
-    train(training, Plan(seed=training.seed), arguments)
+    training.precision = getattr(torch, arguments.precision)
+    train(training, Plan(seed=training.seed, batch=arguments.batch), arguments)
     weights.write(training.record(), arguments.run / "checkpoint.pt")
     about = {"images": training.progress.images, "finished": is_finished(training.progress)}
     weights.save(training.mean, arguments.run / "weights.pt", about)

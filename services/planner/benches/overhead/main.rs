@@ -1,8 +1,10 @@
 //! What a decision costs beside the time that the model takes: `cargo bench --package motorium-planner --bench overhead`.
 //!
-//! The model is a server in this process that answers at once, so that what is left is ours: pictures decoded, resized,
-//! marked and encoded, prompts rendered, the request written and sent, the answer read. A frame of 1920×1080 with 40
-//! elements, and the three steps before it with a picture each, of which all but the newest were shown before.
+//! The model is a server in this process that takes 150 ms from the last byte of a request to the first of its answer. They are
+//! taken off, so that what is left is ours: pictures decoded, resized, marked and encoded, prompts rendered, the request
+//! written and sent, the answer read. What is done while the model thinks delays nobody. A frame of 1920×1080, captured
+//! from a desktop or drawn full of strokes, with 40 elements, and the three steps before it with a picture each, of which
+//! all but the newest were shown before.
 //!
 //! Printed for each way of asking: median and 95th percentile of decisions one after the other; and for 100 at once, none
 //! of which is answered before all have been sent, the most memory that the process had beyond what it had before, in all
@@ -18,6 +20,7 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mimalloc::MiMalloc;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::dialect::Dialect;
 use motorium_planner::backends::model::{ModelBackend, Parts};
@@ -26,8 +29,13 @@ use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::backends::{Backend, Spent};
 use motorium_planner::models::Models;
 use motorium_planner::prompt::Prompts;
-use provider::Provider;
+use provider::{Provider, Thought};
+use task::Look;
 use tokio::time::Instant;
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Rounds at the beginning that do not count.
 const WARM_UP: usize = 5;
@@ -36,27 +44,38 @@ const WARM_UP: usize = 5;
 async fn main() -> anyhow::Result<()> {
     let rounds = number("OVERHEAD_ROUNDS", 60)?;
     let at_once = number("OVERHEAD_AT_ONCE", 100)?;
-    let ways: [(&str, Arc<dyn Dialect>); 3] = [
-        ("claude-opus-4-6", Arc::new(ClaudeSom::default())),
-        ("opencua-7b", Arc::new(OpenCua::default())),
-        ("qwen3-vl-plus", Arc::new(QwenVl)),
+    let ways: [(&str, Arc<dyn Dialect>, Look); 4] = [
+        (
+            "claude-opus-4-6",
+            Arc::new(ClaudeSom::default()),
+            Look::Desktop,
+        ),
+        (
+            "claude-opus-4-6",
+            Arc::new(ClaudeSom::default()),
+            Look::Dense,
+        ),
+        ("opencua-7b", Arc::new(OpenCua::default()), Look::Desktop),
+        ("qwen3-vl-plus", Arc::new(QwenVl), Look::Desktop),
     ];
     println!(
-        "{:<12}{:>10}{:>10}{:>20}{:>12}",
+        "{:<12}{:<10}{:>10}{:>10}{:>20}{:>12}",
         "backend",
+        "screen",
         "median",
         "p95",
         format!("memory, {at_once} at once"),
         "each"
     );
-    for (model, dialect) in ways {
-        let quick = backend(model, &dialect, 1).await?;
-        let times = times(&quick, rounds).await?;
-        let crowded = backend(model, &dialect, at_once).await?;
-        let memory = memory(crowded, at_once).await?;
+    for (model, dialect, look) in ways {
+        let (quick, thought) = backend(model, &dialect, 1).await?;
+        let times = times(&quick, &thought, look, rounds).await?;
+        let (crowded, _) = backend(model, &dialect, at_once).await?;
+        let memory = memory(crowded, look, at_once).await?;
         println!(
-            "{:<12}{:>7.1} ms{:>7.1} ms{:>16} MiB{:>8.1} MiB",
+            "{:<12}{:<10}{:>7.1} ms{:>7.1} ms{:>16} MiB{:>8.1} MiB",
             dialect.name(),
+            format!("{look:?}").to_lowercase(),
             milliseconds(percentile(&times, 50)),
             milliseconds(percentile(&times, 95)),
             memory >> 20,
@@ -74,27 +93,33 @@ async fn backend(
     model: &str,
     dialect: &Arc<dyn Dialect>,
     at_once: usize,
-) -> anyhow::Result<Arc<ModelBackend>> {
+) -> anyhow::Result<(Arc<ModelBackend>, Thought)> {
     let api = dialect.api();
     let provider = Provider::start(api, at_once).await?;
-    Ok(Arc::new(ModelBackend::new(Parts {
+    let backend = Arc::new(ModelBackend::new(Parts {
         name: dialect.name().to_owned(),
         dialect: Arc::clone(dialect),
         model: Models::default().get(model, api),
         endpoint: Ok(provider.endpoint()?),
         prompts: Arc::new(Prompts::built_in()?),
-    })))
+    }));
+    Ok((backend, provider.thought()))
 }
 
-/// How long each decision takes, the shortest first.
-async fn times(backend: &ModelBackend, rounds: usize) -> anyhow::Result<Vec<Duration>> {
+/// How long each decision takes without the model's time, the shortest first.
+async fn times(
+    backend: &ModelBackend,
+    thought: &Thought,
+    look: Look,
+    rounds: usize,
+) -> anyhow::Result<Vec<Duration>> {
     let mut times = Vec::new();
     for round in 0..WARM_UP + rounds {
-        let request = task::request(round);
-        let began = Instant::now();
+        let request = task::request(round, look);
+        let (began, thought_before) = (Instant::now(), thought.so_far());
         backend.plan(&request, &Spent::default()).await?;
         if round >= WARM_UP {
-            times.push(began.elapsed());
+            times.push(began.elapsed() - (thought.so_far() - thought_before));
         }
     }
     times.sort();
@@ -110,11 +135,11 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// The most memory, in bytes, beyond that before: so many decisions at once, each with a request of its own.
-async fn memory(backend: Arc<ModelBackend>, at_once: usize) -> anyhow::Result<usize> {
+async fn memory(backend: Arc<ModelBackend>, look: Look, at_once: usize) -> anyhow::Result<usize> {
     forget_peak()?;
     let before = in_memory("VmRSS:")?;
     let decisions = (0..at_once).map(|step| {
-        let (backend, request) = (Arc::clone(&backend), task::request(step));
+        let (backend, request) = (Arc::clone(&backend), task::request(step, look));
         tokio::spawn(async move { backend.plan(&request, &Spent::default()).await })
     });
     for decision in decisions.collect::<Vec<_>>() {

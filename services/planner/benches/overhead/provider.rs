@@ -1,6 +1,8 @@
-//! A provider that reads a request to its end, keeps nothing of it, and always says the same: to so many at once.
+//! A provider that reads a request to its end, keeps nothing of it, thinks for a while, and always says the same: to so many at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use motorium_planner::models::Api;
 use motorium_planner::provider::Endpoint;
@@ -10,10 +12,32 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 
+/// Less than any model takes, and enough for what is done while it thinks.
+const THINKING: Duration = Duration::from_millis(150);
+
 /// Where it listens. It ends with the process.
 pub(crate) struct Provider {
     api: Api,
     port: u16,
+    thought: Thought,
+}
+
+/// For how long it has thought, all answers together.
+#[derive(Clone, Default)]
+pub(crate) struct Thought(Arc<AtomicU64>);
+
+impl Thought {
+    pub(crate) fn so_far(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Acquire))
+    }
+
+    /// A sleep may last longer than it should; what counts is how long it did.
+    async fn think(&self) {
+        let began = Instant::now();
+        tokio::time::sleep(THINKING).await;
+        let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_add(nanoseconds, Ordering::AcqRel);
+    }
 }
 
 impl Provider {
@@ -22,12 +46,18 @@ impl Provider {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let everybody = Arc::new(Barrier::new(at_once));
+        let thought = Thought::default();
+        let thinks = thought.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, api, Arc::clone(&everybody)));
+                tokio::spawn(serve(stream, api, Arc::clone(&everybody), thinks.clone()));
             }
         });
-        Ok(Self { api, port })
+        Ok(Self { api, port, thought })
+    }
+
+    pub(crate) fn thought(&self) -> Thought {
+        self.thought.clone()
     }
 
     /// The way to it.
@@ -46,12 +76,18 @@ impl Provider {
 }
 
 /// Answers every request of a connection.
-async fn serve(stream: TcpStream, api: Api, everybody: Arc<Barrier>) -> std::io::Result<()> {
+async fn serve(
+    stream: TcpStream,
+    api: Api,
+    everybody: Arc<Barrier>,
+    thought: Thought,
+) -> std::io::Result<()> {
     let mut stream = BufStream::new(stream);
     while let Some(length) = head(&mut stream).await? {
         let mut body = (&mut stream).take(length);
         tokio::io::copy(&mut body, &mut tokio::io::sink()).await?;
         everybody.wait().await;
+        thought.think().await;
         let answer = answer(api).to_string();
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

@@ -1,4 +1,5 @@
-//! The step that is decided: a drawn desktop, so that everybody measures the same one.
+//! The step that is decided: on a real desktop, and on a drawn one that is full of strokes as no real one is, so that
+//! everybody measures the same.
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -24,12 +25,31 @@ const STEPS: u32 = 3;
 const LENGTH: u32 = 80;
 const ELEMENTS: u32 = 40;
 
-/// The screens of a long task.
-static SCREENS: LazyLock<Vec<Image>> = LazyLock::new(|| (0..LENGTH).map(screen).collect());
+/// A desktop with two windows, as it was captured and marked.
+const DESKTOP: &[u8] = include_bytes!("../../../../docs/images/marked.png");
+
+/// What the screens of a task look like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Look {
+    Desktop,
+    Dense,
+}
+
+impl Look {
+    /// The screens of a long task.
+    fn screens(self) -> &'static [Image] {
+        static REAL: LazyLock<Vec<Image>> = LazyLock::new(desktop);
+        static DENSE: LazyLock<Vec<Image>> = LazyLock::new(|| (0..LENGTH).map(dense).collect());
+        match self {
+            Self::Desktop => &REAL,
+            Self::Dense => &DENSE,
+        }
+    }
+}
 
 /// The request of a step, with pictures of its own, as one that has come over the network: the screen now and those of the
 /// three steps before.
-pub(crate) fn request(step: usize) -> PlanRequest {
+pub(crate) fn request(step: usize, look: Look) -> PlanRequest {
     let first = step as u32 % (LENGTH - STEPS);
     let frame = FrameId::new("frame");
     PlanRequest {
@@ -46,13 +66,15 @@ pub(crate) fn request(step: usize) -> PlanRequest {
             monitors: Vec::new(),
             windows: Vec::new(),
         },
-        image: Some(copy(first + STEPS)),
+        image: Some(copy(first + STEPS, look)),
         scene: Scene {
             frame,
             elements: (1..=ELEMENTS).map(element).collect(),
             relations: Vec::new(),
         },
-        history: (first..first + STEPS).map(past).collect(),
+        history: (first..first + STEPS)
+            .map(|index| past(index, look))
+            .collect(),
         user_messages: Vec::new(),
         remaining: RemainingLimits::default(),
         functions: Vec::new(),
@@ -66,15 +88,15 @@ pub(crate) fn request(step: usize) -> PlanRequest {
     }
 }
 
-fn copy(index: u32) -> Image {
-    let mut image = SCREENS[index as usize].clone();
+fn copy(index: u32, look: Look) -> Image {
+    let mut image = look.screens()[index as usize].clone();
     if let ImageContent::Bytes(bytes) = &image.content {
         image.content = ImageContent::Bytes(Bytes::copy_from_slice(bytes));
     }
     image
 }
 
-fn past(index: u32) -> PastStep {
+fn past(index: u32, look: Look) -> PastStep {
     let click = Action::Click {
         at: Some(Target::Element(ElementId(index + 1))),
         button: Button::Left,
@@ -95,7 +117,7 @@ fn past(index: u32) -> PastStep {
             effect: None,
             retries: 0,
         }],
-        image: Some(copy(index)),
+        image: Some(copy(index, look)),
         frame_size: Some(CaptureSize::new(WIDTH as i32, HEIGHT as i32)),
         ..PastStep::default()
     }
@@ -119,8 +141,21 @@ fn element(number: u32) -> Element {
     }
 }
 
+/// The captured desktop; every step has a longer bar at its foot.
+fn desktop() -> Vec<Image> {
+    let captured = picture::decode(DESKTOP).expect("the picture of the desktop can be read");
+    let at = |step: u32| {
+        let mut pixels = captured.clone();
+        for x in 0..8 * (step + 1) {
+            pixels.put_pixel(x, HEIGHT - 1, Rgba([30, 30, 30, 255]));
+        }
+        picture::encode(&pixels, ImageFormat::Png).expect("a screen can be encoded")
+    };
+    (0..LENGTH).map(at).collect()
+}
+
 /// A window full of lines before a gradient; every step has a line more.
-fn screen(step: u32) -> Image {
+fn dense(step: u32) -> Image {
     let pixels = RgbaImage::from_fn(WIDTH, HEIGHT, |x, y| {
         let in_window = (100..1500).contains(&x) && (60..1000 + step).contains(&y);
         if !in_window {

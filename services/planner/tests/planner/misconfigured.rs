@@ -2,7 +2,9 @@
 //! Planner starts, in words that name the setting, what is wrong with it and what to write instead, and that never repeat
 //! what could be a key. What is only missing leaves the other backends at work.
 
+use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use motorium_kit::config::Environment;
 use motorium_planner::Settings;
@@ -340,4 +342,51 @@ async fn a_backend_without_a_key_leaves_the_others_at_work() {
         .map(|attempt| &*attempt.reason)
         .collect();
     assert_eq!(reasons, ["NOT_CONFIGURED", "NOT_CONFIGURED"]);
+}
+
+/// What is logged, as an operator reads it.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged when these settings are used.
+fn logged(settings: &str) -> String {
+    let logged = Logged::default();
+    let writer = logged.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let settings: Settings = toml::from_str(settings).unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        settings.resolve_in(&Environment::default()).unwrap();
+    });
+    let bytes = logged.0.lock().unwrap();
+    String::from_utf8(bytes.clone()).unwrap()
+}
+
+#[test]
+fn a_model_that_nobody_knows_is_used_with_a_warning() {
+    let said = logged(&own("base_url = \"http://127.0.0.1:9/v1\""));
+    assert!(
+        said.contains("WARN")
+            && said.contains("the table of models does not know this one")
+            && said.contains("backend=\"operator\"")
+            && said.contains("model=\"local-vl\""),
+        "{said}"
+    );
+    let known = format!(
+        "{}\n[[models]]\nnames = [\"local-vl\"]",
+        own("base_url = \"http://127.0.0.1:9/v1\"")
+    );
+    assert_eq!(logged(&known), "");
 }
