@@ -13,7 +13,9 @@ import argparse
 import copy
 import json
 import math
+import statistics
 import time
+from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -34,6 +36,8 @@ MEAN = 0.999
 LONGEST_GRADIENT = 10.0
 CHECKPOINT_SECONDS = 300.0
 LOG_SECONDS = 20.0
+PACES = 60
+"""Groups of which the usual pace says how long the rest takes: others may take the processor for some minutes."""
 
 
 @dataclass
@@ -154,20 +158,20 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     until = time.monotonic() + 60 * arguments.minutes
     saved = time.monotonic()
     log = Log(arguments.run / "log.jsonl")
-    started, before = time.monotonic(), training.progress.images
+    paces: deque[float] = deque(maxlen=PACES)
     read = screens.read(arguments.screens / "train")
     print(f"{len(read)} screens; from image {training.progress.images} on", flush=True)
     coming = groups(read, plan, training.progress.group, arguments.workers)
     while time.monotonic() < until and not is_finished(training.progress):
-        waiting = time.monotonic()
+        began, before = time.monotonic(), training.progress.images
         group = next(coming)
-        log.waited += time.monotonic() - waiting
+        log.waited += time.monotonic() - began
         for batch in group:
             log.add(training.step(batch), len(batch.pixels))
             log.write_if_due(training.progress)
         training.progress.group += 1
-        rate = (training.progress.images - before) / (time.monotonic() - started)
-        if begins_to_finish(training.progress, arguments.finish, rate * (until - time.monotonic())):
+        paces.append((training.progress.images - before) / (time.monotonic() - began))
+        if begins_to_finish(training.progress, arguments.finish, statistics.median(paces) * (until - time.monotonic())):
             weights.write(training.record(), arguments.run / "trunk.pt")
             training.progress.finish_from = training.progress.images
             training.progress.finish_images = arguments.finish
