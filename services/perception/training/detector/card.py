@@ -4,13 +4,12 @@
 """
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from . import classes, screens, weights
+from . import classes, figures, screens, weights
 from .crops import FILLING
 from .evaluate import as_text, markdown_table
 
@@ -23,7 +22,7 @@ FEW = 20
 SPURIOUS = 0.1
 
 
-def card(figures: dict[str, Any], export: dict[str, Any], about: dict[str, Any], read: dict[str, list[screens.Screen]]) -> str:
+def card(measured: dict[str, Any], export: dict[str, Any], about: dict[str, Any], read: dict[str, list[screens.Screen]]) -> str:
     return Template(TEMPLATE.read_text()).substitute(
         classes=len(classes.NAMES),
         filling=FILLING,
@@ -34,10 +33,10 @@ def card(figures: dict[str, Any], export: dict[str, Any], about: dict[str, Any],
         train=f"{len(read['train']):,}",
         finished="" if about["finished"] else ", with a rate of learning that has not been brought down yet",
         data=data(read),
-        split=figures["split"],
-        figures=as_text(figures),
+        split=measured["split"],
+        figures=as_text(measured),
         files=files(export),
-        weaknesses="\n".join(f"- {weakness}" for weakness in weaknesses(figures)),
+        weaknesses="\n".join(f"- {weakness}" for weakness in weaknesses(measured)),
     )
 
 
@@ -60,18 +59,18 @@ def files(export: dict[str, Any]) -> str:
     return markdown_table(head, rows)
 
 
-def weaknesses(figures: dict[str, Any]) -> list[str]:
+def weaknesses(measured: dict[str, Any]) -> list[str]:
     """Whatever is below what one would want, the worst first."""
     found = []
-    for name, one in figures["classes"].items():
+    for name, one in measured["classes"].items():
         if one["elements"] < FEW:
-            found.append((0.0, f"{name}: only {one['elements']} in the {figures['split']} screens, too few to say anything"))
+            found.append((0.0, f"{name}: only {one['elements']} in the {measured['split']} screens, too few to say anything"))
         elif one["average_precision"] < WEAK:
             found.append((one["average_precision"], f"{name}: AP50 {one['average_precision']:.3f}"))
-    for name, one in figures["sizes"].items():
+    for name, one in measured["sizes"].items():
         if one["elements"] >= FEW and one["recall"] < WEAK:
             found.append((one["recall"], f"elements of {name} pixels: recall {one['recall']:.3f}"))
-    for group, entries in figures["groups"].items():
+    for group, entries in measured["groups"].items():
         for name, one in entries.items():
             if one["elements"] >= FEW and (one["recall"] < WEAK or one["spurious"] > SPURIOUS):
                 found.append((one["recall"], f"{group} {name}: recall {one['recall']:.3f}, spurious {one['spurious']:.3f}"))
@@ -84,10 +83,10 @@ def main() -> None:
     parser.add_argument("--screens", type=Path, required=True)
     arguments = parser.parse_args()
     read = {split: screens.read(arguments.screens / split) for split in ("train", "validation", "test")}
-    figures, export = (json.loads((arguments.run / name).read_text()) for name in ("metrics.json", "export.json"))
+    measured, export = (figures.read(arguments.run / name) for name in ("metrics.json", "export.json"))
     _, about = weights.load(arguments.run / "weights.pt")
     path = arguments.run / "MODEL_CARD.md"
-    path.write_text(card(figures, export, about, read))
+    path.write_text(card(measured, export, about, read))
     print(path)
 
 

@@ -7,7 +7,6 @@ score asked for is chosen on the validation screens, never on those that are rep
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 
 from . import classes, gallery, metrics, models, screens
+from .figures import write
 from .frame import MOST_PIXELS, Found, Model, look
 from .metrics import Judged
 from .screens import Screen
@@ -115,7 +115,7 @@ def main() -> None:
     judged = judge(seen, least_score)
     figures = {"split": arguments.split} | report(judged, least_score)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "metrics.json").write_text(json.dumps(figures, indent=1) + "\n")
+    write(arguments.out / "metrics.json", figures)
     print(as_text(figures))
     if arguments.gallery:
         print(gallery.write(seen, judged, least_score, arguments.out / "gallery"))

@@ -23,6 +23,7 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from . import classes, models, screens, weights
+from .figures import as_text, write
 from .frame import prepare
 from .network import Exported, Network
 
@@ -158,8 +159,8 @@ def main() -> None:
             "milliseconds_1_thread": milliseconds(path, 1),
             "milliseconds_2_threads": milliseconds(path, 2),
         }
-    (arguments.out / "export.json").write_text(json.dumps(figures, indent=1) + "\n")
-    print(json.dumps(figures, indent=1))
+    write(arguments.out / "export.json", figures)
+    print(as_text(figures))
     print(PEERS)
 
 

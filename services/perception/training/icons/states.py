@@ -24,6 +24,8 @@ from torch.nn import functional
 
 from detector import classes, screens
 from detector.crops import recoloured
+from detector.figures import as_text
+from detector.figures import write as write_figures
 from detector.models import session_of
 from detector.screens import Screen
 from detector.weights import write
@@ -263,7 +265,7 @@ def finish(network: States, can_have: numpy.ndarray, validation: Elements, test:
     figures["export"] = export(network, run / "states.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
     write({"states": list(STATES), "names": classes.NAMES, "state": half}, run / "states.pt")
-    (run / "states.json").write_text(json.dumps(figures, indent=1) + "\n")
+    write_figures(run / "states.json", figures)
     return figures
 
 
@@ -286,7 +288,7 @@ def main() -> None:
     network = States()
     started = time.monotonic()
     train(network, trained, lambda _: 1 - (time.monotonic() - started) / (60 * arguments.minutes), arguments.seed)
-    print(json.dumps(finish(network, applies(trained), validation, test, arguments.run), indent=1))
+    print(as_text(finish(network, applies(trained), validation, test, arguments.run)))
 
 
 if __name__ == "__main__":

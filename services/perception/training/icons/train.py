@@ -18,6 +18,8 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
+from detector.figures import as_text
+from detector.figures import write as write_figures
 from detector.models import session_of
 from detector.weights import write
 
@@ -209,7 +211,7 @@ def finish(network: Names, icons: Icons, run: Path) -> dict:
     figures["export"] = export(network, temperature, run / "icons.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
     write({"names": MEANINGS, "temperature": temperature, "least_probability": least, "state": half}, run / "icons.pt")
-    (run / "icons.json").write_text(json.dumps(figures | {"names": MEANINGS}, indent=1) + "\n")
+    write_figures(run / "icons.json", figures | {"names": MEANINGS})
     return figures
 
 
@@ -230,7 +232,7 @@ def main() -> None:
     training = Training.from_record(torch.load(checkpoint, weights_only=True)) if checkpoint.exists() else Training(arguments.seed)
     train(training, icons.of("train"), arguments.minutes, arguments.workers)
     write(training.record(), checkpoint)
-    print(json.dumps(finish(training.network, icons, arguments.run), indent=1))
+    print(as_text(finish(training.network, icons, arguments.run)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ mod text;
 use std::sync::LazyLock;
 
 use motorium_proto::domain::decision::SuspectedInjection;
+use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::PlanRequest;
 
 use paragraphs::{Line, paragraphs};
@@ -30,10 +31,18 @@ static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 #[must_use]
 pub fn suspects(request: &PlanRequest) -> Vec<SuspectedInjection> {
     let own = own_words(request);
-    let found = paragraphs(&request.scene, request.frame.size)
+    let on_screen = paragraphs(&request.scene, request.frame.size)
         .into_iter()
         .filter_map(|paragraph| suspect(&paragraph, &own));
-    found.take(MOST).collect()
+    // A page chooses its title, and a title bar may show only the beginning of it.
+    let in_titles = request
+        .frame
+        .windows
+        .iter()
+        .filter_map(|window| suspect_title(&window.title, &own));
+    let mut found = union(on_screen.collect(), in_titles.collect());
+    found.truncate(MOST);
+    found
 }
 
 /// What is suspected, and what is not among it yet.
@@ -83,6 +92,19 @@ fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjec
     Some(SuspectedInjection {
         quote: cut(&quote.join(" ")),
         bounds: bounds.reduce(|one, other| one.union(&other)),
+    })
+}
+
+/// A title whose words stand nowhere that could be pointed at.
+fn suspect_title(title: &str, own: &[Vec<String>]) -> Option<SuspectedInjection> {
+    let line = Line {
+        text: title,
+        bounds: CaptureRect::zero(),
+    };
+    let suspected = suspect(&[line], own)?;
+    Some(SuspectedInjection {
+        bounds: None,
+        ..suspected
     })
 }
 
