@@ -1,7 +1,7 @@
 //! A simulated desktop with its services: it takes its time, shows pictures, and changes with every action.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -48,6 +48,7 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 pub(crate) struct Timings {
     steps: Arc<Mutex<Vec<Duration>>>,
     count: Arc<AtomicUsize>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Timings {
@@ -60,6 +61,15 @@ impl Timings {
     /// Steps so far.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the first of the tasks has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// Those of these numbers, the shortest first.
@@ -314,6 +324,7 @@ impl Planner for Simulated {
         let next = if done < self.steps {
             Next::Act(vec![act])
         } else {
+            self.timings.end();
             Next::Done {
                 answer: "done".to_owned(),
                 evidence: vec![],
