@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_planner::models::Api;
 use motorium_planner::provider::Endpoint;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
+use tokio::time::Instant;
 
 /// Less than any model takes, and enough for what is done while it thinks.
 const THINKING: Duration = Duration::from_millis(150);
