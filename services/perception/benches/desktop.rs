@@ -20,7 +20,9 @@ use std::time::Duration;
 use image::RgbaImage;
 use motorium_perception::capture::{Area, CaptureRequest, Screen};
 use motorium_perception::parse::Parser as _;
-use motorium_perception::parse::detect::NoDetector;
+use motorium_perception::parse::detect::{
+    DetectSettings, Detector as _, Model, NoDetector, YoloDetector,
+};
 use motorium_perception::parse::embedded::EmbeddedParser;
 use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use motorium_perception::settle::await_quiet;
@@ -60,6 +62,7 @@ async fn main() {
         .unwrap()
         .pixels;
     reading(&pixels);
+    detecting(&pixels);
     quiet(&desktop, &screen).await;
     service(&desktop).await;
     changes().await;
@@ -212,6 +215,46 @@ fn reading(pixels: &Arc<RgbaImage>) {
         median(&mut dotted),
         5,
     );
+}
+
+/// Controls alone, and everything that a parse from nothing does.
+fn detecting(pixels: &Arc<RgbaImage>) {
+    let never = CancellationToken::new();
+    let whole = at(0, 0, pixels.width() as i32, pixels.height() as i32);
+    for threads in [1, 2] {
+        let detector = detector(threads);
+        detector.warm_up().unwrap();
+        let mut times: Vec<_> = (0..15)
+            .map(|_| timed(|| drop(detector.detect(pixels, whole, &never).unwrap())))
+            .collect();
+        let found = detector.detect(pixels, whole, &never).unwrap().len();
+        line(
+            &format!("{found} controls, {threads} threads"),
+            median(&mut times),
+            15,
+        );
+    }
+    let mut times: Vec<_> = (0..5)
+        .map(|_| {
+            let reader = PaddleReader::new(
+                ModelFiles::in_folder(&data_folder()),
+                ReadSettings::default(),
+            );
+            let parser = EmbeddedParser::new(Arc::new(detector(1)), Arc::new(reader));
+            parser.warm_up().unwrap();
+            timed(|| drop(parser.parse(pixels, &never).unwrap()))
+        })
+        .collect();
+    line("text and controls, none known", median(&mut times), 5);
+}
+
+fn detector(threads: usize) -> YoloDetector {
+    YoloDetector::new(DetectSettings {
+        model: Model::BuiltIn,
+        runtime: ModelFiles::in_folder(&data_folder()).runtime,
+        threads,
+        least_confidence: 0.2,
+    })
 }
 
 /// How often each change of the session is made.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frames::Limits;
 use crate::parse::Parser;
-use crate::parse::detect::NoDetector;
+use crate::parse::detect::{DetectSettings, Detector, Model, NoDetector, YoloDetector};
 use crate::parse::embedded::EmbeddedParser;
 use crate::parse::omniparser::OmniParser;
 use crate::parse::queue::ParseQueue;
@@ -26,6 +26,9 @@ use crate::service::{Driver, PerceptionService, Redactor, Screens};
 
 /// The port that the service listens on if nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 7701;
+
+/// What the model card's figures of the network that is built in are for, to one digit.
+const LEAST_CONFIDENCE: f32 = 0.2;
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,11 @@ pub struct Settings {
     pub frame_memory: usize,
     /// Threads to parse with. Without it, one per core, at most four.
     pub threads: Option<usize>,
+    /// What finds controls: `built_in`, an ONNX file in the layout of YOLOv8, or `none`: elements are text alone then.
+    /// `none` until the one that is built in misses less (its model card).
+    pub detector: String,
+    /// Controls that are less certain than this are left out, 0 to 1.
+    pub detector_confidence: f32,
     /// Pictures are scaled down to this long side, in pixels, before text is looked for; where much of it is small then,
     /// they are looked at in more detail. Less is faster and misses small text.
     pub text_long_side: u32,
@@ -88,6 +96,8 @@ impl Default for Settings {
             frames: 64,
             frame_memory: 192,
             threads: None,
+            detector: "none".to_owned(),
+            detector_confidence: LEAST_CONFIDENCE,
             text_long_side: reading.locate_long_side,
             remembered_lines: reading.remembered_lines,
             text_finder: None,
@@ -131,6 +141,39 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// How controls are looked for beside a reader with so many threads.
+    fn detecting(
+        &self,
+        models: &ModelFiles,
+        threads: usize,
+    ) -> Result<Option<DetectSettings>, Error> {
+        let bad = |key, problem| Error::BadValue { key, problem };
+        if !(0.0..=1.0).contains(&self.detector_confidence) {
+            let problem = format!("{} is not from 0 to 1", self.detector_confidence);
+            return Err(bad("detector_confidence", problem));
+        }
+        let model = match self.detector.as_str() {
+            "none" => return Ok(None),
+            "built_in" => Model::BuiltIn,
+            path if Path::new(path).is_file() => Model::File(path.into()),
+            path => {
+                let problem = format!(
+                    "there is no file `{path}`; there are built_in, none, and the path of an ONNX file"
+                );
+                return Err(bad("detector", problem));
+            }
+        };
+        Ok(Some(DetectSettings {
+            model,
+            runtime: models.runtime.clone(),
+            // It is done long before the reader is, so it leaves the reader most of the cores.
+            threads: (threads / 2).max(1),
+            least_confidence: self.detector_confidence,
+        }))
+    }
+}
+
 impl Section for Settings {
     const NAME: &'static str = "perception";
 }
@@ -145,6 +188,8 @@ pub struct Config {
     frames: Limits,
     models: ModelFiles,
     reading: ReadSettings,
+    /// `None` to find no controls.
+    detecting: Option<DetectSettings>,
     parser: ParserChoice,
     hidden: Redactor,
 }
@@ -172,6 +217,8 @@ impl Config {
     ) -> Result<Self, Error> {
         let defaults = ReadSettings::default();
         let models = settings.model_files(data)?;
+        let threads = settings.threads.unwrap_or(defaults.threads).max(1);
+        let detecting = settings.detecting(&models, threads)?;
         let (parser, hidden) = (parser(&settings.parser)?, hidden(&settings.hide)?);
         if !matches!(parser, ParserChoice::Embedded) && hidden.hides_text() {
             return Err(Error::BadValue {
@@ -193,8 +240,9 @@ impl Config {
             parser,
             hidden,
             models,
+            detecting,
             reading: ReadSettings {
-                threads: settings.threads.unwrap_or(defaults.threads).max(1),
+                threads,
                 locate_long_side: settings.text_long_side,
                 remembered_lines: settings.remembered_lines,
                 ..defaults
@@ -221,7 +269,11 @@ impl Config {
     /// If the parser's address cannot be used.
     pub async fn start(self) -> Result<PerceptionService, Error> {
         let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
-        let parser = ParseQueue::new(self.parser.build(self.models, self.reading)?);
+        let parser = ParseQueue::new(self.parser.build(
+            self.models,
+            self.reading,
+            self.detecting,
+        )?);
         let mut service = PerceptionService::new(screens, parser, self.frames, self.hidden);
         service.warm_up();
         Ok(service)
@@ -244,11 +296,20 @@ fn displays(
 }
 
 impl ParserChoice {
-    fn build(self, models: ModelFiles, reading: ReadSettings) -> Result<Arc<dyn Parser>, Error> {
+    fn build(
+        self,
+        models: ModelFiles,
+        reading: ReadSettings,
+        detecting: Option<DetectSettings>,
+    ) -> Result<Arc<dyn Parser>, Error> {
         Ok(match self {
             Self::Embedded => {
                 let reader = PaddleReader::new(models, reading);
-                Arc::new(EmbeddedParser::new(Arc::new(NoDetector), Arc::new(reader)))
+                let detector: Arc<dyn Detector> = match detecting {
+                    Some(settings) => Arc::new(YoloDetector::new(settings)),
+                    None => Arc::new(NoDetector),
+                };
+                Arc::new(EmbeddedParser::new(detector, Arc::new(reader)))
             }
             Self::Perception(config) => {
                 let channel = Channel::connect_lazy(&config).map_err(bad_parser)?;

@@ -122,7 +122,7 @@ pub enum Error {
     /// A file is there, but is not what it should be.
     #[error(
         "{} cannot be used: {detail}; if set-up fetched it, remove it and run `tools/setup data`, otherwise correct \
-         `perception.text_finder`, `text_reader` or `alphabet`",
+         `perception.text_finder`, `text_reader`, `alphabet` or `detector`",
         path.display()
     )]
     ModelFileUnusable { path: PathBuf, detail: String },

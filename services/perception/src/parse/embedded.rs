@@ -122,6 +122,31 @@ impl EmbeddedParser {
         known.truncate(fitting);
     }
 
+    /// All text, and the detail that it was found with.
+    fn read(
+        &self,
+        pixels: &RgbaImage,
+        before: Option<(&Known, &[CaptureRect])>,
+        cancel: &CancellationToken,
+        effort: &mut Effort,
+    ) -> Result<(Vec<Text>, Detail), Error> {
+        let started = Instant::now();
+        let (located, detail) = self.locate(pixels, before, cancel)?;
+        effort.locating += started.elapsed();
+        effort.looked_at = located.looked_at as f64 / area(size_of(pixels)).max(1) as f64;
+
+        let started = Instant::now();
+        let (read, lines) = self.reader.recognise(pixels, &located.found, cancel)?;
+        effort.recognising = started.elapsed();
+        effort.read = read;
+
+        let kept = before.map_or(&[][..], |(known, _)| &known.text);
+        let kept = located.kept.iter().map(|&index| kept[index].clone());
+        let found = located.found.into_iter().zip(lines);
+        let found = found.map(|(bounds, line)| Text { bounds, line });
+        Ok((kept.chain(found).collect(), detail))
+    }
+
     fn detect(
         &self,
         pixels: &RgbaImage,
@@ -201,31 +226,29 @@ impl Parser for EmbeddedParser {
             self.remember(known.clone());
             return Ok(known.parse(effort));
         }
-        let (located, detail) = self.locate(pixels, before, cancel)?;
         effort.locating = started.elapsed();
-        effort.looked_at = located.looked_at as f64 / area(size_of(pixels)).max(1) as f64;
-
-        let started = Instant::now();
-        let (read, lines) = self.reader.recognise(pixels, &located.found, cancel)?;
-        effort.recognising = started.elapsed();
-        effort.read = read;
-
-        let started = Instant::now();
-        let detections = self.detect(pixels, before, cancel)?;
-        effort.detecting = started.elapsed();
-
-        let kept = before.map_or(&[][..], |(known, _)| &known.text);
-        let kept = located.kept.iter().map(|&index| kept[index].clone());
-        let found = located.found.into_iter().zip(lines);
-        let found = found.map(|(bounds, line)| Text { bounds, line });
-        let text = kept.chain(found).collect();
-        let latest = Known::new(Arc::clone(pixels), detections, text, detail);
+        // Controls are found long before text is read, and neither needs the other.
+        let (detections, read) = std::thread::scope(|scope| {
+            let detecting = scope.spawn(|| {
+                let started = Instant::now();
+                let detections = self.detect(pixels, before, cancel);
+                (detections, started.elapsed())
+            });
+            let read = self.read(pixels, before, cancel, &mut effort);
+            (detecting.join(), read)
+        });
+        let (text, detail) = read?;
+        let (detections, took) =
+            detections.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        effort.detecting = took;
+        let latest = Known::new(Arc::clone(pixels), detections?, text, detail);
         let parse = latest.parse(effort);
         self.remember(latest);
         Ok(parse)
     }
 
     fn warm_up(&self) -> Result<(), Error> {
+        self.detector.warm_up()?;
         self.reader.warm_up()
     }
 }

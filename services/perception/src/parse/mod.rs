@@ -10,9 +10,11 @@ pub mod detect;
 pub mod embedded;
 pub mod magnify;
 pub mod omniparser;
+mod processor;
 pub mod queue;
 pub mod read;
 pub mod remote;
+mod runtime;
 mod turns;
 
 use std::fmt;

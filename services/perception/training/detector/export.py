@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy
 import onnx
+import onnx.numpy_helper
 import onnxruntime
 import torch
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
@@ -28,6 +29,8 @@ from .frame import prepare
 from .network import Exported, Network
 
 OPSET = 17
+LEAST_HALVED = 64
+"""Values of a weight that is worth it."""
 CALIBRATION_PICTURES = 48
 CALIBRATION_PIXELS = 1280 * 800
 """Screens for calibration are made smaller than this: values are the same, and memory is not endless."""
@@ -56,6 +59,26 @@ def to_onnx(network: Network, path: Path) -> None:
             dynamo=False,
         )
     _tell(path)
+
+
+def halve(path: Path) -> None:
+    """Keeps the weights in half precision, which are made float again when the file is loaded: half of the bytes, and no
+    other speed. What is kept of a run (weights.pt) has no more than that either."""
+    model = onnx.load(path)
+    graph = model.graph
+    casts = []
+    for value in graph.initializer:
+        weights = onnx.numpy_helper.to_array(value)
+        if weights.dtype != numpy.float32 or weights.size < LEAST_HALVED:
+            continue
+        name = value.name
+        value.CopyFrom(onnx.numpy_helper.from_array(weights.astype(numpy.float16), f"{name}.half"))
+        casts.append(onnx.helper.make_node("Cast", [f"{name}.half"], [name], to=onnx.TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
 
 
 def _tell(path: Path) -> None:
@@ -151,6 +174,7 @@ def main() -> None:
     pictures = calibration(arguments.screens)
     to_onnx(network, floats)
     to_int8(floats, int8, pictures)
+    halve(floats)
     figures = {"parameters": sum(value.numel() for value in network.parameters()), "onnxruntime": onnxruntime.__version__}
     for name, path in (("float", floats), ("int8", int8)):
         figures[name] = {

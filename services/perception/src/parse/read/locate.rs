@@ -14,8 +14,9 @@ use ort::value::TensorRef;
 use tokio_util::sync::CancellationToken;
 
 use super::detail::{self, Detail};
-use super::{regions, runtime, stop_if};
+use super::{regions, stop_if};
 use crate::error::Error;
+use crate::parse::runtime;
 
 /// The model wants sides that are multiples of this.
 const GRID: u32 = 32;

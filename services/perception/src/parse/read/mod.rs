@@ -13,7 +13,6 @@ mod locate;
 mod pieces;
 mod recognise;
 mod regions;
-mod runtime;
 mod variant;
 
 use std::fmt;
@@ -26,6 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+use crate::parse::{processor, runtime};
 use cache::Cache;
 use decode::Decoded;
 pub use detail::Detail;
@@ -109,7 +109,7 @@ impl ModelFiles {
         Self {
             runtime: data.join("onnxruntime/libonnxruntime.so"),
             locate: variant::locator(&models),
-            recognise: variant::recogniser(&models, variant::multiplies_bytes()),
+            recognise: variant::recogniser(&models, processor::multiplies_bytes()),
             alphabet: None,
         }
     }

@@ -20,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::alphabet;
 use super::cache::{Cache, Fingerprint, rows};
 use super::decode::{Alphabet, Decoded};
-use super::{pieces, runtime, stop_if};
+use super::{pieces, stop_if};
 use crate::error::Error;
+use crate::parse::runtime;
 
 /// Height of a line as the model was trained.
 const HEIGHT: u32 = 48;

@@ -1,4 +1,12 @@
 //! Finding the controls of a user interface on a picture.
+//!
+//! [`yolo`] runs a network in the layout that YOLOv8 made usual: the one that is built in, or a user's own. [`answer`]
+//! makes detections of what such a network says, [`names`] kinds of the names of its classes. What text is on a control
+//! is not looked at here.
+
+mod answer;
+mod names;
+mod yolo;
 
 use std::fmt;
 
@@ -8,6 +16,7 @@ use motorium_proto::domain::geometry::CaptureRect;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+pub use yolo::{DetectSettings, Model, YoloDetector};
 
 /// A control that was seen.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +30,7 @@ pub struct Detection {
 /// Finds controls. It computes and blocks: call it off the runtime's workers.
 pub trait Detector: Send + Sync + fmt::Debug {
     /// The controls in the part `within` of `pixels`, in the picture's own pixels and in no particular order. The part
-    /// lies inside; nothing outside of it is looked at.
+    /// lies inside the picture; what goes on beyond it ends at its edge, and what lies mostly outside is not told.
     ///
     /// # Errors
     /// [`Error::Cancelled`] soon after `cancel` is set; otherwise whatever kept the model from running.
@@ -31,6 +40,12 @@ pub trait Detector: Send + Sync + fmt::Debug {
         within: CaptureRect,
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error>;
+
+    /// Loads whatever the first call would load.
+    ///
+    /// # Errors
+    /// Whatever keeps the model from being loaded.
+    fn warm_up(&self) -> Result<(), Error>;
 }
 
 /// Finds nothing: elements then come from text alone.
@@ -45,5 +60,9 @@ impl Detector for NoDetector {
         _cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
         Ok(Vec::new())
+    }
+
+    fn warm_up(&self) -> Result<(), Error> {
+        Ok(())
     }
 }

@@ -40,14 +40,21 @@ pub(super) fn session(
     threads: usize,
 ) -> Result<Session, Error> {
     must_exist(path)?;
-    let unusable = |detail: String| Error::ModelFileUnusable {
-        path: path.to_owned(),
-        detail,
-    };
-    let mut builder = options(environment, threads).map_err(|error| unusable(error.to_string()))?;
-    builder
-        .commit_from_file(path)
-        .map_err(|error| unusable(error.to_string()))
+    options(environment, threads)
+        .and_then(|mut builder| builder.commit_from_file(path))
+        .map_err(|error| Error::ModelFileUnusable {
+            path: path.to_owned(),
+            detail: error.to_string(),
+        })
+}
+
+/// A session of a model that is a part of this program.
+pub(super) fn built_in(
+    environment: &Environment,
+    model: &[u8],
+    threads: usize,
+) -> Result<Session, ort::Error> {
+    options(environment, threads)?.commit_from_memory(model)
 }
 
 fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, ort::Error> {

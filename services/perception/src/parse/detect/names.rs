@@ -1,0 +1,65 @@
+//! What the classes of a network are, from the names that its file carries.
+//!
+//! Exporters write them under the key `names`, as JSON (`{"0": "button"}`) or as Python prints it (`{0: 'button'}`).
+
+use std::sync::LazyLock;
+
+use motorium_proto::domain::element::ElementKind;
+use regex::Regex;
+
+/// Key of the metadata under which the names stand.
+pub(super) const KEY: &str = "names";
+
+/// A number and a name, in either way of writing.
+static ENTRY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"["']?(\d+)["']?\s*:\s*(?:"([^"]*)"|'([^']*)')"#).expect("the expression is valid")
+});
+
+/// The kind of each of `count` classes. What has no name that is known is something one can act on, as is everything that
+/// a network of one class finds: with nothing to tell it from, its name says little.
+pub(super) fn kinds(names: Option<&str>, count: usize) -> Vec<ElementKind> {
+    let mut kinds = vec![ElementKind::Control; count];
+    if count == 1 {
+        return kinds;
+    }
+    for entry in ENTRY.captures_iter(names.unwrap_or_default()) {
+        let name = entry.get(2).or_else(|| entry.get(3));
+        let name = name.map_or("", |name| name.as_str());
+        let known = ElementKind::from_name(&name.trim().to_lowercase().replace([' ', '-'], "_"));
+        let place = entry[1]
+            .parse()
+            .ok()
+            .and_then(|index: usize| kinds.get_mut(index));
+        if let (Some(place), Some(known)) = (place, known) {
+            *place = known;
+        }
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use ElementKind::{Button, Control, TextField};
+
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_in_either_way_of_writing() {
+        let check = |names: Option<&str>, expected: &[ElementKind]| {
+            assert_eq!(kinds(names, expected.len()), expected, "{names:?}");
+        };
+        check(
+            Some(r#"{"0": "button", "1": "text_field"}"#),
+            &[Button, TextField],
+        );
+        check(Some("{0: 'Button', 1: 'text field'}"), &[Button, TextField]);
+        check(
+            Some(r#"{1: "button", 7: 'link', x: 'tab'}"#),
+            &[Control, Button],
+        );
+        check(Some("{0: 'poodle', 1: 'button'}"), &[Control, Button]);
+        check(Some("{0: 'icon'}"), &[Control]);
+        check(Some("nonsense"), &[Control, Control]);
+        check(None, &[Control, Control]);
+    }
+}
