@@ -78,3 +78,12 @@ pub trait Parser: Send + Sync + fmt::Debug {
         true
     }
 }
+
+/// Between two pieces of work.
+fn stop_if(cancel: &CancellationToken) -> Result<(), Error> {
+    if cancel.is_cancelled() {
+        Err(Error::Cancelled)
+    } else {
+        Ok(())
+    }
+}

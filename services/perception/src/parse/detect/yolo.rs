@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::detections;
 use super::{Detection, Detector, names};
 use crate::error::Error;
-use crate::parse::{processor, runtime};
+use crate::parse::{processor, runtime, stop_if};
 
 /// The network that is trained in `training/`: in 8 bits, and for processors that would saturate in them, in 32.
 const BUILT_IN_INT8: &[u8] = include_bytes!("../../../models/detector.int8.onnx");
@@ -100,17 +100,11 @@ impl Detector for YoloDetector {
         within: CaptureRect,
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
-        let stop = || {
-            cancel
-                .is_cancelled()
-                .then_some(())
-                .map_or(Ok(()), |()| Err(Error::Cancelled))
-        };
         let found = self.with_network(|network| {
-            stop()?;
+            stop_if(cancel)?;
             network.look(pixels, within, self.settings.least_confidence)
         })?;
-        stop()?;
+        stop_if(cancel)?;
         Ok(found)
     }
 

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::parse::{processor, runtime};
+use crate::parse::{processor, runtime, stop_if};
 use cache::Cache;
 use decode::Decoded;
 pub use detail::Detail;
@@ -263,13 +263,5 @@ impl Engine {
             recogniser,
             cache: Cache::new(settings.remembered_lines),
         })
-    }
-}
-
-fn stop_if(cancel: &CancellationToken) -> Result<(), Error> {
-    if cancel.is_cancelled() {
-        Err(Error::Cancelled)
-    } else {
-        Ok(())
     }
 }
