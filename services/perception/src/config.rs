@@ -139,9 +139,7 @@ impl Settings {
             ..there
         })
     }
-}
 
-impl Settings {
     /// How controls are looked for beside a reader with so many threads.
     fn detecting(
         &self,
