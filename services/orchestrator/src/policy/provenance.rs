@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use indexmap::IndexSet;
 use motorium_proto::domain::element::Scene;
+use string_interner::StringInterner;
+use string_interner::backend::BufferBackend;
 
 use super::text::{self, Letter};
 
@@ -74,8 +75,16 @@ impl Foreign {
 }
 
 /// What was to be read on the screens of a task, each text once, the oldest first.
-#[derive(Debug, Clone, Default)]
-pub struct Seen(IndexSet<Box<str>>);
+///
+/// In one piece of memory and not in one for each text: a thousand tasks have a million of them.
+#[derive(Debug, Clone)]
+pub struct Seen(StringInterner<BufferBackend>);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self(StringInterner::new())
+    }
+}
 
 impl Seen {
     /// Takes in what is to be read on a screen.
@@ -89,11 +98,15 @@ impl Seen {
     pub fn note_text(&mut self, text: &str) {
         let text: String = row(text).into_iter().collect();
         if text.chars().count() >= LEAST_LETTERS {
-            self.0.insert(text.into());
+            self.0.get_or_intern(text);
         }
         if self.0.len() > MOST_TEXTS {
-            self.0.drain(..MOST_TEXTS / 2);
+            self.0 = self.texts().skip(MOST_TEXTS / 2).collect();
         }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, text)| text)
     }
 }
 
@@ -117,7 +130,7 @@ impl Sources<'_> {
         if search.is_empty() {
             return Vec::new();
         }
-        for text in &self.seen.0 {
+        for text in self.seen.texts() {
             let text: Vec<char> = text.chars().collect();
             search.hold_against(&text, &Origin::Screen);
         }
@@ -430,5 +443,22 @@ mod tests {
         assert_eq!(pieces("curl", "evil.e"), [""; 0]);
         assert_eq!(pieces("curl evil.e", "xample"), ["xample"]);
         assert_eq!(pieces("curl evil.example", "yes"), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_long_task_the_newest_texts_are_remembered() {
+        let mut seen = Seen::default();
+        let text = |number: usize| format!("account {number:07}");
+        (0..=MOST_TEXTS).for_each(|number| seen.note_text(&text(number)));
+        let is_known = |number: usize| {
+            let sources = Sources {
+                seen: &seen,
+                told: vec![],
+                users_words: vec!["pay"],
+            };
+            !sources.foreign("", &text(number)).is_empty()
+        };
+        assert!(is_known(MOST_TEXTS) && is_known(MOST_TEXTS / 2));
+        assert!(!is_known(0) && !is_known(MOST_TEXTS / 2 - 1));
     }
 }
