@@ -7,7 +7,7 @@ MINUTES ?= 110
 FINISH ?= 0
 MODEL ?= $(RUN)/weights.pt
 
-.PHONY: test train evaluate export card icons states
+.PHONY: test train evaluate export card icons states icons-card
 
 .venv/bin/python: requirements.txt
 	python3 -m venv .venv
@@ -36,6 +36,9 @@ icons: named $(PYTHON) pages/node_modules
 
 states: named $(PYTHON)
 	$(PYTHON) -m icons.states --screens "$(SCREENS)" --run "$(RUN)" --minutes $(MINUTES)
+
+icons-card: named $(PYTHON)
+	$(PYTHON) -m icons.card --run "$(RUN)"
 
 .PHONY: named
 named:

@@ -81,12 +81,17 @@ def halve(path: Path) -> None:
     onnx.save(model, path)
 
 
-def _tell(path: Path) -> None:
-    """The names of the classes go along, under the key that others look for."""
+def tell(path: Path, properties: dict[str, str]) -> None:
+    """What a model has to say about itself goes along in its file."""
     model = onnx.load(path)
-    onnx.helper.set_model_props(model, {"names": json.dumps(dict(enumerate(classes.NAMES)))})
+    onnx.helper.set_model_props(model, properties)
     onnx.checker.check_model(model)
     onnx.save(model, path)
+
+
+def _tell(path: Path) -> None:
+    """The names of the classes, under the key that others look for."""
+    tell(path, {"names": json.dumps(dict(enumerate(classes.NAMES)))})
 
 
 class Pictures(CalibrationDataReader):

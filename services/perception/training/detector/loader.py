@@ -134,7 +134,8 @@ class From:
 
 def groups(screens: list[Screen], plan: Plan, first: int, workers: int) -> Iterator[list[Batch]]:
     """Groups from `first` on, made ready ahead by other processes."""
-    ahead = {"prefetch_factor": 2, "worker_init_fn": _alone} if workers else {}
+    # Not by a fork: a copy of a process whose libraries have threads may wait for one that is not in it.
+    ahead = {"prefetch_factor": 2, "worker_init_fn": _alone, "multiprocessing_context": "spawn"} if workers else {}
     loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=From(first), num_workers=workers, **ahead)
     return iter(loader)
 

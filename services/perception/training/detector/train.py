@@ -26,9 +26,9 @@ from . import classes, screens, weights
 from .loader import Batch, Plan, groups
 from .loss import loss
 from .network import Network
+from .optimizer import Optimizer
 
 RATE = 2e-3
-DECAY = 0.05
 RISING = 3_200
 """Images over which the rate rises."""
 MEAN = 0.999
@@ -59,22 +59,20 @@ class Training:
     def __init__(self, network: Network, seed: int, rate: float = RATE) -> None:
         self.network = network.to(memory_format=torch.channels_last).train()
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
-        self.optimizer = torch.optim.AdamW(_parameters(network), lr=rate, betas=(0.9, 0.99), fused=True)
+        self.optimizer = Optimizer(self.network)
         self.progress, self.seed, self.rate = Progress(), seed, rate
 
     def step(self, batch: Batch) -> dict[str, float]:
         rate = self.rate * share_of_rate(self.progress)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         with torch.autocast("cpu", self.precision, enabled=self.precision != torch.float32):
             logits, boxes = self.network(batch.pictures(self.precision))
         value, parts = loss(logits, boxes, batch.truth, batch.size)
         if not torch.isfinite(value):
             raise FloatingPointError(f"the loss is no number after {self.progress.images} images; go on from trunk.pt with a lower rate")
-        self.optimizer.zero_grad(set_to_none=True)
+        self.network.zero_grad(set_to_none=True)
         value.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
-        self.optimizer.step()
+        self.optimizer.step(rate)
         self.progress.images += len(batch.pixels)
         self.progress.steps += 1
         self._follow()
@@ -118,12 +116,6 @@ def share_of_rate(progress: Progress) -> float:
         return rising
     done = (progress.images - progress.finish_from) / progress.finish_images
     return rising * max(0.0, 1 - math.sqrt(max(0.0, done)))
-
-
-def _parameters(network: Network) -> list[dict]:
-    kernels = [value for value in network.parameters() if value.dim() > 1]
-    others = [value for value in network.parameters() if value.dim() <= 1]
-    return [{"params": kernels, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
 
 
 class Log:

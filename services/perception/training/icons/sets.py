@@ -24,6 +24,10 @@ MOST_OTHERS = 400
 
 OTHER = -1
 
+NAMED_BY_USE = ("breeze", "oxygen", "tango")
+"""Sets of desktops, which name a pictogram by the command it stands for: `games-solve` shows a check mark, so of a name that
+is not known nothing follows."""
+
 KITS = Path(__file__).parent.parent / "pages" / "kits.js"
 _LIST = """
 import(process.argv[1]).then(({ iconSets }) => {
@@ -59,6 +63,8 @@ def render(packages: Path) -> Icons:
     random = numpy.random.default_rng(1)
     for one in sets():
         known, others = _files(packages / one["folder"])
+        if one["name"].startswith(NAMED_BY_USE):
+            others = []
         others = [others[index] for index in random.permutation(len(others))[:MOST_OTHERS]]
         drawn = 0
         for meaning, file in [*known, *((OTHER, file) for file in others)]:

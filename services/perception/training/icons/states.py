@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from detector import classes, screens
 from detector.crops import recoloured
+from detector.export import halve, tell
 from detector.figures import as_text
 from detector.figures import write as write_figures
 from detector.models import session_of
@@ -231,18 +232,20 @@ def _share(part: int, whole: int) -> float:
     return round(float(part / whole), 4) if whole else float("nan")
 
 
-def export(network: States, path: Path) -> dict[str, float]:
-    """ONNX for any number of elements, checked against PyTorch and timed."""
+def export(network: States, about: dict, path: Path) -> dict[str, float]:
+    """ONNX for any number of elements, in half precision and with what it may say, checked against PyTorch and timed."""
     whole = Probabilities(network).eval()
     example = torch.rand(2, 3, 2 * CROP, CROP), torch.tensor([0, 1])
     free = {"pieces": {0: "elements"}, "kinds": {0: "elements"}, "probabilities": {0: "elements"}}
     names = ["pieces", "kinds"]
     torch.onnx.export(whole, example, str(path), input_names=names, output_names=["probabilities"], dynamic_axes=free, opset_version=17, dynamo=False)
-    session = session_of(path, 2)
     batch = torch.rand(32, 3, 2 * CROP, CROP), torch.arange(32) % len(classes.NAMES)
     feed = dict(zip(names, (value.numpy() for value in batch)))
     with torch.inference_mode():
-        farthest = float((whole(*batch) - torch.from_numpy(session.run(None, feed)[0])).abs().max())
+        farthest = float((whole(*batch) - torch.from_numpy(session_of(path, 2).run(None, feed)[0])).abs().max())
+    halve(path)
+    tell(path, {"about": json.dumps(about)})
+    session = session_of(path, 2)
     took = []
     for _ in range(12):
         started = time.perf_counter()
@@ -262,7 +265,8 @@ def finish(network: States, can_have: numpy.ndarray, validation: Elements, test:
     figures = {"states": STATES, "least_sureness": least, "applies": applying}
     figures["validation"] = report(found, validation, can_have, least)
     figures["test"] = report(probabilities_of(network, test), test, can_have, least)
-    figures["export"] = export(network, run / "states.onnx")
+    about = {"kinds": classes.NAMES, "states": STATES, "applies": applying, "least_sureness": least}
+    figures["export"] = export(network, about, run / "states.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
     write({"states": list(STATES), "names": classes.NAMES, "state": half}, run / "states.pt")
     write_figures(run / "states.json", figures)

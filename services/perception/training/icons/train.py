@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
+from detector.export import halve, tell
 from detector.figures import as_text
 from detector.figures import write as write_figures
 from detector.models import session_of
@@ -80,8 +81,7 @@ class Training:
         rate = RATE * min(1.0, (self.steps + 1) / 200) * max(0.01, math.sin(math.pi / 2 * left))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        with torch.autocast("cpu", torch.bfloat16):
-            logits = self.network(pictures_of(batch))
+        logits = self.network(pictures_of(batch))
         loss = functional.cross_entropy(logits, target, label_smoothing=SMOOTH)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -104,7 +104,8 @@ class Training:
 
 def train(training: Training, icons: Icons, minutes: float, workers: int) -> None:
     started, logged, losses = time.monotonic(), time.monotonic(), []
-    loader = DataLoader(Batches(icons, training.seed), batch_size=None, sampler=_From(training.steps), num_workers=workers)
+    ahead = {"multiprocessing_context": "spawn"} if workers else {}
+    loader = DataLoader(Batches(icons, training.seed), batch_size=None, sampler=_From(training.steps), num_workers=workers, **ahead)
     for batch, target in loader:
         left = 1 - (time.monotonic() - started) / (60 * minutes)
         if left <= 0:
@@ -172,8 +173,8 @@ def report(probabilities: torch.Tensor, target: torch.Tensor, least: float) -> d
     }
 
 
-def export(network: Names, temperature: float, path: Path) -> dict[str, float]:
-    """ONNX for any number of icons, checked against PyTorch and timed."""
+def export(network: Names, temperature: float, least: float, path: Path) -> dict[str, float]:
+    """ONNX for any number of icons, in half precision and with what it may say, checked against PyTorch and timed."""
     whole = Calibrated(network, temperature).eval()
     crop = (torch.zeros(2, 3, crops.CROP, crops.CROP),)
     torch.onnx.export(
@@ -186,9 +187,12 @@ def export(network: Names, temperature: float, path: Path) -> dict[str, float]:
         opset_version=17,
         dynamo=False,
     )
-    session, batch = session_of(path, 2), torch.rand(32, 3, crops.CROP, crops.CROP)
+    batch = torch.rand(32, 3, crops.CROP, crops.CROP)
     with torch.inference_mode():
-        farthest = float((whole(batch) - torch.from_numpy(session.run(None, {"crops": batch.numpy()})[0])).abs().max())
+        farthest = float((whole(batch) - torch.from_numpy(session_of(path, 2).run(None, {"crops": batch.numpy()})[0])).abs().max())
+    halve(path)
+    tell(path, {"about": json.dumps({"names": MEANINGS, "least_probability": least})})
+    session = session_of(path, 2)
     took = []
     for _ in range(12):
         started = time.perf_counter()
@@ -208,7 +212,7 @@ def finish(network: Names, icons: Icons, run: Path) -> dict:
     logits, target = looked_at(network, icons.of("test"))
     figures["test"] = report((logits / temperature).softmax(1), target, least)
     figures["sets"] = {split: sorted(set(icons.of(split).sets.tolist())) for split in ("train", "validation", "test")}
-    figures["export"] = export(network, temperature, run / "icons.onnx")
+    figures["export"] = export(network, temperature, least, run / "icons.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
     write({"names": MEANINGS, "temperature": temperature, "least_probability": least, "state": half}, run / "icons.pt")
     write_figures(run / "icons.json", figures | {"names": MEANINGS})

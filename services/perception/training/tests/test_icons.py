@@ -118,5 +118,5 @@ def test_too_sure_logits_are_cooled():
 
 
 def test_the_file_says_what_pytorch_says(tmp_path):
-    figures = export(Names(len(MEANINGS)), 1.3, tmp_path / "icons.onnx")
+    figures = export(Names(len(MEANINGS)), 1.3, 0.7, tmp_path / "icons.onnx")
     assert figures["farthest_from_pytorch"] < 1e-4

@@ -83,4 +83,4 @@ def test_what_is_said_is_right_often_enough():
 
 
 def test_the_file_says_what_pytorch_says(tmp_path):
-    assert export(States(), tmp_path / "states.onnx")["farthest_from_pytorch"] < 1e-4
+    assert export(States(), {}, tmp_path / "states.onnx")["farthest_from_pytorch"] < 1e-4
