@@ -136,6 +136,7 @@ pub(crate) async fn extend(
             notes: None,
             view: Some(row_view(&task)),
             request: request.cloned(),
+            lease: None,
             now,
         };
         match store.append(append).await {

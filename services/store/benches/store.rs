@@ -63,6 +63,7 @@ fn step(number: usize, epoch: TaskEpoch) -> Append {
         notes: None,
         view: Some((2, Bytes::from(vec![2; SNAPSHOT]))),
         request: None,
+        lease: None,
         now: SystemTime::now(),
     }
 }

@@ -41,6 +41,7 @@ macro_rules! task_store_conformance {
             reads_events_in_batches
             knows_no_task_of_another_name
             claims_for_one_owner_at_a_time
+            an_append_keeps_the_lease_if_it_is_to
             claims_again_after_the_lease_or_for_the_same_owner
             fences_an_owner_that_is_too_late
             gives_a_task_back
@@ -133,6 +134,7 @@ fn append_to(segment: &str, events: Vec<NewEvent>) -> Append {
         notes: None,
         view: None,
         request: None,
+        lease: None,
         now: at(2),
     }
 }
@@ -566,6 +568,39 @@ pub async fn claims_for_one_owner_at_a_time(store: Store) {
             .is_none(),
         "the lease was renewed"
     );
+}
+
+pub async fn an_append_keeps_the_lease_if_it_is_to(store: Store) {
+    created(&store, "a").await;
+    let claim = claimed(&store, "a", "one", at(0)).await;
+    let append = |epoch, lease, now| Append {
+        epoch,
+        lease,
+        now: at(now),
+        ..append_to("a", events(1))
+    };
+    let until = async || store.get_task(&name("a")).await.unwrap().lease_until;
+    let ours = Some(claim.epoch);
+    store.append(append(ours, None, 8)).await.unwrap();
+    assert_eq!(until().await, Some(at(0) + TTL));
+    store.append(append(ours, Some(TTL), 9)).await.unwrap();
+    assert_eq!(until().await, Some(at(9) + TTL));
+    // A user's command keeps nobody's lease.
+    store.append(append(None, Some(TTL), 10)).await.unwrap();
+    assert_eq!(until().await, Some(at(9) + TTL));
+    let repeatable = Append {
+        request: request("keep", 1),
+        ..append(ours, Some(TTL), 11)
+    };
+    store.append(repeatable).await.unwrap();
+    assert_eq!(until().await, Some(at(11) + TTL));
+    // What is refused changes nothing.
+    let refused = Append {
+        expected_seq: Some(EventSeq(99)),
+        ..append(ours, Some(TTL), 12)
+    };
+    store.append(refused).await.unwrap_err();
+    assert_eq!(until().await, Some(at(11) + TTL));
 }
 
 pub async fn claims_again_after_the_lease_or_for_the_same_owner(store: Store) {

@@ -211,7 +211,16 @@ pub struct Append {
     /// The state and the snapshot after the events; `None` leaves them.
     pub view: Option<(i32, Bytes)>,
     pub request: Option<RequestId>,
+    /// `Some`: keeps the lease until `now` and so long, as [`TaskStore::renew`] does. Only with an epoch.
+    pub lease: Option<Duration>,
     pub now: SystemTime,
+}
+
+impl Append {
+    /// Until when the lease is kept.
+    pub(crate) fn lease_until(&self) -> Option<SystemTime> {
+        self.epoch.and(self.lease).map(|lease| self.now + lease)
+    }
 }
 
 /// What an append did.

@@ -69,6 +69,7 @@ async fn write_for_ever(store: Arc<dyn TaskStore>, blobs: BlobStore, task: TaskN
             notes: None,
             view: Some((2, Bytes::from(round.to_string()))),
             request: None,
+            lease: None,
             now: SystemTime::now(),
         };
         last = store.append(append).await.unwrap().last_seq;

@@ -159,6 +159,7 @@ impl Edge {
             notes: None,
             view: None,
             request: Some(request.clone()),
+            lease: None,
             now: SystemTime::now(),
         };
         match self.store.append(append).await {

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use futures::StreamExt as _;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{Append, Bell, Doorbell, TaskStore};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -21,12 +22,21 @@ use crate::recording::Tape;
 use crate::task::event::{Event, Recorded};
 use crate::task::{Lifecycle, Task};
 
-/// How often the log is looked at for what others appended if nobody rings. Whoever appends rings; a ring is lost when the
-/// connection to another process is, and that is made up for when it is there again.
+/// How often the log is looked at for what others appended if nobody rings and nothing is appended here. Whoever appends
+/// rings; a ring is lost when the connection to another process is, and that is made up for when it is there again.
 const POLL: Duration = Duration::from_secs(5);
 
 /// What a person does is told a moment later: what is told so soon after a task has begun or gone on was done before.
 const HANDS_OFF: Duration = Duration::from_secs(1);
+
+/// What the journal's own work has shown, so that nobody else need look for it.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// When an append last went through: then the row was ours, and nobody had appended what we did not know.
+    appended_at: Instant,
+    /// The last that is known of what others have appended.
+    others: EventSeq,
+}
 
 /// The log of one running task.
 pub struct Journal {
@@ -41,6 +51,7 @@ pub struct Journal {
     lease: Duration,
     /// Last number that is in the store and in memory.
     stored: EventSeq,
+    known: watch::Sender<Known>,
     deferred: Vec<Recorded>,
     /// Says when things happen.
     tape: Tape,
@@ -74,6 +85,10 @@ impl Journal {
             epoch,
             lease,
             stored,
+            known: watch::Sender::new(Known {
+                appended_at: Instant::now(),
+                others: stored,
+            }),
             deferred: Vec::new(),
             tape: Tape::Off,
         }
@@ -116,11 +131,14 @@ impl Journal {
                 notes: self.tape.unwritten(),
                 view: Some(log::row_view(task)),
                 request: None,
+                lease: Some(self.lease),
                 now: SystemTime::now(),
             };
+            let began = Instant::now();
             match self.store.append(append).await {
                 Ok(appended) => {
                     self.stored = appended.last_seq;
+                    self.known.send_modify(|known| known.appended_at = began);
                     task.last_seq = appended.last_seq;
                     self.deferred.clear();
                     self.tape.written();
@@ -144,7 +162,9 @@ impl Journal {
 
     /// Takes in what others have appended, if anybody rang or nobody has for long.
     pub(super) async fn sync(&mut self, task: &mut Task) -> Flow {
-        let is_due = self.read_at.is_none_or(|read_at| read_at.elapsed() >= POLL);
+        let appended_at = self.known.borrow().appended_at;
+        let is_due = |read_at: Instant| read_at.max(appended_at).elapsed() >= POLL;
+        let is_due = self.read_at.is_none_or(is_due);
         if self.bell.has_rung() || is_due {
             self.take_in(task).await?;
         }
@@ -160,6 +180,7 @@ impl Journal {
         let Some(last) = foreign.last() else {
             return Ok(());
         };
+        self.known.send_modify(|known| known.others = last.seq);
         if self.deferred.is_empty() {
             self.tape.took_in(last.seq);
             self.stored = last.seq;
@@ -201,7 +222,8 @@ impl Journal {
     /// What tells the run when the user cancels or pauses.
     pub(super) fn listen(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
-        listen(store, task, self.bell.twin(), self.stored, stop)
+        let known = self.known.subscribe();
+        listen(store, task, self.bell.twin(), self.stored, known, stop)
     }
 
     /// What pauses the task as soon as a person does something while it runs.
@@ -213,7 +235,8 @@ impl Journal {
     /// What keeps the task's row ours.
     pub(super) fn keep(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
-        keep(store, task, self.epoch, self.lease, stop)
+        let known = self.known.subscribe();
+        keep(store, task, self.epoch, self.lease, known, stop)
     }
 
     /// Where the log is.
@@ -235,6 +258,7 @@ async fn listen(
     task: TaskName,
     mut bell: Bell,
     mut seen: EventSeq,
+    known: watch::Receiver<Known>,
     stop: StopSignal,
 ) {
     loop {
@@ -253,9 +277,20 @@ async fn listen(
             }
             Err(error) => {
                 tracing::warn!(%task, %error, "the log cannot be read; trying again");
+                let _ = tokio::time::timeout(POLL, bell.rung()).await;
+                continue;
             }
         }
-        let _ = tokio::time::timeout(POLL, bell.rung()).await;
+        while tokio::time::timeout(POLL, bell.rung()).await.is_err() {
+            // A ring may be lost. As long as appends go through, nobody else has appended.
+            let Known {
+                appended_at,
+                others,
+            } = *known.borrow();
+            if appended_at.elapsed() >= POLL || others > seen {
+                break;
+            }
+        }
     }
 }
 
@@ -300,10 +335,19 @@ async fn keep(
     task: TaskName,
     epoch: TaskEpoch,
     lease: Duration,
+    known: watch::Receiver<Known>,
     stop: StopSignal,
 ) {
+    let mut kept_at = Instant::now();
     loop {
-        tokio::time::sleep(lease / 3).await;
+        tokio::time::sleep_until(kept_at + lease / 3).await;
+        // A task at work keeps its row with every append.
+        let appended_at = known.borrow().appended_at;
+        if appended_at > kept_at {
+            kept_at = appended_at;
+            continue;
+        }
+        kept_at = Instant::now();
         match store.renew(&task, epoch, lease, SystemTime::now()).await {
             Ok(()) => {}
             Err(error @ motorium_store::Error::LeaseLost { .. }) => {

@@ -41,7 +41,7 @@ impl PostgresStore {
         let last: Option<i64> = sqlx::query_scalar(
             "WITH advanced AS (
                  UPDATE task SET last_seq = last_seq + $2, update_time = $3, state = COALESCE($4, state),
-                                 snapshot = COALESCE($5, snapshot)
+                                 snapshot = COALESCE($5, snapshot), lease_until = COALESCE($12, lease_until)
                  WHERE name = $1 AND ($6 IS NULL OR epoch = $6) AND ($7 IS NULL OR last_seq = $7)
                  RETURNING id, last_seq
              ), appended AS (
@@ -64,6 +64,7 @@ impl PostgresStore {
         .bind(kinds)
         .bind(bodies)
         .bind(append.notes.as_deref())
+        .bind(append.lease_until().map(millis))
         .fetch_optional(&mut *connection)
         .await?;
         let Some(last) = last else {

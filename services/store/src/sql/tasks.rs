@@ -268,7 +268,7 @@ async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<O
         .unzip();
     sqlx::query_as(
         "UPDATE task SET last_seq = last_seq + $2, update_time = $3, state = COALESCE($4, state),
-                         snapshot = COALESCE($5, snapshot)
+                         snapshot = COALESCE($5, snapshot), lease_until = COALESCE($8, lease_until)
          WHERE name = $1 AND ($6 IS NULL OR epoch = $6) AND ($7 IS NULL OR last_seq = $7) RETURNING id, last_seq",
     )
     .bind(append.name.to_string())
@@ -278,6 +278,7 @@ async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<O
     .bind(snapshot)
     .bind(append.epoch.map(|epoch| epoch.0))
     .bind(append.expected_seq.map(|seq| seq.0))
+    .bind(append.lease_until().map(millis))
     .fetch_optional(connection)
     .await
 }

@@ -72,6 +72,9 @@ fn statements(before: &str, append: &Append) -> QueryBuilder<Database> {
         query.push(", state = ").push_bind(*state);
         query.push(", snapshot = ").push_bind(snapshot.to_vec());
     }
+    if let Some(until) = append.lease_until() {
+        query.push(", lease_until = ").push_bind(millis(until));
+    }
     query.push(" WHERE name = ").push_bind(name.clone());
     if let Some(epoch) = append.epoch {
         query.push(" AND epoch = ").push_bind(epoch.0);
