@@ -93,6 +93,7 @@ impl From<wire::ElementState> for ElementState {
             disabled,
             focused,
             expanded,
+            placeholder,
         } = state;
         Self {
             checked,
@@ -100,6 +101,7 @@ impl From<wire::ElementState> for ElementState {
             disabled,
             focused,
             expanded,
+            placeholder,
         }
     }
 }
@@ -112,6 +114,7 @@ impl From<ElementState> for wire::ElementState {
             disabled,
             focused,
             expanded,
+            placeholder,
         } = state;
         Self {
             checked,
@@ -119,6 +122,7 @@ impl From<ElementState> for wire::ElementState {
             disabled,
             focused,
             expanded,
+            placeholder,
         }
     }
 }

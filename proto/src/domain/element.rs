@@ -30,6 +30,24 @@ pub struct ElementState {
     pub disabled: Option<bool>,
     pub focused: Option<bool>,
     pub expanded: Option<bool>,
+    /// Its text is a hint at what to enter, not a value.
+    pub placeholder: Option<bool>,
+}
+
+impl ElementState {
+    /// What is known, by the names of the contract.
+    pub fn known(self) -> impl Iterator<Item = (&'static str, bool)> {
+        let all = [
+            ("checked", self.checked),
+            ("selected", self.selected),
+            ("disabled", self.disabled),
+            ("focused", self.focused),
+            ("expanded", self.expanded),
+            ("placeholder", self.placeholder),
+        ];
+        let known = |(name, known): (_, Option<bool>)| Some((name, known?));
+        all.into_iter().filter_map(known)
+    }
 }
 
 /// How an element was found.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frames::Limits;
 use crate::parse::Parser;
+use crate::parse::describe::{DescribeSettings, Describing};
 use crate::parse::detect::{DetectSettings, Detector, Model, NoDetector, YoloDetector};
 use crate::parse::embedded::EmbeddedParser;
 use crate::parse::omniparser::OmniParser;
@@ -303,10 +304,7 @@ impl ParserChoice {
         Ok(match self {
             Self::Embedded => {
                 let reader = PaddleReader::new(models, reading);
-                let detector: Arc<dyn Detector> = match detecting {
-                    Some(settings) => Arc::new(YoloDetector::new(settings)),
-                    None => Arc::new(NoDetector),
-                };
+                let detector = detecting.map_or_else(|| Arc::new(NoDetector) as _, detector);
                 Arc::new(EmbeddedParser::new(detector, Arc::new(reader)))
             }
             Self::Perception(config) => {
@@ -317,6 +315,16 @@ impl ParserChoice {
             Self::OmniParser(url) => Arc::new(OmniParser::new(&url).map_err(bad_parser)?),
         })
     }
+}
+
+/// A detector that looks closer at what it finds.
+fn detector(settings: DetectSettings) -> Arc<dyn Detector> {
+    let closer = DescribeSettings {
+        runtime: settings.runtime.clone(),
+        threads: settings.threads,
+    };
+    let detector = Arc::new(YoloDetector::new(settings));
+    Arc::new(Describing::new(detector, closer))
 }
 
 fn bad_parser(problem: impl std::fmt::Display) -> Error {

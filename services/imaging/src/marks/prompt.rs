@@ -72,6 +72,7 @@ fn state_words(state: ElementState) -> String {
         (state.disabled, ", disabled", ""),
         (state.focused, ", focused", ""),
         (state.expanded, ", expanded", ", collapsed"),
+        (state.placeholder, ", placeholder", ""),
     ];
     let word = |(known, yes, no)| match known {
         Some(true) => yes,

@@ -50,15 +50,17 @@ fn place(element: &Element) -> [u8; 8] {
     bytes
 }
 
-fn state(element: &Element) -> [u8; 5] {
+fn state(element: &Element) -> [u8; 6] {
     let ElementState {
         checked,
         selected,
         disabled,
         focused,
         expanded,
+        placeholder,
     } = element.state;
-    [checked, selected, disabled, focused, expanded].map(|known| known.map_or(2, u8::from))
+    [checked, selected, disabled, focused, expanded, placeholder]
+        .map(|known| known.map_or(2, u8::from))
 }
 
 /// The text, without its digits if it shows a time.

@@ -34,6 +34,8 @@ pub struct ElementJson {
     pub confidence: f64,
     /// `detector`, `ocr` or `both`.
     pub source: &'static str,
+    /// What is known of its state, as `"checked": true`.
+    pub state: BTreeMap<&'static str, bool>,
 }
 
 /// How two elements belong together.
@@ -79,6 +81,7 @@ impl From<&Element> for ElementJson {
             interactable: element.interactable,
             confidence: rounded(f64::from(element.confidence), 10_000.0),
             source,
+            state: element.state.known().collect(),
         }
     }
 }
@@ -180,12 +183,20 @@ mod tests {
             from: ElementId(4),
             to: ElementId(2),
         };
+        let state = ElementState {
+            disabled: Some(true),
+            focused: Some(false),
+            ..ElementState::default()
+        };
         Scene {
             frame: FrameId::new("f1"),
             relations: vec![heading],
             elements: vec![
                 element(4, ElementKind::Label, "标题 \"x\"", ElementSource::Ocr),
-                element(2, ElementKind::Button, "Save", ElementSource::Both),
+                Element {
+                    state,
+                    ..element(2, ElementKind::Button, "Save", ElementSource::Both)
+                },
                 element(9, ElementKind::Icon, "", ElementSource::Detector),
             ],
         }
@@ -210,9 +221,9 @@ mod tests {
                 "width": 1920,
                 "height": 1080,
                 "elements": [
-                    {"id": 4, "kind": "label", "content": "标题 \"x\"", "bbox": bbox, "interactable": false, "confidence": 0.87, "source": "ocr"},
-                    {"id": 2, "kind": "button", "content": "Save", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "both"},
-                    {"id": 9, "kind": "icon", "content": "", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "detector"},
+                    {"id": 4, "kind": "label", "content": "标题 \"x\"", "bbox": bbox, "interactable": false, "confidence": 0.87, "source": "ocr", "state": {}},
+                    {"id": 2, "kind": "button", "content": "Save", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "both", "state": {"disabled": true, "focused": false}},
+                    {"id": 9, "kind": "icon", "content": "", "bbox": bbox, "interactable": true, "confidence": 0.87, "source": "detector", "state": {}},
                 ],
                 "relations": [{"kind": "heading_of", "from": 4, "to": 2}],
                 "timings_ms": {"read": 12.345},

@@ -1,6 +1,7 @@
 //! Detected boxes and lines of text become elements.
 //!
-//! Text inside a control is the control's label; text in none is an element of its own. Nothing is lost on the way:
+//! Text inside a control is the control's label; one without text has the name that its detector gives it. Text in no
+//! control is an element of its own. Nothing is lost on the way:
 //! every line that was read is in exactly one element. A box inside another stays, unless both are the same thing.
 //!
 //! What it does not do: it does not guess that text can be clicked. Without a detector every element is static text,
@@ -72,21 +73,32 @@ fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<Found> {
     let boxes = detections.iter().filter_map(|detection| {
         Some(Found {
             kind: detection.kind,
-            content: String::new(),
+            content: detection.name.as_deref().unwrap_or_default().to_owned(),
             bounds: detection.bounds.intersection(&frame)?.to_non_empty()?,
             interactable: is_interactable(detection.kind),
             confidence: probability(detection.confidence),
             source: ElementSource::Detector,
-            state: ElementState::default(),
+            state: detection.state,
         })
     });
     let boxes = without_duplicates(boxes.collect());
     let is_part = |part: &Found| boxes.iter().any(|whole| is_picture_of(part, whole));
-    boxes
-        .iter()
-        .filter(|part| !is_part(part))
-        .cloned()
-        .collect()
+    let (parts, mut controls): (Vec<_>, Vec<_>) = boxes.iter().cloned().partition(is_part);
+    for control in &mut controls {
+        if control.content.is_empty() {
+            control.content = name_of_its_picture(control, &parts);
+        }
+    }
+    controls
+}
+
+/// What the one picture on a control means; of several, or of none, nothing is known.
+fn name_of_its_picture(control: &Found, parts: &[Found]) -> String {
+    let mut pictures = parts.iter().filter(|part| is_picture_of(part, control));
+    match (pictures.next(), pictures.next()) {
+        (Some(picture), None) => picture.content.clone(),
+        _ => String::new(),
+    }
 }
 
 /// The lines of text, without empty ones and duplicates.
@@ -262,11 +274,7 @@ mod tests {
     }
 
     fn seen(kind: ElementKind, bounds: CaptureRect) -> Detection {
-        Detection {
-            bounds,
-            kind,
-            confidence: 0.8,
-        }
+        Detection::new(bounds, kind, 0.8)
     }
 
     fn read(text: &str, bounds: CaptureRect) -> TextLine {
@@ -373,6 +381,51 @@ mod tests {
     }
 
     #[test]
+    fn a_control_without_text_has_the_name_of_its_picture() {
+        let named = |kind, bounds, name: &str| Detection {
+            name: Some(name.into()),
+            ..seen(kind, bounds)
+        };
+        let button = rect(100, 100, 140, 130);
+        let picture = named(Icon, rect(112, 107, 128, 123), "search");
+        check(
+            &[named(Button, button, "menu")],
+            &[],
+            &[(Button, "menu", Detector)],
+        );
+        // What is written says more.
+        check(
+            &[named(Button, button, "menu")],
+            &[read("Find", rect(105, 107, 135, 123))],
+            &[(Button, "Find", Both)],
+        );
+        check(
+            &[seen(Button, button), picture.clone()],
+            &[],
+            &[(Button, "search", Detector)],
+        );
+        let other = named(Icon, rect(128, 107, 139, 123), "down");
+        check(
+            &[seen(Button, button), picture, other],
+            &[],
+            &[(Button, "", Detector)],
+        );
+    }
+
+    #[test]
+    fn what_shows_of_a_state_stays_with_the_control() {
+        let state = ElementState {
+            checked: Some(true),
+            ..ElementState::default()
+        };
+        let checkbox = Detection {
+            state,
+            ..seen(Checkbox, rect(10, 10, 26, 26))
+        };
+        assert_eq!(merge(&[checkbox], &[], FRAME)[0].state, state);
+    }
+
+    #[test]
     fn a_panel_is_not_named_by_all_its_text() {
         let lines: Vec<TextLine> = (0..4)
             .map(|i| read("line", rect(10, 10 + i * 30, 60, 26 + i * 30)))
@@ -476,7 +529,7 @@ mod tests {
             rects in proptest::collection::vec(any_rect(), 0..20),
         ) {
             let detections: Vec<Detection> =
-                boxes.into_iter().map(|(bounds, kind, confidence)| Detection { bounds, kind: ElementKind::ALL[kind], confidence }).collect();
+                boxes.into_iter().map(|(bounds, kind, confidence)| Detection::new(bounds, ElementKind::ALL[kind], confidence)).collect();
             let lines: Vec<TextLine> = rects.iter().enumerate().map(|(i, bounds)| read(&format!("<{i}>"), *bounds)).collect();
             let whole = CaptureRect::from_size(FRAME);
             let expected = texts(&lines, whole);

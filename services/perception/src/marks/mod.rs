@@ -108,11 +108,7 @@ mod tests {
     }
 
     fn button(x: i32, y: i32) -> Detection {
-        Detection {
-            bounds: rect(x, y, 80, 30),
-            kind: ElementKind::Button,
-            confidence: 0.8,
-        }
+        Detection::new(rect(x, y, 80, 30), ElementKind::Button, 0.8)
     }
 
     #[test]
@@ -169,7 +165,7 @@ mod tests {
             let size = CaptureSize::new(400, 300);
             let detections: Vec<Detection> = boxes
                 .into_iter()
-                .map(|(x, y, w, h, kind)| Detection { bounds: rect(x, y, w, h), kind: ElementKind::ALL[kind], confidence: 0.5 })
+                .map(|(x, y, w, h, kind)| Detection::new(rect(x, y, w, h), ElementKind::ALL[kind], 0.5))
                 .collect();
             let lines: Vec<TextLine> = texts.iter().map(|(x, y, text)| line(*x, *y, text)).collect();
             let (expected, memory) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &Memory::default());

@@ -1,11 +1,13 @@
 //! Parsing: from pixels to the things on them.
 //!
-//! [`detect`] finds controls, [`read`] finds and reads text. Each is a trait with a seat for other implementations.
+//! [`detect`] finds controls, [`describe`] looks closer at them, [`read`] finds and reads text. Detecting and reading are
+//! traits with a seat for other implementations.
 //! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`remote`] and [`omniparser`] let
 //! another server look instead; [`queue`] lets one picture in at a time, and [`turns`] says whose; [`magnify`] is for a
 //! second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
 
 mod again;
+pub mod describe;
 pub mod detect;
 pub mod embedded;
 pub mod magnify;

@@ -141,11 +141,7 @@ fn apart(entries: Vec<Entry>, size: CaptureSize) -> Parse {
             NormalisedRect::new(NormalisedPoint::new(x1, y1), NormalisedPoint::new(x2, y2));
         let bounds = denormalise(&bounds, size);
         if entry.r#type != "text" {
-            detections.push(Detection {
-                bounds,
-                kind: ElementKind::Control,
-                confidence: CONFIDENCE,
-            });
+            detections.push(Detection::new(bounds, ElementKind::Control, CONFIDENCE));
         }
         let text = entry.content.unwrap_or_default().trim().to_owned();
         if !text.is_empty() {

@@ -138,17 +138,20 @@ fn apart(elements: &[Element], size: CaptureSize) -> Parse {
     let (mut detections, mut lines) = (Vec::new(), Vec::new());
     for element in elements {
         let bounds = denormalise(&element.bounds, size);
+        // What only a detector has found shows no text: what it is called is a name.
+        let is_read = element.source != ElementSource::Detector;
+        let content = (!element.content.is_empty()).then_some(&*element.content);
         if element.source != ElementSource::Ocr {
             detections.push(Detection {
-                bounds,
-                kind: element.kind,
-                confidence: element.confidence,
+                name: content.filter(|_| !is_read).map(Into::into),
+                state: element.state,
+                ..Detection::new(bounds, element.kind, element.confidence)
             });
         }
-        if !element.content.is_empty() {
+        if let Some(text) = content.filter(|_| is_read) {
             lines.push(TextLine {
                 bounds,
-                text: element.content.clone(),
+                text: text.to_owned(),
                 confidence: element.confidence,
             });
         }

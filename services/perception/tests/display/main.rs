@@ -2,6 +2,7 @@
 
 mod again;
 mod conformance;
+mod describing;
 mod detecting;
 mod elsewhere;
 mod faults;

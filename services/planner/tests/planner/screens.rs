@@ -156,6 +156,7 @@ fn element(line: &Line<'_>, index: usize) -> Element {
             disabled: line.has("disabled").then_some(true),
             focused: line.has("focused").then_some(true),
             expanded: None,
+            placeholder: None,
         },
     }
 }

@@ -40,11 +40,8 @@ pub(super) fn detections(
     without_duplicates(candidates)
         .into_iter()
         .filter_map(|(cell, sides)| {
-            Some(Detection {
-                bounds: bounds(sides, scale, size)?,
-                kind: kinds[classes[cell]],
-                confidence: scores[cell],
-            })
+            let bounds = bounds(sides, scale, size)?;
+            Some(Detection::new(bounds, kinds[classes[cell]], scores[cell]))
         })
         .collect()
 }

@@ -1,17 +1,18 @@
 //! Finding the controls of a user interface on a picture.
 //!
 //! [`yolo`] runs a network in the layout that YOLOv8 made usual: the one that is built in, or a user's own. [`answer`]
-//! makes detections of what such a network says, [`names`] kinds of the names of its classes. What text is on a control
-//! is not looked at here.
+//! makes detections of what such a network says, [`names`] kinds of the names of its classes. What a pictogram means and
+//! which state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
 
 mod answer;
 mod names;
 mod yolo;
 
 use std::fmt;
+use std::sync::Arc;
 
 use image::RgbaImage;
-use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::element::{ElementKind, ElementState};
 use motorium_proto::domain::geometry::CaptureRect;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,23 @@ pub struct Detection {
     pub kind: ElementKind,
     /// 0 to 1.
     pub confidence: f32,
+    /// What it means where it shows no text, as far as somebody is sure of it.
+    pub name: Option<Arc<str>>,
+    pub state: ElementState,
+}
+
+impl Detection {
+    /// One of which nothing else is known.
+    #[must_use]
+    pub fn new(bounds: CaptureRect, kind: ElementKind, confidence: f32) -> Self {
+        Self {
+            bounds,
+            kind,
+            confidence,
+            name: None,
+            state: ElementState::default(),
+        }
+    }
 }
 
 /// Finds controls. It computes and blocks: call it off the runtime's workers.

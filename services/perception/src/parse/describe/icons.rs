@@ -1,0 +1,170 @@
+//! What pictograms mean, as one of some 270 everyday words.
+
+use std::sync::Arc;
+
+use image::RgbaImage;
+use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use ort::session::Session;
+use ort::value::TensorRef;
+use serde::Deserialize;
+
+use super::squares::{SIDE, Squares, add_planes};
+use super::{about, failed};
+use crate::error::Error;
+use crate::parse::detect::Detection;
+
+/// The network that is trained in `training/icons`.
+pub(super) const MODEL: &[u8] = include_bytes!("../../../models/icons.onnx");
+
+/// Of the longer side of a box is shown around it on each side.
+const MARGIN: f64 = 0.1;
+/// What is longer is no pictogram: its network never saw one of more than 80 pixels.
+const LONGEST: i32 = 96;
+/// How much longer than wide a pictogram with its frame can be.
+const MOST_OBLONG: f64 = 1.7;
+
+/// A network that says what a pictogram means, and from which probability on it may be said.
+#[derive(Debug)]
+pub(super) struct IconNames {
+    session: Session,
+    names: Vec<Arc<str>>,
+    least_probability: f32,
+}
+
+/// What the network tells about itself.
+#[derive(Debug, Deserialize)]
+struct About {
+    /// In the order of its outputs, of which one more says that it is nothing of this.
+    names: Vec<String>,
+    least_probability: f32,
+}
+
+/// Whether it may be a pictogram alone. What has text as well is named by its text.
+pub(super) fn may_be_named(found: &Detection) -> bool {
+    let (width, height) = (found.bounds.width(), found.bounds.height());
+    let (shorter, longer) = (width.min(height), width.max(height));
+    let kind = matches!(
+        found.kind,
+        ElementKind::Icon
+            | ElementKind::Button
+            | ElementKind::Link
+            | ElementKind::Control
+            | ElementKind::WindowControl
+    );
+    kind && longer <= LONGEST && f64::from(longer) <= MOST_OBLONG * f64::from(shorter)
+}
+
+impl IconNames {
+    pub(super) fn new(mut session: Session) -> Result<Self, Error> {
+        let About {
+            names,
+            least_probability,
+        } = about(&mut session)?;
+        let names = names.into_iter().map(|name| name.replace('_', " ").into());
+        Ok(Self {
+            session,
+            names: names.collect(),
+            least_probability,
+        })
+    }
+
+    /// Names those that it is sure enough of.
+    pub(super) fn name(
+        &mut self,
+        pixels: &RgbaImage,
+        squares: &mut Squares,
+        found: &mut [&mut Detection],
+    ) -> Result<(), Error> {
+        let mut input = Vec::with_capacity(found.len() * 3 * SIDE * SIDE);
+        for found in found.iter() {
+            let (corner, side) = shown_for(found.bounds);
+            add_planes(&mut input, &[squares.cut(pixels, corner, side)?]);
+        }
+        let shape = [found.len(), 3, SIDE, SIDE];
+        let input = TensorRef::from_array_view((shape, &*input)).map_err(failed)?;
+        let outputs = self.session.run(ort::inputs![input]).map_err(failed)?;
+        let (_, probabilities) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
+        for (found, probabilities) in found
+            .iter_mut()
+            .zip(probabilities.chunks_exact(self.names.len() + 1))
+        {
+            found.name = best(&self.names, probabilities, self.least_probability);
+        }
+        Ok(())
+    }
+}
+
+/// The likeliest name if it is likely enough.
+fn best(names: &[Arc<str>], probabilities: &[f32], least: f32) -> Option<Arc<str>> {
+    let (name, probability) = names
+        .iter()
+        .zip(probabilities)
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    (*probability >= least).then(|| Arc::clone(name))
+}
+
+/// The square with a pictogram in its middle.
+fn shown_for(bounds: CaptureRect) -> (CapturePoint, i32) {
+    let longer = f64::from(bounds.width().max(bounds.height()));
+    let side = ((longer * (1.0 + 2.0 * MARGIN)).round() as i32).max(4);
+    let corner = |least: i32, most: i32| (f64::from(least + most - side) / 2.0).floor() as i32;
+    let corner = CapturePoint::new(
+        corner(bounds.min.x, bounds.max.x),
+        corner(bounds.min.y, bounds.max.y),
+    );
+    (corner, side)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rect([x1, y1, x2, y2]: [i32; 4]) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
+    }
+
+    #[test]
+    fn a_name_is_said_only_where_it_is_likely_enough() {
+        let names = ["close".into(), "menu".into()];
+        let check = |probabilities: &[f32], expected: Option<&str>| {
+            assert_eq!(
+                best(&names, probabilities, 0.6).as_deref(),
+                expected,
+                "{probabilities:?}"
+            );
+        };
+        check(&[0.1, 0.8, 0.1], Some("menu"));
+        check(&[0.5, 0.4, 0.1], None);
+        // It is something else.
+        check(&[0.05, 0.05, 0.9], None);
+        check(&[f32::NAN, 0.1, 0.1], None);
+    }
+
+    #[test]
+    fn pictograms_are_small_and_about_as_wide_as_high() {
+        let check = |kind, bounds, expected: bool| {
+            let found = Detection::new(rect(bounds), kind, 0.9);
+            assert_eq!(may_be_named(&found), expected, "{kind} {bounds:?}");
+        };
+        check(ElementKind::Icon, [10, 10, 34, 34], true);
+        check(ElementKind::Button, [10, 10, 56, 42], true);
+        check(ElementKind::Button, [10, 10, 110, 42], false);
+        check(ElementKind::Icon, [0, 0, 120, 120], false);
+        check(ElementKind::Checkbox, [0, 0, 16, 16], false);
+    }
+
+    #[test]
+    fn a_pictogram_is_shown_with_a_margin_in_the_middle_of_a_square() {
+        assert_eq!(
+            shown_for(rect([100, 50, 120, 70])),
+            (CapturePoint::new(98, 48), 24)
+        );
+        // 36 × 1.2 = 43.2
+        assert_eq!(
+            shown_for(rect([0, 0, 36, 20])),
+            (CapturePoint::new(-4, -12), 43)
+        );
+        assert_eq!(shown_for(rect([7, 7, 8, 8])), (CapturePoint::new(5, 5), 4));
+    }
+}
