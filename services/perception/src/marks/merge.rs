@@ -1,8 +1,9 @@
 //! Detected boxes and lines of text become elements.
 //!
 //! Text inside a control is the control's label; one without text has the name that its detector gives it. Text in no
-//! control is an element of its own. Nothing is lost on the way:
-//! every line that was read is in exactly one element. A box inside another stays, unless both are the same thing.
+//! control is an element of its own. A line that runs over several controls is cut where they end ([`super::split`]).
+//! Nothing is lost on the way: all that was read is in exactly one element. A box inside another stays, unless both are
+//! the same thing.
 //!
 //! What it does not do: it does not guess that text can be clicked. Without a detector every element is static text,
 //! and says so; whoever looks for a button by its text still finds it.
@@ -13,6 +14,7 @@ use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
 use super::order::{canonical, rows};
+use super::split;
 use crate::parse::detect::Detection;
 use crate::parse::read::TextLine;
 
@@ -47,7 +49,13 @@ const MAX_LABEL_ROWS: usize = 3;
 pub fn merge(detections: &[Detection], lines: &[TextLine], frame: CaptureSize) -> Vec<Found> {
     let frame = CaptureRect::from_size(frame);
     let controls = controls(detections, frame);
-    let lines = texts(lines, frame);
+    let sharing: Vec<CaptureRect> = controls
+        .iter()
+        .filter(|control| has_label(control.kind) && !has_its_text_beside(control.kind))
+        .map(|control| control.bounds)
+        .collect();
+    let parts = lines.iter().flat_map(|line| split::among(line, &sharing));
+    let lines = texts(&parts.collect::<Vec<_>>(), frame);
     let mut labels: Vec<Vec<&Found>> = vec![Vec::new(); controls.len()];
     let mut alone = Vec::new();
     for line in &lines {
@@ -215,6 +223,12 @@ fn has_label(kind: ElementKind) -> bool {
     )
 }
 
+/// Whether its text stands beside it. What a reader takes for a letter on it is its own picture.
+fn has_its_text_beside(kind: ElementKind) -> bool {
+    use ElementKind::{Checkbox, Icon, Radio, Slider, Switch};
+    matches!(kind, Checkbox | Radio | Switch | Slider | Icon)
+}
+
 fn is_interactable(kind: ElementKind) -> bool {
     !matches!(
         kind,
@@ -278,11 +292,7 @@ mod tests {
     }
 
     fn read(text: &str, bounds: CaptureRect) -> TextLine {
-        TextLine {
-            bounds,
-            text: text.to_owned(),
-            confidence: 0.9,
-        }
+        TextLine::new(bounds, text, 0.9)
     }
 
     /// What becomes of boxes and text: kind, content and source of each, sorted.
@@ -423,6 +433,28 @@ mod tests {
             ..seen(Checkbox, rect(10, 10, 26, 26))
         };
         assert_eq!(merge(&[checkbox], &[], FRAME)[0].state, state);
+    }
+
+    #[test]
+    fn controls_in_a_row_share_the_line_that_runs_over_them() {
+        let text = "☐ File Edit";
+        let line = TextLine {
+            places: (0..11).map(|at| (at as f32 + 0.5) / 11.0).collect(),
+            ..read(text, rect(100, 100, 210, 120))
+        };
+        check(
+            &[
+                seen(Checkbox, rect(100, 102, 112, 118)),
+                seen(Button, rect(115, 98, 165, 122)),
+                seen(Button, rect(165, 98, 215, 122)),
+            ],
+            &[line],
+            &[
+                (Button, "File", Both),
+                (Button, "Edit", Both),
+                (Checkbox, "☐", Both),
+            ],
+        );
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! From what was detected and read to a numbered scene.
 //!
-//! [`merge`] makes elements of boxes and lines of text, [`order`] puts them into reading order, [`identity`] numbers
-//! them so that a number stays with its element. Order comes first, numbers afterwards. [`json`] is the scene for
-//! programs. [`relations`] says what belongs together, and [`groups`] which radio buttons do; [`paragraphs`] joins lines
-//! where that is wanted. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the Planner needs
-//! them too.
+//! [`merge`] makes elements of boxes and lines of text, of which [`split`] cuts those that run over several controls;
+//! [`order`] puts them into reading order, [`identity`] numbers them so that a number stays with its element. Order comes
+//! first, numbers afterwards. [`json`] is the scene for programs. [`relations`] says what belongs together, and [`groups`]
+//! which radio buttons do; [`paragraphs`] joins lines where that is wanted. Drawing, prompt lines and selection are in
+//! `motorium_imaging::marks`, because the Planner needs them too.
 //!
 //! All of it is a function of its arguments: whoever parses frame after frame keeps the [`Memory`].
 //!
@@ -17,6 +17,7 @@ pub mod merge;
 pub mod order;
 pub mod paragraphs;
 pub mod relations;
+mod split;
 
 pub use identity::Memory;
 pub use merge::Found;
@@ -100,11 +101,7 @@ mod tests {
 
     fn line(x: i32, y: i32, text: &str) -> TextLine {
         let width = text.chars().count() as i32 * 8;
-        TextLine {
-            bounds: rect(x, y, width, 16),
-            text: text.to_owned(),
-            confidence: 0.9,
-        }
+        TextLine::new(rect(x, y, width, 16), text, 0.9)
     }
 
     fn button(x: i32, y: i32) -> Detection {

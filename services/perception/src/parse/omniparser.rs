@@ -145,11 +145,7 @@ fn apart(entries: Vec<Entry>, size: CaptureSize) -> Parse {
         }
         let text = entry.content.unwrap_or_default().trim().to_owned();
         if !text.is_empty() {
-            lines.push(TextLine {
-                bounds,
-                text,
-                confidence: CONFIDENCE,
-            });
+            lines.push(TextLine::new(bounds, text, CONFIDENCE));
         }
     }
     finished(detections, lines)

@@ -149,11 +149,7 @@ fn apart(elements: &[Element], size: CaptureSize) -> Parse {
             });
         }
         if let Some(text) = content.filter(|_| is_read) {
-            lines.push(TextLine {
-                bounds,
-                text: text.to_owned(),
-                confidence: element.confidence,
-            });
+            lines.push(TextLine::new(bounds, text, element.confidence));
         }
     }
     finished(detections, lines)

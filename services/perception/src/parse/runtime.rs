@@ -1,4 +1,4 @@
-//! Loading ONNX Runtime and models, with errors that name the file.
+//! Loading ONNX Runtime and models when they are first needed, with errors that name the file.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +8,29 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use crate::error::Error;
+
+/// Models that the first who needs them loads, and that one uses at a time.
+#[derive(Debug)]
+pub(super) struct OnDemand<T>(Mutex<Option<T>>);
+
+impl<T> OnDemand<T> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Does some work with them. What could not be loaded is tried again by the next.
+    pub(super) fn with<R>(
+        &self,
+        load: impl FnOnce() -> Result<T, Error>,
+        work: impl FnOnce(&mut T) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.is_none() {
+            *loaded = Some(load()?);
+        }
+        work(loaded.as_mut().expect("it was loaded just above"))
+    }
+}
 
 /// A process has one environment; whoever loads it first chooses the library.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);

@@ -334,11 +334,7 @@ mod tests {
 
     #[test]
     fn lines_that_match_are_not_told() {
-        let line = |text: &str, bounds| TextLine {
-            bounds,
-            text: text.to_owned(),
-            confidence: 1.0,
-        };
+        let line = |text: &str, bounds| TextLine::new(bounds, text, 1.0);
         let lines = [
             line("Card 4111 1111", at(0, 0, 10, 2)),
             line("Write to ann@example.org", at(0, 6, 10, 8)),
@@ -362,11 +358,7 @@ mod tests {
 
     #[test]
     fn what_one_rule_hides_is_part_of_what_another_hides() {
-        let line = |x, text: &str| TextLine {
-            bounds: at(x, 0, x + 40, 20),
-            text: text.to_owned(),
-            confidence: 1.0,
-        };
+        let line = |x, text: &str| TextLine::new(at(x, 0, x + 40, 20), text, 1.0);
         let fields = [
             line(0, "4111"),
             line(60, "1111"),

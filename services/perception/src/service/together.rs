@@ -115,13 +115,10 @@ mod tests {
     fn check(lines: &[(i32, i32, i32, &str)], expected: &[&str]) {
         let lines: Vec<TextLine> = lines
             .iter()
-            .map(|&(x, y, width, text)| TextLine {
-                bounds: CaptureRect::from_origin_and_size(
-                    CapturePoint::new(x, y),
-                    CaptureSize::new(width, 20),
-                ),
-                text: text.to_owned(),
-                confidence: 1.0,
+            .map(|&(x, y, width, text)| {
+                let corner = CapturePoint::new(x, y);
+                let size = CaptureSize::new(width, 20);
+                TextLine::new(CaptureRect::from_origin_and_size(corner, size), text, 1.0)
             })
             .collect();
         let address = |text: &str| is_in(text, SensitiveText::EmailAddress);

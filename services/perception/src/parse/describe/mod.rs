@@ -12,7 +12,7 @@ mod squares;
 mod states;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::detect::{Detection, Detector};
+use super::runtime::OnDemand;
 use super::{runtime, stop_if};
 use crate::error::Error;
 use icons::IconNames;
@@ -47,8 +48,7 @@ pub struct DescribeSettings {
 pub struct Describing {
     detector: Arc<dyn Detector>,
     settings: DescribeSettings,
-    /// `None` until they are loaded.
-    networks: Mutex<Option<Networks>>,
+    networks: OnDemand<Networks>,
 }
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Describing {
         Self {
             detector,
             settings,
-            networks: Mutex::new(None),
+            networks: OnDemand::new(),
         }
     }
 
@@ -72,11 +72,7 @@ impl Describing {
         &self,
         work: impl FnOnce(&mut Networks) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
-        if networks.is_none() {
-            *networks = Some(Networks::load(&self.settings)?);
-        }
-        work(networks.as_mut().expect("they were loaded just above"))
+        self.networks.with(|| Networks::load(&self.settings), work)
     }
 }
 
@@ -116,28 +112,27 @@ impl Networks {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let (squares, icons, states) = (&mut self.squares, &mut self.icons, &mut self.states);
-        in_groups(found, icons::may_be_named, cancel, |group| {
+        let pictograms = chosen(found, icons::may_be_named);
+        in_groups(pictograms, cancel, |group| {
             icons.name(pixels, squares, group)
         })?;
-        let may_show_a_state = states.table();
-        in_groups(
-            found,
-            |found| may_show_a_state.has(found.kind),
-            cancel,
-            |group| states.tell(pixels, squares, group),
-        )
+        let in_a_state = chosen(found, |found| states.tells_of(found.kind));
+        in_groups(in_a_state, cancel, |group| {
+            states.tell(pixels, squares, group)
+        })
     }
 }
 
-/// Does some work for those that are chosen, so many at a time.
+fn chosen(found: &mut [Detection], is_chosen: impl Fn(&Detection) -> bool) -> Vec<&mut Detection> {
+    found.iter_mut().filter(|found| is_chosen(found)).collect()
+}
+
+/// Does some work for these, so many at a time.
 fn in_groups(
-    found: &mut [Detection],
-    is_chosen: impl Fn(&Detection) -> bool,
+    mut chosen: Vec<&mut Detection>,
     cancel: &CancellationToken,
     mut work: impl FnMut(&mut [&mut Detection]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let chosen = found.iter_mut().filter(|found| is_chosen(found));
-    let mut chosen: Vec<&mut Detection> = chosen.collect();
     for group in chosen.chunks_mut(AT_ONCE) {
         stop_if(cancel)?;
         work(group)?;

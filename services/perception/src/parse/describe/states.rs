@@ -42,13 +42,13 @@ struct About {
 }
 
 /// Which states are told of which kind, and from which sureness on.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Table {
+#[derive(Debug)]
+struct Table {
     of_kinds: HashMap<ElementKind, Row>,
     states: usize,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 struct Row {
     number: i64,
     /// The column, what it stands for, and how sure is enough.
@@ -113,8 +113,7 @@ impl Table {
         }
     }
 
-    /// Whether anything can be told of such a control.
-    pub(super) fn has(&self, kind: ElementKind) -> bool {
+    fn has(&self, kind: ElementKind) -> bool {
         self.of_kinds.contains_key(&kind)
     }
 
@@ -138,11 +137,12 @@ impl States {
         Ok(Self { session, table })
     }
 
-    pub(super) fn table(&self) -> Table {
-        self.table.clone()
+    /// Whether anything can be told of such a control.
+    pub(super) fn tells_of(&self, kind: ElementKind) -> bool {
+        self.table.has(kind)
     }
 
-    /// Tells of controls of kinds that the table has what shows.
+    /// Tells what shows of controls that it can tell of.
     pub(super) fn tell(
         &mut self,
         pixels: &RgbaImage,

@@ -5,7 +5,6 @@
 //! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
@@ -21,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::detections;
 use super::{Detection, Detector, names};
 use crate::error::Error;
+use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
 
 /// The network that is trained in `training/`: in 8 bits, and for processors that would saturate in them, in 32.
@@ -59,8 +59,7 @@ pub struct DetectSettings {
 #[derive(Debug)]
 pub struct YoloDetector {
     settings: DetectSettings,
-    /// `None` until it is loaded.
-    network: Mutex<Option<Network>>,
+    network: OnDemand<Network>,
 }
 
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl YoloDetector {
     pub fn new(settings: DetectSettings) -> Self {
         Self {
             settings,
-            network: Mutex::new(None),
+            network: OnDemand::new(),
         }
     }
 
@@ -85,11 +84,7 @@ impl YoloDetector {
         &self,
         work: impl FnOnce(&mut Network) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
-        if network.is_none() {
-            *network = Some(Network::load(&self.settings)?);
-        }
-        work(network.as_mut().expect("it was loaded just above"))
+        self.network.with(|| Network::load(&self.settings), work)
     }
 }
 

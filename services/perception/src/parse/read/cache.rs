@@ -156,6 +156,7 @@ mod tests {
         let mut cache = Cache::new(2);
         let line = |text: &str| Decoded {
             text: text.to_owned(),
+            places: Vec::new(),
             confidence: 1.0,
         };
         for (key, text) in [(1, "a"), (2, "b"), (3, "c")] {

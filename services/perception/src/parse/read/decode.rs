@@ -2,10 +2,12 @@
 //!
 //! Pure. Each time step names its likeliest class; repeats are one character, and class 0 separates.
 
-/// A line's text and how certain it is.
+/// A line's text, where its characters are, and how certain it is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Decoded {
     pub(super) text: String,
+    /// As in [`super::TextLine`].
+    pub(super) places: Vec<f32>,
     /// Mean probability of the characters; 0 for none.
     pub(super) confidence: f32,
 }
@@ -37,29 +39,41 @@ impl Alphabet {
 
     /// Decodes `steps` rows of one probability per class.
     pub(super) fn decode(&self, probabilities: &[f32]) -> Decoded {
-        let mut text = String::new();
+        let mut signs = Vec::new();
         let mut sum = 0.0;
         let mut count = 0u16;
         let mut before = 0;
-        for step in probabilities.chunks_exact(self.len()) {
-            let (class, probability) = likeliest(step);
+        let steps = probabilities.len() / self.len();
+        for (step, probabilities) in probabilities.chunks_exact(self.len()).enumerate() {
+            let (class, probability) = likeliest(probabilities);
             if class != before && class != 0 {
-                text.push_str(&self.0[class]);
+                let place = (step as f32 + 0.5) / steps as f32;
+                signs.extend(self.0[class].chars().map(|sign| (sign, place)));
                 sum += probability;
                 count += 1;
             }
             before = class;
         }
+        let (text, places) = trimmed(&signs).iter().copied().unzip();
         let confidence = if count == 0 {
             0.0
         } else {
             sum / f32::from(count)
         };
         Decoded {
-            text: text.trim().to_owned(),
+            text,
+            places,
             confidence,
         }
     }
+}
+
+/// Without the spaces around it.
+fn trimmed(signs: &[(char, f32)]) -> &[(char, f32)] {
+    let is_sign = |(sign, _): &(char, f32)| !sign.is_whitespace();
+    let first = signs.iter().position(is_sign).unwrap_or(0);
+    let end = signs.iter().rposition(is_sign).map_or(0, |last| last + 1);
+    &signs[first..end.max(first)]
 }
 
 /// The first of the largest values. In two passes, of which the compiler turns the first, costly one into vectors.
@@ -90,6 +104,7 @@ mod tests {
         }
         let decoded = alphabet.decode(&probabilities);
         assert_eq!(decoded.text, expected, "{classes:?}");
+        assert_eq!(decoded.places.len(), expected.chars().count());
         let certain = if expected.is_empty() { 0.0 } else { 0.8 };
         assert!((decoded.confidence - certain).abs() < 1e-6);
     }
@@ -106,6 +121,19 @@ mod tests {
     #[test]
     fn space_around_a_line_is_dropped() {
         check(&[4, 1, 4], "a");
+    }
+
+    #[test]
+    fn characters_are_where_they_were_first_seen() {
+        let alphabet = Alphabet::parse("a\nb\n");
+        let seen = |class: usize| (0..4).map(move |other| f32::from(u8::from(other == class)));
+        let steps: Vec<f32> = [3, 1, 1, 0, 2, 0, 0, 0]
+            .into_iter()
+            .flat_map(seen)
+            .collect();
+        let decoded = alphabet.decode(&steps);
+        assert_eq!(decoded.text, "ab");
+        assert_eq!(decoded.places, [1.5 / 8.0, 4.5 / 8.0]);
     }
 
     #[test]

@@ -17,7 +17,6 @@ mod variant;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -25,6 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
 use cache::Cache;
 use decode::Decoded;
@@ -37,8 +37,23 @@ use recognise::Recogniser;
 pub struct TextLine {
     pub bounds: CaptureRect,
     pub text: String,
+    /// Where the middle of each of its characters is, as a share of its width; empty if that is not known.
+    pub places: Vec<f32>,
     /// Mean probability of its characters, 0 to 1.
     pub confidence: f32,
+}
+
+impl TextLine {
+    /// A line of which it is not known where its characters are.
+    #[must_use]
+    pub fn new(bounds: CaptureRect, text: impl Into<String>, confidence: f32) -> Self {
+        Self {
+            bounds,
+            text: text.into(),
+            places: Vec::new(),
+            confidence,
+        }
+    }
 }
 
 /// Finds text and reads it. It computes and blocks: call it off the runtime's workers.
@@ -147,8 +162,8 @@ impl Default for ReadSettings {
 pub struct PaddleReader {
     files: ModelFiles,
     settings: ReadSettings,
-    /// `None` until the models are loaded. One picture is read at a time.
-    engine: Mutex<Option<Engine>>,
+    /// One picture is read at a time.
+    engine: OnDemand<Engine>,
 }
 
 #[derive(Debug)]
@@ -164,7 +179,7 @@ impl PaddleReader {
         Self {
             files,
             settings,
-            engine: Mutex::new(None),
+            engine: OnDemand::new(),
         }
     }
 
@@ -172,11 +187,8 @@ impl PaddleReader {
         &self,
         work: impl FnOnce(&mut Engine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        if engine.is_none() {
-            *engine = Some(Engine::load(&self.files, &self.settings)?);
-        }
-        work(engine.as_mut().expect("it was loaded just above"))
+        let load = || Engine::load(&self.files, &self.settings);
+        self.engine.with(load, work)
     }
 }
 
@@ -223,6 +235,7 @@ impl Reader for PaddleReader {
             is_certain(&text).then_some(TextLine {
                 bounds,
                 text: text.text,
+                places: text.places,
                 confidence: text.confidence,
             })
         });

@@ -52,16 +52,22 @@ pub(super) fn of(pixels: &RgbaImage, line: CaptureRect) -> Vec<Piece> {
     pieces
 }
 
-/// What the pieces say together.
-pub(super) fn join(read: impl IntoIterator<Item = (Piece, Decoded)>) -> Decoded {
+/// What the pieces of a line say together.
+pub(super) fn join(line: CaptureRect, read: impl IntoIterator<Item = (Piece, Decoded)>) -> Decoded {
     let mut joined = Decoded::default();
     let mut signs = 0;
+    let width = line.width().max(1) as f32;
     for (piece, decoded) in read {
         let count = decoded.text.chars().count();
+        let left = (piece.bounds.min.x - line.min.x) as f32 / width;
+        let share = piece.bounds.width() as f32 / width;
         if piece.spaced && !joined.text.is_empty() && count > 0 {
             joined.text.push(' ');
+            joined.places.push(left);
         }
         joined.text.push_str(&decoded.text);
+        let places = decoded.places.iter().map(|place| left + place * share);
+        joined.places.extend(places);
         joined.confidence += decoded.confidence * count as f32;
         signs += count;
     }
@@ -142,21 +148,32 @@ mod tests {
 
     #[test]
     fn what_pieces_say_is_joined() {
-        let piece = |spaced| Piece {
-            bounds: CaptureRect::zero(),
+        let from = |left| CaptureRect::new(CapturePoint::new(left, 0), CapturePoint::new(left, 10));
+        let piece = |left, spaced| Piece {
+            bounds: CaptureRect::new(from(left).min, from(left + 100).max),
             spaced,
         };
         let read = |text: &str, confidence| Decoded {
             text: text.to_owned(),
+            places: vec![0.5; text.chars().count()],
             confidence,
         };
-        let joined = join([
-            (piece(false), read("one two", 1.0)),
-            (piece(true), read("three", 0.4)),
-            (piece(false), read("", 0.0)),
-            (piece(false), read("四", 1.0)),
-        ]);
+        let line = CaptureRect::new(from(20).min, from(420).max);
+        let joined = join(
+            line,
+            [
+                (piece(20, false), read("one two", 1.0)),
+                (piece(120, true), read("three", 0.4)),
+                (piece(220, false), read("", 0.0)),
+                (piece(320, false), read("四", 1.0)),
+            ],
+        );
         assert_eq!(joined.text, "one two three四");
+        let mut places = vec![0.125; 7];
+        places.push(0.25);
+        places.extend([0.375; 5]);
+        places.push(0.875);
+        assert_eq!(joined.places, places);
         assert!((joined.confidence - 10.0 / 13.0).abs() < 1e-6);
     }
 }

@@ -185,7 +185,7 @@ impl Worker {
         for piece in pieces::of(pixels, bounds) {
             read.push((piece, self.read_piece(pixels, piece.bounds, alphabet)?));
         }
-        Ok(pieces::join(read))
+        Ok(pieces::join(bounds, read))
     }
 
     fn read_piece(
@@ -198,7 +198,12 @@ impl Worker {
         let padded = width.next_multiple_of(WIDTH_STEP);
         let line = self.scale(pixels, bounds, width)?;
         fill(&mut self.input, &line, width as usize, padded as usize);
-        self.run(padded, |probabilities, _| alphabet.decode(probabilities))
+        let mut decoded = self.run(padded, |probabilities, _| alphabet.decode(probabilities))?;
+        let wider = padded as f32 / width as f32;
+        for place in &mut decoded.places {
+            *place = (*place * wider).min(1.0);
+        }
+        Ok(decoded)
     }
 
     /// Runs the model on what is in `input`, and gives the probabilities and how many of them there are per step to
