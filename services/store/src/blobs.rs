@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::Error;
 use crate::disk::Disk;
 use crate::folder::{self, Durability};
+use crate::intact::Intact;
 
 /// Names a blob: the SHA-256 of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +80,7 @@ struct Shelf {
     objects: Arc<dyn ObjectStore>,
     /// Where they are, for errors.
     place: PathBuf,
+    intact: Arc<Intact>,
 }
 
 impl BlobStore {
@@ -105,6 +107,7 @@ impl BlobStore {
         let shelf = Shelf {
             objects: Arc::new(InMemory::new()),
             place: PathBuf::from("memory"),
+            intact: Arc::default(),
         };
         Self {
             shelf,
@@ -128,6 +131,7 @@ impl BlobStore {
         let shelf = Shelf {
             objects: Arc::new(objects),
             place: path.to_owned(),
+            intact: Arc::default(),
         };
         let disk = Disk::start(durability).map_err(|error| Error::Failed(Box::new(error)))?;
         Ok(Self {
@@ -239,11 +243,20 @@ impl Shelf {
     }
 
     async fn get(self, id: BlobId) -> Result<Bytes, Error> {
-        let read = async { self.objects.get(&id.key()).await?.bytes().await };
-        let content = read.await.map_err(|error| self.failure(id, error))?;
+        let read = async {
+            let there = self.objects.get(&id.key()).await?;
+            let version = there.meta.e_tag.clone();
+            Ok((there.bytes().await?, version))
+        };
+        let read: object_store::Result<_> = read.await;
+        let (content, version) = read.map_err(|error| self.failure(id, error))?;
+        if self.intact.has(id, version.as_deref()) {
+            return Ok(content);
+        }
         if BlobId::of(&content) != id {
             return Err(Error::BlobCorrupt { id });
         }
+        self.intact.note(id, version.as_deref());
         Ok(content)
     }
 
@@ -253,9 +266,10 @@ impl Shelf {
     }
 
     async fn write(&self, id: BlobId, content: Bytes, mode: PutMode) -> object_store::Result<()> {
-        self.objects
-            .put_opts(&id.key(), PutPayload::from_bytes(content), mode.into())
-            .await?;
+        let content = PutPayload::from_bytes(content);
+        let options = mode.into();
+        let written = self.objects.put_opts(&id.key(), content, options).await?;
+        self.intact.note(id, written.e_tag.as_deref());
         Ok(())
     }
 
@@ -367,7 +381,8 @@ mod tests {
         let content = Bytes::from_static(b"content");
         let id = store.put(content.clone()).await.unwrap();
         let path = folder.path().join(id.key().to_string());
-        fs::write(&path, "CONTENT").unwrap();
+        assert_eq!(store.get(id).await.unwrap(), content);
+        fs::write(&path, "other content").unwrap();
         assert!(matches!(
             store.get(id).await,
             Err(Error::BlobCorrupt { .. })

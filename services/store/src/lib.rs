@@ -20,6 +20,7 @@ mod doorbell;
 mod error;
 mod fault;
 mod folder;
+mod intact;
 pub mod invariants;
 #[cfg(feature = "conformance")]
 pub mod local_postgres;

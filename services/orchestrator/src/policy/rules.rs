@@ -117,7 +117,10 @@ impl Rules {
     /// What the rules say of this action of this task.
     #[must_use]
     pub fn judge(&self, task: &str, labels: &BTreeMap<String, String>, what: &Situation) -> Ruling {
-        let asked = Asked::new(task, labels, what);
+        let asked = match Asked::new(task, labels, what, &self.schema) {
+            Ok(asked) => asked,
+            Err(error) => return Ruling::Refused(vec![Rule::unable(&with_causes(&*error))]),
+        };
         let refused = self.denied(&asked, "perform");
         if let Some(rules) = refused {
             return Ruling::Refused(rules);
@@ -152,10 +155,6 @@ impl Rules {
     }
 
     fn weigh(&self, asked: &Asked, action: &str) -> Result<cedar_policy::Response, String> {
-        let told = |error: &dyn std::error::Error| with_causes(error);
-        let entities = asked
-            .entities(&self.schema)
-            .map_err(|error| told(&*error))?;
         let request = Request::new(
             asked.task.clone(),
             uid("Action", action),
@@ -163,10 +162,10 @@ impl Rules {
             Context::empty(),
             Some(&self.schema),
         );
-        let request = request.map_err(|error| told(&error))?;
+        let request = request.map_err(|error| with_causes(&error))?;
         Ok(self
             .authorizer
-            .is_authorized(&request, &self.policies, &entities))
+            .is_authorized(&request, &self.policies, &asked.entities))
     }
 
     fn rule(&self, id: &PolicyId) -> Rule {
@@ -215,43 +214,36 @@ impl Rule {
 struct Asked {
     task: EntityUid,
     deed: EntityUid,
-    task_attributes: HashMap<String, RestrictedExpression>,
-    parents: HashSet<EntityUid>,
-    deed_attributes: HashMap<String, RestrictedExpression>,
+    entities: Entities,
 }
 
 impl Asked {
-    fn new(task: &str, labels: &BTreeMap<String, String>, what: &Situation) -> Self {
+    fn new(
+        task: &str,
+        labels: &BTreeMap<String, String>,
+        what: &Situation,
+        schema: &Schema,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let (task, deed) = (uid("Task", task), uid("Deed", "this"));
         let parent = |label: &str, kind: &str| labels.get(label).map(|name| uid(kind, name));
-        Self {
-            task: uid("Task", task),
-            deed: uid("Deed", "this"),
-            task_attributes: HashMap::from([("labels".to_owned(), strings(&what.labels))]),
-            parents: parent(USER, "User")
-                .into_iter()
-                .chain(parent(CLIENT, "Client"))
-                .collect(),
-            deed_attributes: attributes(what),
-        }
-    }
-
-    fn entities(&self, schema: &Schema) -> Result<Entities, Box<dyn std::error::Error>> {
-        let parents = self
-            .parents
+        let parents: HashSet<EntityUid> = parent(USER, "User")
+            .into_iter()
+            .chain(parent(CLIENT, "Client"))
+            .collect();
+        let people: Vec<Entity> = parents
             .iter()
-            .map(|parent| Entity::new_no_attrs(parent.clone(), HashSet::new()));
-        let task = Entity::new(
-            self.task.clone(),
-            self.task_attributes.clone(),
-            self.parents.clone(),
-        )?;
-        let deed = Entity::new(
-            self.deed.clone(),
-            self.deed_attributes.clone(),
-            HashSet::new(),
-        )?;
-        let all = parents.chain([task, deed]);
-        Ok(Entities::from_entities(all, Some(schema))?)
+            .map(|parent| Entity::new_no_attrs(parent.clone(), HashSet::new()))
+            .collect();
+        let told = HashMap::from([("labels".to_owned(), strings(&what.labels))]);
+        let asking = Entity::new(task.clone(), told, parents)?;
+        let asked = Entity::new(deed.clone(), attributes(what), HashSet::new())?;
+        let all = people.into_iter().chain([asking, asked]);
+        let entities = Entities::from_entities(all, Some(schema))?;
+        Ok(Self {
+            task,
+            deed,
+            entities,
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 //! Two texts that a person reads alike are alike here: case, width, accents, look-alikes of other alphabets, invisible
 //! characters, punctuation, and letters or characters that are set apart. No meaning is known here.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_security::skeleton;
@@ -74,20 +76,26 @@ pub(super) fn letters(text: &str) -> Vec<Letter> {
     let mut buffer = [0; 4];
     for (start, letter) in text.char_indices() {
         let at = start..start + letter.len_utf8();
-        let row = |letter| Letter {
-            letter,
-            at: at.clone(),
+        let mut add = |plain: &str| {
+            let plain = plain.chars().filter(|letter| letter.is_alphanumeric());
+            let at = &at;
+            letters.extend(plain.map(|letter| Letter {
+                letter,
+                at: at.clone(),
+            }));
         };
-        let plain = plain(letter.encode_utf8(&mut buffer));
-        letters.extend(
-            plain
-                .chars()
-                .filter(|plain| plain.is_alphanumeric())
-                .map(row),
-        );
+        match ASCII.get(letter as usize) {
+            Some(plain) => add(plain),
+            None => add(&plain(letter.encode_utf8(&mut buffer))),
+        }
     }
     letters
 }
+
+/// The plain form of every ASCII character. All texts of all screens go through [`letters`], and most of them are made of
+/// these.
+static ASCII: LazyLock<[String; 128]> =
+    LazyLock::new(|| std::array::from_fn(|letter| plain(&char::from(letter as u8).to_string())));
 
 /// `deleteFile` as `delete File`.
 fn divided(text: &str) -> String {

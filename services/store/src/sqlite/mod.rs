@@ -7,6 +7,7 @@
 //! take the last ones, but leaves a consistent store. With [`Durability::Full`] each write waits for the disk.
 
 mod append;
+mod checkpoint;
 #[path = "../sql/generation.rs"]
 mod generation;
 #[path = "../sql/requests.rs"]
@@ -51,6 +52,9 @@ const READERS: u32 = 4;
 /// How long a write waits for another process that writes, for example a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// How long writes pause at most for readers of the log, before it begins anew another time.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The statements in a transaction that are seen by others at once or not at all.
 type Writing = sqlx::Transaction<'static, Database>;
 
@@ -59,6 +63,8 @@ type Writing = sqlx::Transaction<'static, Database>;
 pub struct SqliteStore {
     file: PathBuf,
     writer: SqlitePool,
+    /// Of one connection too.
+    checkpoints: SqlitePool,
     thread: Writer,
     readers: SqlitePool,
     generation: String,
@@ -88,18 +94,18 @@ impl SqliteStore {
             })
             .busy_timeout(BUSY)
             .disable_statement_logging();
-        let writer = SqlitePoolOptions::new()
+        let alone = SqlitePoolOptions::new()
             .max_connections(1)
             // A file does not go away like a server.
-            .test_before_acquire(false)
-            .connect_with(options.clone())
-            .await
-            .map_err(failure)?;
+            .test_before_acquire(false);
+        let never = options.clone().pragma("wal_autocheckpoint", "0");
+        let writer = alone.clone().connect_with(never).await.map_err(failure)?;
         MIGRATIONS
             .run(&writer)
             .await
             .map_err(|error| migration_failure(file, error))?;
         let generation = generation::current(&writer).await.map_err(failure)?;
+        let checkpoints = alone.connect_lazy_with(options.clone().busy_timeout(PAUSE));
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .test_before_acquire(false)
@@ -108,8 +114,9 @@ impl SqliteStore {
             .map_err(failure)?;
         Ok(Self {
             file: file.to_owned(),
-            thread: Writer::start(writer.clone(), file.to_owned())?,
+            thread: Writer::start(writer.clone(), checkpoints.clone(), file)?,
             writer,
+            checkpoints,
             readers,
             generation,
         })
@@ -129,6 +136,7 @@ impl SqliteStore {
     /// Ends all connections and tidies up the files beside the database.
     pub async fn close(&self) {
         self.readers.close().await;
+        self.checkpoints.close().await;
         self.writer.close().await;
     }
 

@@ -8,7 +8,8 @@
 //! Not here: an order between callers. Who needs one write after another waits for the first.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use futures::FutureExt as _;
@@ -17,6 +18,7 @@ use sqlx::SqlitePool;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoint::{Count, checkpoint_when_due};
 use super::{Connection, Fault, append, failure, tasks};
 use crate::{Append, Appended, Error};
 
@@ -45,11 +47,16 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Starts the thread. The pool's connection is used by nobody else.
+    /// Starts the thread. The connections of these pools are used by nobody else.
     ///
     /// # Errors
     /// `Failed` if the system has no thread left.
-    pub(super) fn start(pool: SqlitePool, file: PathBuf) -> Result<Self, Error> {
+    pub(super) fn start(
+        pool: SqlitePool,
+        checkpoints: SqlitePool,
+        file: &Path,
+    ) -> Result<Self, Error> {
+        let file: Arc<Path> = file.into();
         let (sender, jobs) = mpsc::unbounded_channel();
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -57,7 +64,12 @@ impl Writer {
             .map_err(|error| Error::Failed(Box::new(error)))?;
         thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || runtime.block_on(work(&pool, &file, jobs)))
+            .spawn(move || {
+                let count = Count::default();
+                let due = count.is_due();
+                runtime.spawn(checkpoint_when_due(checkpoints, Arc::clone(&file), due));
+                runtime.block_on(work(&pool, &file, jobs, count));
+            })
             .map_err(|error| Error::Failed(Box::new(error)))?;
         Ok(Self(sender))
     }
@@ -91,9 +103,15 @@ fn gone() -> Error {
     Error::Failed("the thread that writes to the database has ended".into())
 }
 
-async fn work(pool: &SqlitePool, file: &Path, mut jobs: mpsc::UnboundedReceiver<Job>) {
+async fn work(
+    pool: &SqlitePool,
+    file: &Path,
+    mut jobs: mpsc::UnboundedReceiver<Job>,
+    mut count: Count,
+) {
     let mut gathered = Vec::with_capacity(TOGETHER);
     while jobs.recv_many(&mut gathered, TOGETHER).await > 0 {
+        count.add(gathered.len());
         let mut appends = Vec::new();
         for job in gathered.drain(..) {
             match job {
