@@ -7,7 +7,7 @@ MINUTES ?= 110
 FINISH ?= 0
 MODEL ?= $(RUN)/weights.pt
 
-.PHONY: test train evaluate export card icons states icons-card
+.PHONY: test train evaluate scene export card icons states icons-card
 
 .venv/bin/python: requirements.txt
 	python3 -m venv .venv
@@ -24,6 +24,13 @@ train: named $(PYTHON)
 
 evaluate: named $(PYTHON)
 	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" --out "$(RUN)" --gallery
+
+# The whole product on the same screens: PROGRAM sees them with the network DETECTOR.
+PROGRAM ?= motorium
+DETECTOR ?= $(RUN)/detector.onnx
+
+scene: named $(PYTHON)
+	$(PYTHON) -m detector.scene --program "$(PROGRAM)" --detector "$(DETECTOR)" --screens "$(SCREENS)" --out "$(RUN)"
 
 export: named $(PYTHON)
 	$(PYTHON) -m detector.export --weights "$(RUN)/weights.pt" --screens "$(SCREENS)" --out "$(RUN)"

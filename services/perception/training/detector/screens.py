@@ -23,6 +23,8 @@ class Screen:
     acts: numpy.ndarray
     """`[elements]`: whether one can act on each."""
     states: tuple[dict[str, bool], ...]
+    texts: tuple[str | None, ...]
+    """What is written on each; `None` where that is not known, or not all to be seen."""
     about: dict[str, Any]
     """Everything else that is known: size, kit, theme, language, scale."""
 
@@ -57,5 +59,6 @@ def _screen(folder: Path, record: dict[str, Any]) -> Screen:
         visible=numpy.array([one["visible"] for one in elements], numpy.float32),
         acts=numpy.array([one.get("interactable", _acts(one["class"])) for one in elements], bool),
         states=tuple(one["state"] for one in elements),
+        texts=tuple(one.get("text") for one in elements),
         about=record,
     )

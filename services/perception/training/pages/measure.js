@@ -76,6 +76,32 @@ export function measure({ scale, acts }) {
       ],
     };
   }
+  const hasText = (field) => !['checkbox', 'radio', 'range', 'color', 'file'].includes(field.type);
+  const valueOf = (field) =>
+    field.matches('select') ? (field.selectedOptions[0]?.text ?? '') : field.value || field.placeholder || '';
+  /** What is written on it and on nothing labelled within it; undefined if that is not all to be seen. */
+  function textOf(element, within) {
+    const isOwn = (one) => one.closest('[data-k]') === element;
+    const written = [];
+    const fields = element.matches('input,textarea,select') ? [element] : element.querySelectorAll('input,textarea,select');
+    for (const field of fields) if (isOwn(field) && hasText(field)) written.push(valueOf(field));
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      const holder = text.parentElement;
+      if (!text.data.trim() || !isOwn(holder) || holder.closest('svg,style,script,select,textarea')) continue;
+      if (!holder.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      const r = range.getBoundingClientRect();
+      const [left, top, right, bottom] = cut([r.left, r.top, r.right, r.bottom], clipOf(holder));
+      // Written for those who do not see.
+      if (right - left < SMALLEST || bottom - top < SMALLEST) continue;
+      const isCut = right - left < r.width - 1 || left < within[0] - 1 || right > within[2] + 1;
+      if (isCut) return undefined;
+      written.push(text.data);
+    }
+    return written.join(' ').replace(/\s+/g, ' ').trim();
+  }
   const round = (v) => Math.round(v * scale * 10) / 10;
   const boxes = [];
   for (const element of document.querySelectorAll('[data-k]')) {
@@ -90,6 +116,7 @@ export function measure({ scale, acts }) {
     const visible = (share * w * h) / (r.width * r.height);
     if (visible < LEAST) continue;
     const kind = element.dataset.k;
+    const text = textOf(element, within);
     boxes.push({
       class: kind,
       box: box.map(round),
@@ -100,6 +127,7 @@ export function measure({ scale, acts }) {
         ...(element.dataset.off === undefined ? {} : { disabled: true }),
         ...(element.dataset.focused === undefined ? {} : { focused: true }),
       },
+      ...(text === undefined ? {} : { text }),
     });
   }
   style.remove();

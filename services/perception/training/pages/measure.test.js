@@ -43,7 +43,7 @@ after(() => {
 
 test('a control that is seen has its box in pixels of the picture', async () => {
   const [box] = await boxesOf(button(at(20, 40, 100, 24)), 1.25);
-  assert.deepEqual(box, { class: 'button', box: [25, 50, 150, 80], visible: 1, interactable: true, state: {} });
+  assert.deepEqual(box, { class: 'button', box: [25, 50, 150, 80], visible: 1, interactable: true, state: {}, text: '' });
 });
 
 test('what a backdrop dims has no box, and what stands on the backdrop has one', async () => {
@@ -109,4 +109,16 @@ test('nothing is open under an opener that is covered', async () => {
 test('a pointer covers nothing', async () => {
   const pointer = `<svg class="pointer" style="${at(20, 40, 100, 24)}"><rect width="100" height="24"/></svg>`;
   assert.equal((await boxesOf(button(at(20, 40, 100, 24)) + pointer)).length, 1);
+});
+
+test('what is written on a control is known, if all of it is seen', async () => {
+  const written = (inner) => `<span data-k="button" style="${at(20, 40, 200, 24)};overflow:hidden;background:#ccc">${inner}</span>`;
+  const textOf = async (inner) => (await boxesOf(written(inner)))[0].text;
+  assert.equal(await textOf('<b>Save</b> the   file'), 'Save the file');
+  assert.equal(await textOf('Save<span style="display:none">d</span>'), 'Save');
+  assert.equal(await textOf('<input value="12"><input type="checkbox">'), '12');
+  assert.equal(await textOf('<input placeholder="Find">'), 'Find');
+  assert.equal(await textOf('<select><option>one<option selected>two</select>'), 'two');
+  assert.equal(await textOf(`<span style="white-space:nowrap">${'much '.repeat(40)}</span>`), undefined);
+  assert.equal(await textOf(`Tab<i data-k="icon" style="${at(150, 2, 20, 20)};background:#333">×</i>`), 'Tab');
 });

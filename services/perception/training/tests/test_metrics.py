@@ -11,7 +11,7 @@ def screen(*elements):
     boxes = numpy.array([box for _, box in elements], numpy.float32).reshape(-1, 4)
     kinds = numpy.array([kind(name) for name, _ in elements], numpy.int64)
     about = {"size": [1280, 800], "kit": "drawn", "theme": "light", "scale": 1, "language": "en"}
-    return Screen(None, boxes, kinds, numpy.ones(len(elements), numpy.float32), numpy.array(classes.INTERACTABLE)[kinds], ({},) * len(elements), about)
+    return Screen(None, boxes, kinds, numpy.ones(len(elements), numpy.float32), numpy.array(classes.INTERACTABLE)[kinds], ({},) * len(elements), (None,) * len(elements), about)
 
 
 def found(*boxes):

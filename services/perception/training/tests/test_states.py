@@ -55,7 +55,7 @@ def test_elements_are_taken_from_screens(tmp_path):
 
     cv2.imwrite(str(tmp_path / "0.png"), numpy.full((60, 60, 3), 90, numpy.uint8))
     box = numpy.array([[10, 10, 30, 30]], numpy.float32)
-    screen = Screen(tmp_path / "0.png", box, numpy.array([BOX]), numpy.ones(1), numpy.ones(1, bool), ({"checked": False},), {})
+    screen = Screen(tmp_path / "0.png", box, numpy.array([BOX]), numpy.ones(1), numpy.ones(1, bool), ({"checked": False},), (None,), {})
     found = collect([screen, screen], 1)
     assert found.pieces.shape == (2, 80, 40, 3) and found.states[0].tolist() == table_of({"checked": False})
 
