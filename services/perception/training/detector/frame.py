@@ -3,8 +3,9 @@
 - A picture is looked at in its own pixels. One of more than `MOST_PIXELS` (larger than 2560x1440) is made smaller: on
   such displays everything is drawn at one and a half times or more.
 - It lies in the upper left; grey fills up to the grid on the right and below.
-- Of boxes that share more than 0.7 of their union the most confident stays, whatever its class: what
-  `marks/merge.rs` does with boxes of any model.
+- Of boxes that share more than 0.4 of their union the most confident stays, whatever its class: what
+  `parse/detect/answer.rs` does. What a control has in it is smaller than that. With 0.7, on 50 validation screens, a recall
+  of 0.674 had 26.9 % of boxes that stand for nothing, a fourth of them second ones; with 0.4, one of 0.755 has 25.7 %.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from .crops import FILLING
 from .network import GRID
 
 MOST_PIXELS = 2560 * 1440
-SAME_THING = 0.7
+SAME_THING = 0.4
 MOST_FOUND = 1000
 
 Model = Callable[[numpy.ndarray], numpy.ndarray]

@@ -5,7 +5,7 @@ share of their kind's confidence lacking come last and those the model is blind 
 was surest of.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from .screens import Screen
 
 EACH = 20
 """So many misses and so many false alarms."""
+
+OF_A_CAUSE = 5
+"""Most of them of one cause, so that each is seen."""
 
 AROUND = 48
 LARGEST = 480
@@ -52,8 +55,8 @@ def write(seen: list[tuple[Screen, Found]], judged: list[Judged], least_score: f
         name = f"{number:02}.png"
         cv2.imwrite(str(folder / name), drawn(screen, boxes, mistake, least_score))
         causes[mistake.cause].append(f"![]({name}) {_words(screen, mistake)}")
-    counted = {cause: sum(one.cause == cause for one in found) for cause in causes}
-    order = sorted(causes, key=lambda cause: -counted[cause])
+    counted = Counter(one.cause for one in found)
+    order = sorted(counted, key=lambda cause: -counted[cause])
     sections = [f"## {cause} ({counted[cause]} of {len(found)})\n\n" + "\n\n".join(causes[cause]) for cause in order]
     page = folder / "errors.md"
     page.write_text("# The worst mistakes, by cause\n\n" + "\n\n".join(sections) + "\n")
@@ -103,13 +106,13 @@ def _why_false(box: numpy.ndarray, near: numpy.ndarray, screen: Screen) -> str:
 
 
 def _worst(found: list[Mistake], is_miss: bool) -> list[Mistake]:
-    """The worst, but of one cause and class at most a few, so that one fault does not hide the others."""
-    taken: dict[tuple[str, int], int] = defaultdict(int)
+    """The worst, but of one cause, and of one class with it, at most a few, so that one fault does not hide the others."""
+    taken: Counter[tuple] = Counter()
     result: list[Mistake] = []
     for mistake in sorted((one for one in found if one.is_miss == is_miss), key=lambda one: -one.how_bad):
         group = mistake.cause, mistake.kind
-        if len(result) < EACH and taken[group] < 3:
-            taken[group] += 1
+        if len(result) < EACH and taken[group] < 3 and taken[(mistake.cause,)] < OF_A_CAUSE:
+            taken.update((group, (mistake.cause,)))
             result.append(mistake)
     return result
 
