@@ -70,7 +70,7 @@ def counts(screen: Screen, elements: list[dict[str, Any]]) -> Counter[str]:
             if name in screen.states[true]:
                 counted["told"] += 1
                 counted["told_rightly"] += said == screen.states[true][name]
-    return counted
+    return Counter({what: int(count) for what, count in counted.items()})
 
 
 def is_same(one: str, other: str) -> bool:

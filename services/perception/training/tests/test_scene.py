@@ -1,3 +1,5 @@
+import json
+
 import numpy
 
 from detector import classes
@@ -32,7 +34,8 @@ def test_what_is_right_is_counted_of_what_was_found():
         found("link", (0, 50, 50, 70), "anything"),
         found("icon", (170, 80, 190, 99)),
     ]
-    assert counts(true, said) == {
+    counted = counts(true, said)
+    assert json.loads(json.dumps(counted)) == {
         "elements": 4, "acting": 4, "spurious": 1, "found": 3, "offered": 3, "kind_right": 2,
         "labelled": 1, "label_right": 1, "told": 2, "told_rightly": 1,
     }  # fmt: skip
