@@ -28,6 +28,12 @@ class Screen:
     about: dict[str, Any]
     """Everything else that is known: size, kit, theme, language, scale."""
 
+    @property
+    def source(self) -> str:
+        """What it was drawn from: the seed of a drawing, or applications."""
+        seed = self.about.get("seed")
+        return f"seed {str(seed).split('/')[0]}" if seed is not None else "applications"
+
     def pixels(self) -> numpy.ndarray:
         """RGB, `[height, width, 3]`."""
         pixels = cv2.imread(str(self.picture), cv2.IMREAD_COLOR_RGB)

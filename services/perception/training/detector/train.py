@@ -15,9 +15,10 @@ import json
 import math
 import statistics
 import time
-from collections import deque
-from dataclasses import asdict, dataclass
+from collections import Counter, deque
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -46,8 +47,12 @@ class Progress:
     steps: int = 0
     group: int = 0
     """The next one."""
+    risen_from: int = 0
+    """The image from which on the rate rises: the first, or the first with new moments."""
     finish_from: int | None = None
     finish_images: int = 0
+    screens: dict[str, int] = field(default_factory=dict)
+    """How many there were to crop from, by what they were drawn from: more of them may have come in a later run."""
 
 
 class Training:
@@ -56,11 +61,11 @@ class Training:
     precision = torch.bfloat16
     """What convolutions compute in. A checkpoint does not depend on it."""
 
-    def __init__(self, network: Network, seed: int, rate: float = RATE) -> None:
+    def __init__(self, network: Network, seed: int, rate: float = RATE, progress: Progress | None = None) -> None:
         self.network = network.to(memory_format=torch.channels_last).train()
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
         self.optimizer = Optimizer(self.network)
-        self.progress, self.seed, self.rate = Progress(), seed, rate
+        self.progress, self.seed, self.rate = progress or Progress(), seed, rate
 
     def step(self, batch: Batch) -> dict[str, float]:
         rate = self.rate * share_of_rate(self.progress)
@@ -101,17 +106,17 @@ class Training:
     @classmethod
     def from_record(cls, record: dict) -> "Training":
         settings = record["settings"]
-        training = cls(Network(settings["classes"], tuple(settings["widths"]), settings["head"]), record["seed"], record["rate"])
+        network = Network(settings["classes"], tuple(settings["widths"]), settings["head"])
+        training = cls(network, record["seed"], record["rate"], Progress(**record["progress"]))
         training.network.load_state_dict(record["network"])
         training.mean.load_state_dict(record["mean"])
         training.optimizer.load_state_dict(record["optimizer"])
-        training.progress = Progress(**record["progress"])
         return training
 
 
 def share_of_rate(progress: Progress) -> float:
     """Of the full rate. It depends on images alone, not on time."""
-    rising = min(1.0, (progress.images + 1) / RISING)
+    rising = min(1.0, (progress.images - progress.risen_from + 1) / RISING)
     if progress.finish_from is None:
         return rising
     done = (progress.images - progress.finish_from) / progress.finish_images
@@ -152,6 +157,7 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     log = Log(arguments.run / "log.jsonl")
     paces: deque[float] = deque(maxlen=PACES)
     read = screens.read(arguments.screens / "train")
+    training.progress.screens |= Counter(screen.source for screen in read)
     print(f"{len(read)} screens; from image {training.progress.images} on", flush=True)
     coming = groups(read, plan, training.progress.group, arguments.workers)
     while time.monotonic() < until and not is_finished(training.progress):
@@ -192,9 +198,16 @@ def begin(arguments: argparse.Namespace) -> Training:
         return Training.from_record(torch.load(trunk, weights_only=True))
     torch.manual_seed(arguments.seed)
     if arguments.weights:
-        network, _ = weights.load(arguments.weights)
-        return Training(network, arguments.seed, arguments.rate)
+        network, about = weights.load(arguments.weights)
+        return Training(network, arguments.seed, arguments.rate, after(about))
     return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate)
+
+
+def after(about: dict[str, Any]) -> Progress:
+    """Where training goes on of which there are weights alone, and what is said about them: crops go on, moments begin anew."""
+    images, plan = about["images"], Plan(seed=0)
+    group = math.ceil(images / (plan.batches * plan.batch))
+    return Progress(images=images, group=group, risen_from=images, screens=about["screens"])
 
 
 def main() -> None:
@@ -222,9 +235,10 @@ def main() -> None:
     training.precision = getattr(torch, arguments.precision)
     train(training, Plan(seed=training.seed, batch=arguments.batch), arguments)
     weights.write(training.record(), arguments.run / "checkpoint.pt")
-    about = {"images": training.progress.images, "finished": is_finished(training.progress)}
+    progress = training.progress
+    about = {"images": progress.images, "screens": progress.screens, "finished": is_finished(progress)}
     weights.save(training.mean, arguments.run / "weights.pt", about)
-    print(f"{training.progress.images} images; {arguments.run / 'weights.pt'}")
+    print(f"{progress.images} images; {arguments.run / 'weights.pt'}")
 
 
 if __name__ == "__main__":
