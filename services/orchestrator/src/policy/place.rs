@@ -36,14 +36,17 @@ pub(super) struct Place<'a> {
 
 impl<'a> Place<'a> {
     pub(super) fn of(circumstances: &'a Circumstances<'a>) -> Self {
-        let is_typed = matches!(sort(circumstances.action), Sort::Strikes | Sort::Enters);
         let point = circumstances.action.targets().last().copied();
         let at_point =
             point.map(|point| CaptureRect::new(point, CapturePoint::new(point.x + 1, point.y + 1)));
-        let bounds = if is_typed {
-            focused(circumstances).or(circumstances.pointed_at)
-        } else {
-            circumstances.target.or(at_point)
+        let bounds = match sort(circumstances.action) {
+            Sort::Strikes | Sort::Enters => focused(circumstances).or(circumstances.pointed_at),
+            // A click without a place goes to where the pointer is.
+            Sort::Presses => circumstances
+                .target
+                .or(at_point)
+                .or(circumstances.pointed_at),
+            Sort::Reads | Sort::Drops | Sort::Goes => circumstances.target.or(at_point),
         };
         let element = bounds.and_then(|bounds| element_at(circumstances, bounds));
         Self {
@@ -93,12 +96,24 @@ impl<'a> Place<'a> {
             Sort::Drops => {
                 let mut meanings = words.of_drop(&self.text());
                 meanings.extend(words.of_sentence(&self.circumstances.planned.intent));
+                if self.begins_here() {
+                    meanings.extend(self.of_press(words));
+                }
                 meanings
             }
             Sort::Strikes => self.of_keys(words, applications),
             Sort::Enters => self.of_entry(words, applications, argument),
             Sort::Goes => of_address(words, argument),
         }
+    }
+
+    /// Whether what is dragged stays on one element: that presses it, or slides it open.
+    fn begins_here(&self) -> bool {
+        let first = self.circumstances.action.targets().next();
+        let element = self.element.map(|element| self.bounds_of(element));
+        element
+            .zip(first)
+            .is_some_and(|(bounds, first)| bounds.contains(*first))
     }
 
     fn of_press(&self, words: &Words) -> Meanings {
@@ -133,6 +148,7 @@ impl<'a> Place<'a> {
     /// Enter and the space bar press what has the keyboard, or the button that a dialog presses by itself.
     fn of_what_is_pressed_by_keys(&self, words: &Words) -> Meanings {
         let mut meanings = words.of_sentence(&self.circumstances.planned.intent);
+        meanings.extend(words.of_label(&self.text()));
         meanings.extend(self.surroundings(words));
         meanings.remove("password");
         meanings.insert(AFFIRM.to_owned());
@@ -151,6 +167,9 @@ impl<'a> Place<'a> {
         let ends_line = argument.contains('\n') && !argument.starts_with("secret:");
         if ends_line && !applications.contains("terminal") {
             meanings.extend(words.of_keys(&[Key::Enter], applications));
+            if is_one_line(argument) {
+                meanings.extend(self.of_what_is_pressed_by_keys(words));
+            }
         }
         meanings
     }
@@ -302,6 +321,11 @@ fn around(bounds: CaptureRect, scale: f64) -> CaptureRect {
         CapturePoint::new(bounds.min.x - scaled(aside), bounds.min.y - scaled(above)),
         CapturePoint::new(bounds.max.x + scaled(aside), bounds.max.y + scaled(below)),
     )
+}
+
+/// Whether a line break is there to send the line off: several lines are a text that somebody writes.
+fn is_one_line(argument: &str) -> bool {
+    !argument.trim().contains('\n') && argument.trim_end_matches([' ', '\t']).ends_with('\n')
 }
 
 fn is_sentence(text: &str) -> bool {

@@ -239,10 +239,7 @@ pub fn values(json: &str) -> Vec<String> {
 pub fn pastes<T>(action: &Action<T>) -> bool {
     match action {
         Action::Paste { text: None } => true,
-        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
-            PASTING.contains(&chord(keys).as_str())
-        }
-        _ => false,
+        _ => strikes(action, &PASTING),
     }
 }
 
@@ -262,6 +259,31 @@ pub fn argument(action: &Action<CapturePoint>) -> (String, bool) {
         Action::OpenApplication { name } => (name.clone(), false),
         _ => Default::default(),
     }
+}
+
+/// Whether an action strikes one of these chords, whichever way round and in whichever case its keys are named.
+#[must_use]
+pub fn strikes<T>(action: &Action<T>, chords: &[&str]) -> bool {
+    match action {
+        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
+            let struck = struck(keys);
+            chords
+                .iter()
+                .any(|known| struck.iter().map(String::as_str).eq(as_keys(known)))
+        }
+        _ => false,
+    }
+}
+
+fn as_keys(chord: &str) -> BTreeSet<&str> {
+    chord.split('+').collect()
+}
+
+/// The keys of a chord, in no order and in small letters: a planner may write `ctrl+V`, and mean the same.
+pub(super) fn struck(keys: &[Key]) -> BTreeSet<String> {
+    keys.iter()
+        .map(|key| key.to_string().to_lowercase())
+        .collect()
 }
 
 fn chord(keys: &[Key]) -> String {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 
+use super::situation;
 use super::text::Plain;
 
 /// The lists that come with Motorium.
@@ -179,7 +180,7 @@ impl Words {
     /// What a chord means in an application of these kinds.
     #[must_use]
     pub fn of_keys(&self, keys: &[Key], applications: &BTreeSet<String>) -> Meanings {
-        let struck: BTreeSet<String> = keys.iter().map(ToString::to_string).collect();
+        let struck = situation::struck(keys);
         let known = self.keys.iter().filter(|known| {
             let there = known.applications.is_empty()
                 || known
@@ -244,7 +245,7 @@ impl KnownKeys {
             problem: problem.description,
         })?;
         Ok(Self {
-            keys: chord.iter().map(ToString::to_string).collect(),
+            keys: situation::struck(&chord),
             meaning: written.meaning,
             applications: written.applications,
         })

@@ -57,6 +57,12 @@ impl Resolved {
     }
 }
 
+/// Whether something may come of an action, and so the rules look at what is where it is done.
+fn meets_the_screen(kind: ActionKind) -> bool {
+    use ActionKind::{Move, Scroll, SetClipboard, Wait};
+    !matches!(kind, Move | Scroll | SetClipboard | Wait)
+}
+
 impl Runner {
     pub(super) async fn act(&mut self, index: usize) -> Flow {
         if self.view.is_none() && self.may_have_changed_since(index) {
@@ -357,7 +363,8 @@ impl Runner {
     /// Points for the targets of an action, or what could not be found.
     async fn resolve(&mut self, planned: &PlannedAction) -> Flow<Result<Resolved, String>> {
         let is_point = |target: &Target| matches!(target, Target::Point(_));
-        if !planned.action.targets().all(is_point) {
+        // The rules judge what an action meets, also where it names no element: what a click before has opened.
+        if meets_the_screen(planned.action.kind()) || !planned.action.targets().all(is_point) {
             self.refresh_stale_view().await?;
         }
         // What lies at a point matters for a click; the way of a drag has many points and no box.

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, PlannedAction, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{CaptureArea, CaptureRequest, Captured, ImageFormat, ImageOptions};
@@ -113,7 +114,9 @@ impl Runner {
                 self.record(vec![Event::TargetMissed { message }]).await?;
                 return Ok(Permission::Withheld);
             }
-            Ruling::Allowed if safety_checks.is_empty() => return Ok(Permission::Given),
+            Ruling::Allowed if safety_checks.is_empty() && !self.is_approved(intended.index) => {
+                return Ok(Permission::Given);
+            }
             Ruling::Allowed => Concern {
                 rules: Vec::new(),
                 safety_checks,
@@ -128,7 +131,7 @@ impl Runner {
         let matter = Matter {
             index: intended.index,
             subject: Subject::Action(intended.planned.clone()),
-            place: place(intended.resolved),
+            place: place(intended.resolved, self.task.pointed_at()),
             content: wire::Action::from(intended.resolved.action.clone()).encode_to_vec(),
             is_repeated: intended.is_repeated,
         };
@@ -141,8 +144,10 @@ impl Runner {
         intended: IntendedCall<'_>,
     ) -> Flow<CallPermission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
-        let asked = self.task.approval_for(step, intended.index);
-        if let Some(asked) = asked.filter(|asked| asked.state != ApprovalState::Approved) {
+        let asked = self.task.approval_for(step, intended.index).cloned();
+        if let Some(asked) = &asked
+            && asked.state != ApprovalState::Approved
+        {
             return Ok(CallPermission::Refused(asked.words_for_planner()));
         }
         let rules = self.conduct.rules.rules();
@@ -156,7 +161,9 @@ impl Runner {
                 let message = self.refusal(&format!("calling {}", intended.call.name), &rules);
                 return Ok(CallPermission::Refused(message));
             }
-            Ruling::Allowed if safety_checks.is_empty() => return Ok(CallPermission::Given),
+            Ruling::Allowed if safety_checks.is_empty() && asked.is_none() => {
+                return Ok(CallPermission::Given);
+            }
             Ruling::Allowed => Vec::new(),
             Ruling::NeedsApproval(rules) => rules,
         };
@@ -178,6 +185,14 @@ impl Runner {
             Permission::Given => Ok(CallPermission::Given),
             Permission::Withheld => Ok(CallPermission::Awaited),
         }
+    }
+
+    /// Whether a person was asked about this action and agreed. That holds for what they saw: also where the rules would
+    /// let pass what is there now, it is not what was agreed to.
+    fn is_approved(&self, index: usize) -> bool {
+        let step = self.task.open_step().map_or(0, |step| step.number);
+        let asked = self.task.approval_for(step, index);
+        asked.is_some_and(|asked| asked.state == ApprovalState::Approved)
     }
 
     async fn with_approval(
@@ -464,8 +479,11 @@ pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
     area.inflate(SHOWN.0, SHOWN.1)
 }
 
-/// The box that an action is done in, if it has one.
-fn place(resolved: &Resolved) -> Option<CaptureRect> {
+/// The box that an action is done in, if it has one. A click without a place goes to where the pointer is.
+fn place(resolved: &Resolved, pointed_at: Option<CaptureRect>) -> Option<CaptureRect> {
+    if matches!(resolved.action, Action::Click { at: None, .. }) {
+        return pointed_at;
+    }
     let around = |point: CapturePoint| {
         CaptureRect::new(
             CapturePoint::new(point.x - AT_A_POINT, point.y - AT_A_POINT),

@@ -143,9 +143,7 @@ fn sets_clipboard(record: &ActionRecord) -> bool {
     let action = &record.action;
     match action {
         Action::SetClipboard { .. } | Action::Paste { text: Some(_) } => true,
-        Action::KeyChord { .. } | Action::HoldKey { .. } => {
-            COPYING.contains(&situation::argument(action).0.as_str())
-        }
+        Action::KeyChord { .. } | Action::HoldKey { .. } => situation::strikes(action, &COPYING),
         // An entry of a menu copies, too.
         Action::Click { .. } => {
             let intent = record.planned.intent.to_lowercase();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use motorium_kit::config::Span;
-use motorium_proto::domain::decision::{Next, SafetyCheck};
+use motorium_proto::domain::action::{Action, Button, Target};
+use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::approval::State;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -12,6 +13,7 @@ use tonic::{Code, Status};
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done};
 use crate::support::story::Story;
+use crate::support::world::box_of;
 
 /// The only button says so.
 async fn shop(script: Vec<Next>) -> Cluster {
@@ -173,6 +175,53 @@ async fn a_provider_s_warning_is_read_before_anything_runs() {
     let told = cluster.world.plans()[1].history[0].clone();
     assert_eq!(told.acknowledged_safety_checks.len(), 1);
     assert_eq!(told.acknowledged_safety_checks[0].id, "1");
+}
+
+#[tokio::test]
+async fn a_provider_s_warning_that_was_read_on_another_screen_was_not_read() {
+    let script = vec![act([click(2)]), act([click(2)]), done("read")];
+    let cluster = Cluster::start(script).await;
+    cluster.world.warn(SafetyCheck {
+        id: "1".to_owned(),
+        code: "malicious_instructions".to_owned(),
+        message: "be careful".to_owned(),
+    });
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    cluster.world.redraw();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    cluster.happened_times(&name, "user_asked", 2).await;
+    assert_eq!(cluster.world.done(), []);
+    let [again] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &again.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(cluster.world.done().len(), 1);
+    assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+}
+
+#[tokio::test]
+async fn a_click_is_judged_by_what_the_click_before_has_opened() {
+    let at_a_point = PlannedAction {
+        action: Action::Click {
+            at: Some(Target::Point(box_of(2).center())),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        },
+        intent: "go on".to_owned(),
+        ..click(2)
+    };
+    let cluster = shop(vec![act([click(3), at_a_point]), done("left")]).await;
+    cluster.world.rename(2, "Delete account");
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    assert_eq!(cluster.world.done().len(), 1);
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.rules, ["delete"]);
+    resolve(&cluster, &approval.name, false).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done().len(), 1);
 }
 
 #[tokio::test]

@@ -31,11 +31,17 @@ struct Case {
     expect: String,
     rules: BTreeSet<String>,
     click: Option<String>,
+    /// A click without a place, on what was pointed at last.
+    click_again: Option<String>,
+    /// Dragged from one end to the other.
+    slide: Option<String>,
     right_click: Option<String>,
     press: Option<String>,
     drop_on: Option<String>,
     scroll: Option<String>,
     keys: Option<String>,
+    /// What the keyboard was given to by a click.
+    on: Option<String>,
     r#type: Option<String>,
     open: Option<String>,
     start: Option<String>,
@@ -103,6 +109,9 @@ impl Case {
     fn label(&self) -> Option<&String> {
         let texts = [
             &self.click,
+            &self.click_again,
+            &self.slide,
+            &self.on,
             &self.right_click,
             &self.press,
             &self.drop_on,
@@ -125,6 +134,23 @@ impl Case {
         };
         if self.click.is_some() {
             click(Button::Left)
+        } else if self.click_again.is_some() {
+            Action::Click {
+                at: None,
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            }
+        } else if self.slide.is_some() {
+            Action::Drag {
+                path: vec![
+                    CapturePoint::new(at.x - 20, at.y),
+                    CapturePoint::new(at.x + 20, at.y),
+                ],
+                button: Button::Left,
+                modifiers: vec![],
+                duration: None,
+            }
         } else if self.right_click.is_some() {
             click(Button::Right)
         } else if self.press.is_some() {
@@ -319,7 +345,7 @@ impl Case {
                 pointed_at: if self.field.is_some() {
                     Some(rect(FIELD))
                 } else {
-                    (!self.around.is_empty()).then(|| rect(TARGET))
+                    (!self.around.is_empty() || self.label().is_some()).then(|| rect(TARGET))
                 },
                 frame: &frame,
                 scene: &scene,
@@ -337,7 +363,8 @@ impl Case {
 
     /// In words, for the table.
     fn described(&self) -> String {
-        let mut words = match (&self.call, self.label()) {
+        let label = self.label().filter(|_| self.on.is_none());
+        let mut words = match (&self.call, label) {
             (Some(name), _) => format!("call_function {name:?} {}", self.arguments()),
             (None, Some(label)) => format!("{} {label:?}", self.action().kind()),
             (None, None) => {
@@ -350,6 +377,10 @@ impl Case {
                 let _ = write!(words, ", {what} {value}");
             }
         };
+        add("on", self.on.clone().unwrap_or_default());
+        if self.click_again.is_some() {
+            add("where", "the pointer is".to_owned());
+        }
         add("as", self.kind.clone().unwrap_or_default());
         add("beside", self.beside.clone().unwrap_or_default());
         add("field", self.field.clone().unwrap_or_default());
