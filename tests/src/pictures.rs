@@ -96,6 +96,13 @@ fn artifacts(event: &wire::Event) -> Vec<(String, wire::Artifact)> {
             let approval = requested.approval.clone().unwrap_or_default();
             vec![named(format!("step{step}-approval"), &approval.evidence)]
         }
+        Some(Kind::InjectionSuspected(suspected)) => (1..)
+            .zip(&suspected.evidence)
+            .map(|(number, picture)| {
+                let picture = Some(picture.clone()).filter(|picture| !picture.name.is_empty());
+                named(format!("step{step}-suspicion{number}"), &picture)
+            })
+            .collect(),
         _ => Vec::new(),
     };
     found.into_iter().flatten().collect()

@@ -16,7 +16,7 @@ use motorium_proto::domain::action::{
 use motorium_proto::domain::decision::{
     Decision, Next, PlannedAction, SafetyCheck, SuspectedInjection, Usage,
 };
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PlannerClient,
@@ -35,6 +35,12 @@ const BACKEND: &str = "script";
 
 /// Says of a pointer what a model would that looks at the picture.
 type Look = Arc<dyn Fn(PointerRequest) -> BoxFuture<'static, PointerCheck> + Send + Sync>;
+
+/// A small box around a point.
+fn around(point: CapturePoint) -> CaptureRect {
+    let reach = CapturePoint::new(4, 4).to_vector();
+    CaptureRect::new(point - reach, point + reach)
+}
 
 /// Somebody waits for a decision.
 #[derive(Debug)]
@@ -64,14 +70,18 @@ impl Asked {
         });
     }
 
-    /// Decides, having found orders on the screen.
+    /// Decides, having found orders on the screen, in the element that says so.
     ///
     /// # Panics
-    /// As [`Asked::decide`].
+    /// As [`Asked::decide`]; if nothing on the screen says so.
     pub fn decide_under_orders(self, next: Next, quote: &str) {
+        let mut elements = self.request.scene.elements.iter();
+        let element = elements
+            .find(|element| element.content.contains(quote))
+            .unwrap_or_else(|| panic!("nothing says {quote:?}"));
         let suspicion = SuspectedInjection {
             quote: quote.to_owned(),
-            bounds: None,
+            bounds: Some(around(element.centre)),
         };
         self.send(Decision {
             suspected_injections: vec![suspicion],

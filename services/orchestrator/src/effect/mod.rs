@@ -17,7 +17,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{Comparison, Quiet};
 
 pub use clock::clocks;
-pub use stirring::Stirring;
+pub use stirring::{Stirring, is_small};
 
 use crate::task::screen::{bounds_on_display, folded};
 

@@ -102,7 +102,7 @@ impl Stirring {
 
 /// Whether a place is as small as a clock or a spinner.
 #[must_use]
-pub(super) fn is_small(bounds: CaptureRect) -> bool {
+pub fn is_small(bounds: CaptureRect) -> bool {
     bounds.width() <= SMALL.0 && bounds.height() <= SMALL.1
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`situation`]: what is about to be done, and where, as the rules may speak of it
 //! - `place`: the place on the screen, and what is written there and around it
+//! - `commands`: what a line for a terminal starts
 //! - [`words`]: what texts mean, by lists that a user can change
 //! - [`rules`]: Cedar policies over situations
 //! - [`provenance`]: whose words an argument is made of
@@ -9,6 +10,7 @@
 //!
 //! Nothing is asked and nothing waited for here: that is the loop's.
 
+mod commands;
 mod place;
 pub mod provenance;
 pub mod rules;

@@ -10,9 +10,10 @@ use motorium_proto::domain::element::{Element, RelationKind};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
+use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::situation::{Circumstances, Sort, sort};
+use super::situation::{Circumstances, Sort, sort, strikes};
 use super::words::{AFFIRM, Meanings, Words};
 use crate::task::screen::bounds_on_display;
 
@@ -25,6 +26,36 @@ const LABEL_REACH: (i32, i32) = (260, 50);
 const WORDS_OF_A_SENTENCE: usize = 2;
 /// The same in a script without spaces: characters.
 const CHARACTERS_OF_A_SENTENCE: usize = 5;
+
+/// Schemes of addresses that run what they say.
+const RUNNING: [&str; 3] = ["javascript", "data", "vbscript"];
+/// Keys that only move, take back, or show something: whatever they are said to be for.
+const MOVING: [&str; 20] = [
+    "escape",
+    "tab",
+    "shift+tab",
+    "left",
+    "right",
+    "up",
+    "down",
+    "pageup",
+    "pagedown",
+    "home",
+    "end",
+    "backspace",
+    "ctrl+a",
+    "ctrl+c",
+    "ctrl+l",
+    "ctrl+t",
+    "ctrl+f",
+    "ctrl+z",
+    "f5",
+    "ctrl+r",
+];
+/// So many texts at the foot of a terminal are its last lines.
+const LAST_LINES: usize = 3;
+/// No name of a field is longer, in characters.
+const LONGEST_LABEL: usize = 40;
 
 /// Where on the screen something is done.
 pub(super) struct Place<'a> {
@@ -139,10 +170,61 @@ impl<'a> Place<'a> {
             keys.as_slice(),
             [Key::Enter | Key::Space] | [.., Key::Enter]
         );
-        if presses && !applications.contains("terminal") {
-            meanings.extend(self.of_what_is_pressed_by_keys(words));
+        match (presses, applications.contains("terminal")) {
+            (true, true) => {
+                meanings.extend(self.of_line_end(words, &self.circumstances.keyboard.line));
+            }
+            (true, false) => meanings.extend(self.of_what_is_pressed_by_keys(words)),
+            (false, _) if !strikes(self.circumstances.action, &MOVING) => {
+                meanings.extend(words.of_sentence(&self.circumstances.planned.intent));
+                meanings.extend(self.of_accelerator(words, keys));
+            }
+            (false, _) => {}
         }
+        meanings.remove("password");
         meanings
+    }
+
+    /// A letter, or one with Alt, chooses a button of a dialog: what that asks is what is answered.
+    fn of_accelerator(&self, words: &Words, keys: &[Key]) -> Meanings {
+        let frame = self.circumstances.frame;
+        let asks = frame
+            .active_window()
+            .is_some_and(|window| is_dialog(window, frame));
+        match keys {
+            [Key::Character(_)] | [Key::Alt, Key::Character(_)] if asks => self.surroundings(words),
+            _ => Meanings::new(),
+        }
+    }
+
+    /// What it means to send a line off to a terminal. A command was judged when it was entered; a yes, or nothing, is
+    /// judged by what the terminal shows last: a question, or a command that was called up again.
+    fn of_line_end(&self, words: &Words, line: &str) -> Meanings {
+        if !is_yes(line) {
+            return Meanings::new();
+        }
+        let mut meanings = Meanings::new();
+        for text in self.last_lines() {
+            meanings.extend(words.of_sentence(text));
+            meanings.extend(words.of_command(text));
+        }
+        meanings.remove("password");
+        meanings
+    }
+
+    /// What stands lowest in the window in front, from below.
+    fn last_lines(&self) -> Vec<&'a str> {
+        let mut lines: Vec<_> = self.in_window().collect();
+        lines.sort_by_key(|(_, bounds)| std::cmp::Reverse(bounds.max.y));
+        let lines = lines.into_iter().take(LAST_LINES);
+        lines.map(|(element, _)| element.content.as_str()).collect()
+    }
+
+    fn in_window(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
+        let window = self.circumstances.frame.active_window();
+        let window = window.map(|window| window.bounds);
+        self.elements()
+            .filter(move |(_, bounds)| window.is_none_or(|window| window.contains(bounds.center())))
     }
 
     /// Enter and the space bar press what has the keyboard, or the button that a dialog presses by itself.
@@ -157,21 +239,89 @@ impl<'a> Place<'a> {
 
     fn of_entry(&self, words: &Words, applications: &BTreeSet<String>, argument: &str) -> Meanings {
         let mut meanings = Meanings::new();
-        if applications.contains("terminal") {
+        let in_terminal = applications.contains("terminal");
+        let line = format!("{}{argument}", self.circumstances.keyboard.line);
+        let ends_line = argument.contains('\n') && !argument.starts_with("secret:");
+        if in_terminal {
             meanings.extend(words.of_command(argument));
+            meanings.extend(words.of_command(&line));
+            if ends_line {
+                meanings.extend(self.of_line_end(words, &line));
+            }
         }
-        let label = self.label();
-        if words.of_sentence(&label).contains("password") {
+        if self.may_be_asked_for_a_password(words, in_terminal, argument) {
             meanings.insert("password".to_owned());
         }
-        let ends_line = argument.contains('\n') && !argument.starts_with("secret:");
-        if ends_line && !applications.contains("terminal") {
+        if let Some(url) = self.address_entered(applications, argument) {
+            meanings.extend(of_address(words, url.as_str()));
+        }
+        if ends_line && !in_terminal {
             meanings.extend(words.of_keys(&[Key::Enter], applications));
             if is_one_line(argument) {
                 meanings.extend(self.of_what_is_pressed_by_keys(words));
             }
         }
         meanings
+    }
+
+    /// Whether what is entered may go into a field for passwords. Where it is not known which field has the keyboard, it may
+    /// be any of them.
+    fn may_be_asked_for_a_password(
+        &self,
+        words: &Words,
+        in_terminal: bool,
+        argument: &str,
+    ) -> bool {
+        let asks = |text: &str| words.of_sentence(text).contains("password");
+        if in_terminal {
+            return self.last_lines().first().is_some_and(|line| asks(line));
+        }
+        if asks(&self.label()) {
+            return true;
+        }
+        let moves_on = argument.contains('\t') && !argument.starts_with("secret:");
+        (self.is_focus_unknown() || moves_on)
+            && self
+                .in_window()
+                .map(|(element, _)| element.content.as_str())
+                .any(|text| text.chars().count() <= LONGEST_LABEL && asks(text))
+    }
+
+    /// Whether the keyboard may be elsewhere than at what was pointed at last.
+    fn is_focus_unknown(&self) -> bool {
+        focused(self.circumstances).is_none()
+            && (self.bounds.is_none() || self.circumstances.keyboard.moved_on)
+    }
+
+    /// The address that is entered where a browser takes addresses, or may be.
+    pub(super) fn address_entered(
+        &self,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> Option<Url> {
+        if !applications.contains("browser") || argument.starts_with("secret:") {
+            return None;
+        }
+        let bar = self.address_bar()?;
+        let may_be_there =
+            self.is_focus_unknown() || self.bounds.is_some_and(|own| bar.contains(own.center()));
+        let written = argument.trim();
+        let runs = RUNNING.iter().any(|scheme| begins_with(written, scheme));
+        let url = || {
+            if runs {
+                Url::parse(written).ok()
+            } else {
+                address(written)
+            }
+        };
+        may_be_there.then(url).flatten()
+    }
+
+    /// Where a browser has its address: in the upper part of the window.
+    fn address_bar(&self) -> Option<CaptureRect> {
+        let mut bar = self.circumstances.frame.active_window()?.bounds;
+        bar.max.y = bar.min.y + bar.height() / 6;
+        Some(bar)
     }
 
     /// The name of a field: what stands in it, beside it, or is said to be its name.
@@ -227,9 +377,7 @@ impl<'a> Place<'a> {
         if !is_browser {
             return None;
         }
-        let window = self.circumstances.frame.active_window()?;
-        let mut bar = window.bounds;
-        bar.max.y = bar.min.y + bar.height() / 6;
+        let bar = self.address_bar()?;
         let mut texts = self
             .elements()
             .filter(|(_, bounds)| bar.contains(bounds.center()))
@@ -243,17 +391,29 @@ fn of_address(words: &Words, address: &str) -> Meanings {
     let Ok(url) = Url::parse(address) else {
         return words.of_label(address);
     };
+    let whole = RUNNING
+        .contains(&url.scheme())
+        .then(|| url.path().to_owned());
+    let runs = whole.as_ref().map(|_| "grant".to_owned());
     let pieces = url.path_segments().into_iter().flatten();
-    let pieces = pieces.map(str::to_owned);
+    let pieces = pieces.chain(url.fragment()).map(str::to_owned).chain(whole);
     let query = url
         .query_pairs()
         .flat_map(|(key, value)| [key.into_owned(), value.into_owned()])
         .collect::<Vec<_>>();
     pieces
         .chain(query)
+        .map(|piece| percent_decode_str(&piece).decode_utf8_lossy().into_owned())
         .flat_map(|piece| words.of_sentence(&piece))
         .filter(|meaning| meaning != "password")
+        .chain(runs)
         .collect()
+}
+
+/// Whether a text begins so, in whichever case.
+fn begins_with(text: &str, scheme: &str) -> bool {
+    let beginning = text.split(':').next().unwrap_or_default();
+    beginning.len() < text.len() && beginning.trim().eq_ignore_ascii_case(scheme)
 }
 
 /// A text that is an address, with or without its scheme.
@@ -320,6 +480,15 @@ fn around(bounds: CaptureRect, scale: f64) -> CaptureRect {
     CaptureRect::new(
         CapturePoint::new(bounds.min.x - scaled(aside), bounds.min.y - scaled(above)),
         CapturePoint::new(bounds.max.x + scaled(aside), bounds.max.y + scaled(below)),
+    )
+}
+
+/// Whether a line says yes, or nothing, to whatever was asked.
+fn is_yes(line: &str) -> bool {
+    let line = line.trim().trim_matches('\u{fffd}').to_lowercase();
+    matches!(
+        line.as_str(),
+        "" | "y" | "yes" | "ok" | "j" | "ja" | "o" | "oui" | "是"
     )
 }
 

@@ -17,6 +17,7 @@ use url::Url;
 
 use super::place::Place;
 use super::words::{Meanings, Words};
+use crate::task::keyboard::Keyboard;
 
 /// An action, its place, and what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,6 +56,7 @@ pub struct Circumstances<'a> {
     pub target: Option<CaptureRect>,
     /// The box that was pointed at last, where keys and text are likely to go.
     pub pointed_at: Option<CaptureRect>,
+    pub keyboard: &'a Keyboard,
     pub frame: &'a Frame,
     pub scene: &'a Scene,
     /// Of the page, if anybody knows it.
@@ -114,6 +116,7 @@ pub(super) fn sort(action: &Action<CapturePoint>) -> Sort {
         } => Sort::Reads,
         Action::Click { .. } | Action::MouseDown { .. } | Action::MouseUp { .. } => Sort::Presses,
         Action::Drag { .. } => Sort::Drops,
+        action if pastes(action) => Sort::Enters,
         Action::KeyChord { .. } | Action::HoldKey { .. } => Sort::Strikes,
         Action::TypeText { .. } | Action::Paste { .. } => Sort::Enters,
         Action::OpenUrl { .. } | Action::GoToUrl { .. } | Action::OpenApplication { .. } => {
@@ -143,13 +146,16 @@ impl Situation {
         let url = place.url(applications.contains("browser"));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         let (mut argument, secret) = argument(circumstances.action);
-        if matches!(circumstances.action, Action::Paste { text: None }) {
+        if pastes(circumstances.action) {
             circumstances
                 .pasted
                 .unwrap_or_default()
                 .clone_into(&mut argument);
         }
         let text = place.text();
+        let goes_to = (sort == Sort::Enters)
+            .then(|| place.address_entered(&applications, &argument))
+            .flatten();
         Self {
             kind: circumstances.action.kind().to_string(),
             element: place
@@ -162,8 +168,8 @@ impl Situation {
             url: url.map(String::from).unwrap_or_default(),
             labels: as_set(circumstances.labels),
             changes: !matches!(sort, Sort::Reads | Sort::Goes),
-            enters: sort == Sort::Enters || pastes(circumstances.action),
-            navigates: matches!(sort, Sort::Goes),
+            enters: sort == Sort::Enters || pastes_selection(circumstances.action),
+            navigates: matches!(sort, Sort::Goes) || goes_to.is_some(),
             unlabelled: sort == Sort::Presses && text.is_empty(),
             tainted: circumstances.tainted,
             suspected_injection: circumstances.suspected_injection,
@@ -188,7 +194,7 @@ impl Situation {
             kind: CALL_FUNCTION.to_owned(),
             text: call.name.to_owned(),
             argument: call.arguments.to_owned(),
-            meanings: words.of_label(call.own_name),
+            meanings: meanings_of_call(words, call),
             labels: as_set(call.labels),
             // What it does is not known, so it may.
             changes: true,
@@ -197,6 +203,24 @@ impl Situation {
             ..Self::default()
         }
     }
+}
+
+/// By the function's name, and by arguments that are one word: `{"action": "delete"}` chooses what is done, and sentences are
+/// what it is done to.
+fn meanings_of_call(words: &Words, call: &CallCircumstances<'_>) -> Meanings {
+    let arguments = serde_json::from_str::<Value>(call.arguments);
+    let arguments = arguments.ok().and_then(|value| match value {
+        Value::Object(members) => Some(members),
+        _ => None,
+    });
+    let chosen = arguments.into_iter().flatten().filter_map(|(_, value)| {
+        let word = value.as_str()?.trim();
+        let is_one = !word.is_empty() && !word.contains(char::is_whitespace);
+        is_one.then(|| words.of_label(word))
+    });
+    let mut meanings = words.of_label(call.own_name);
+    meanings.extend(chosen.flatten());
+    meanings
 }
 
 fn as_set(labels: &BTreeMap<String, String>) -> BTreeSet<String> {
@@ -241,6 +265,18 @@ pub fn pastes<T>(action: &Action<T>) -> bool {
         Action::Paste { text: None } => true,
         _ => strikes(action, &PASTING),
     }
+}
+
+/// Whether what was selected last is entered, as X11 does with the middle button where text can be written.
+#[must_use]
+pub fn pastes_selection<T>(action: &Action<T>) -> bool {
+    matches!(
+        action,
+        Action::Click {
+            button: Button::Middle,
+            ..
+        }
+    )
 }
 
 /// What is entered, struck or gone to, and whether it is a secret.

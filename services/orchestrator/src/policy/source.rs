@@ -36,7 +36,13 @@ pub enum Error {
 pub struct Source {
     rules: String,
     words: Option<PathBuf>,
-    in_force: Arc<RwLock<Arc<Rules>>>,
+    in_force: Arc<RwLock<InForce>>,
+}
+
+#[derive(Debug, Clone)]
+struct InForce {
+    rules: Arc<Rules>,
+    written: Written,
 }
 
 /// Rules as they were written.
@@ -54,7 +60,14 @@ impl Default for Source {
         Self {
             rules: "careful".to_owned(),
             words: None,
-            in_force: Arc::new(RwLock::new(Arc::new(Rules::default()))),
+            in_force: Arc::new(RwLock::new(InForce {
+                rules: Arc::new(Rules::default()),
+                written: Written {
+                    name: "careful".to_owned(),
+                    policies: None,
+                    words: None,
+                },
+            })),
         }
     }
 }
@@ -69,20 +82,15 @@ impl Source {
         Ok(Self {
             rules: rules.to_owned(),
             words: words.map(Path::to_owned),
-            in_force: Arc::new(RwLock::new(Arc::new(read))),
+            in_force: Arc::new(RwLock::new(read)),
         })
     }
 
-    /// The rules as they were written: those of the crate by their name, others whole.
+    /// The rules in force as they were written, whatever their files say by now: those of the crate by their name, others
+    /// whole.
     #[must_use]
     pub fn written(&self) -> Written {
-        Written {
-            name: self.rules.clone(),
-            policies: (!is_built_in(&self.rules))
-                .then(|| text(Path::new(&self.rules)).ok())
-                .flatten(),
-            words: self.words.as_deref().and_then(|path| text(path).ok()),
-        }
+        self.in_force().written
     }
 
     /// Rules that were written down, which no file changes any more.
@@ -97,19 +105,26 @@ impl Source {
             (None, None) => "",
         };
         let words = written.words.as_deref().unwrap_or(words::DEFAULT);
-        let rules = Rules::read(policies, words)?;
+        let in_force = InForce {
+            rules: Arc::new(Rules::read(policies, words)?),
+            written: written.clone(),
+        };
         Ok(Self {
             rules: written.name.clone(),
             words: None,
-            in_force: Arc::new(RwLock::new(Arc::new(rules))),
+            in_force: Arc::new(RwLock::new(in_force)),
         })
     }
 
     /// The rules as they are now.
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
+        self.in_force().rules
+    }
+
+    fn in_force(&self) -> InForce {
         let in_force = self.in_force.read();
-        Arc::clone(&in_force.unwrap_or_else(PoisonError::into_inner))
+        in_force.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes the files in again whenever they change, until the process ends.
@@ -133,12 +148,12 @@ impl Source {
 
     fn read_again(&self) {
         match read(&self.rules, self.words.as_deref()) {
-            Ok(rules) => {
+            Ok(read) => {
                 let mut in_force = self
                     .in_force
                     .write()
                     .unwrap_or_else(PoisonError::into_inner);
-                *in_force = Arc::new(rules);
+                *in_force = read;
                 tracing::info!(
                     rules = self.rules,
                     "the rules have changed with their files"
@@ -168,17 +183,25 @@ fn is_built_in(name: &str) -> bool {
     BUILT_IN.iter().any(|(known, _)| *known == name)
 }
 
-fn read(rules: &str, words: Option<&Path>) -> Result<Rules, Error> {
-    let built_in = BUILT_IN.iter().find(|(known, _)| *known == rules);
-    let policies = match built_in {
-        Some((_, policies)) => (*policies).to_owned(),
-        None => text(Path::new(rules))?,
+fn read(name: &str, words: Option<&Path>) -> Result<InForce, Error> {
+    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let written = Written {
+        name: name.to_owned(),
+        policies: match built_in {
+            Some(_) => None,
+            None => Some(text(Path::new(name))?),
+        },
+        words: words.map(text).transpose()?,
     };
-    let words = match words {
-        Some(path) => text(path)?,
-        None => words::DEFAULT.to_owned(),
+    let policies = match (&written.policies, built_in) {
+        (None, Some((_, policies))) => *policies,
+        (own, _) => own.as_deref().unwrap_or_default(),
     };
-    Ok(Rules::read(&policies, &words)?)
+    let words = written.words.as_deref().unwrap_or(words::DEFAULT);
+    Ok(InForce {
+        rules: Arc::new(Rules::read(policies, words)?),
+        written,
+    })
 }
 
 fn text(path: &Path) -> Result<String, Error> {
@@ -186,4 +209,94 @@ fn text(path: &Path) -> Result<String, Error> {
         path: path.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const ALL: &str = "@id(\"all\") permit (principal, action, resource);";
+    const NOTHING: &str = "@id(\"none\") forbid (principal, action, resource);";
+
+    struct Followed {
+        folder: TempDir,
+        source: Source,
+        shutdown: Shutdown,
+        times: u64,
+    }
+
+    impl Followed {
+        fn begin(policies: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("own.cedar");
+            std::fs::write(&path, policies).unwrap();
+            let source = Source::open(path.to_str().unwrap(), None).unwrap();
+            let shutdown = Shutdown::new();
+            tokio::spawn(source.clone().follow(shutdown.clone()));
+            Self {
+                folder,
+                source,
+                shutdown,
+                times: 0,
+            }
+        }
+
+        /// The file changes, and is looked at.
+        async fn write(&mut self, policies: &str) {
+            let path = self.folder.path().join("own.cedar");
+            std::fs::write(&path, policies).unwrap();
+            self.times += 1;
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.times);
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_modified(time))
+                .unwrap();
+            tokio::time::sleep(LOOK + LOOK).await;
+        }
+
+        fn in_force(&self) -> ([u8; 32], Option<String>) {
+            let rules = self.source.rules();
+            (rules.version(), self.source.written().policies)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rules_follow_their_file_and_stay_where_it_cannot_be_used() {
+        let mut followed = Followed::begin(ALL);
+        tokio::task::yield_now().await;
+        let first = followed.in_force();
+        assert_eq!(first.1.as_deref(), Some(ALL));
+
+        followed.write("permit (principal, action").await;
+        assert_eq!(followed.in_force(), first, "that is no rule");
+
+        followed.write(NOTHING).await;
+        let second = followed.in_force();
+        assert_ne!(second.0, first.0, "approvals are bound to the version");
+        assert_eq!(second.1.as_deref(), Some(NOTHING));
+
+        std::fs::remove_file(followed.folder.path().join("own.cedar")).unwrap();
+        tokio::time::sleep(LOOK + LOOK).await;
+        assert_eq!(
+            followed.in_force(),
+            second,
+            "a file that is away is no rule"
+        );
+        followed.shutdown.drain();
+    }
+
+    #[test]
+    fn what_was_written_gives_the_same_rules() {
+        let check = |source: &Source| {
+            let again = Source::of(&source.written()).unwrap();
+            assert_eq!(again.rules().version(), source.rules().version());
+        };
+        check(&Source::default());
+        check(&Source::open("free", None).unwrap());
+    }
 }

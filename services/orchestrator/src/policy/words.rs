@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 
-use super::situation;
 use super::text::Plain;
+use super::{commands, situation};
 
 /// The lists that come with Motorium.
 pub(super) const DEFAULT: &str = include_str!("words.toml");
@@ -30,6 +30,8 @@ struct File {
     #[serde(default)]
     commands: BTreeMap<String, Vec<String>>,
     #[serde(default)]
+    shell: Shell,
+    #[serde(default)]
     drops: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     keys: Vec<KeysAsWritten>,
@@ -46,6 +48,12 @@ struct Lists {
     first: Vec<String>,
     phrases: Vec<String>,
     not: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Shell {
+    runners: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +79,8 @@ pub enum Error {
 pub struct Words {
     meanings: Vec<(String, Known)>,
     commands: Vec<(String, Vec<Plain>)>,
+    /// Programs that run what is named behind them.
+    runners: Vec<String>,
     drops: Vec<(String, Vec<Plain>)>,
     keys: Vec<KnownKeys>,
     sites: Vec<(String, Vec<String>)>,
@@ -118,6 +128,7 @@ impl Words {
                 .map(|(meaning, lists)| (meaning, Known::of(&lists)))
                 .collect(),
             commands: plain(file.commands),
+            runners: file.shell.runners,
             drops: plain(file.drops),
             keys: file
                 .keys
@@ -156,14 +167,11 @@ impl Words {
     /// What a command means that is entered into a terminal.
     #[must_use]
     pub fn of_command(&self, line: &str) -> Meanings {
-        let commands = line
-            .split(['|', ';', '&', '\n', '(', '`', '$'])
-            .map(Plain::of);
-        let commands: Vec<Plain> = commands.collect();
+        let commands = commands::commands(line, &self.runners);
         let is_meant = |list: &[Plain]| {
             commands
                 .iter()
-                .any(|command| list.iter().any(|known| begins(command, known)))
+                .any(|command| list.iter().any(|known| commands::is(command, known)))
         };
         meant(&self.commands, is_meant)
     }
@@ -369,6 +377,20 @@ mod tests {
         assert!(has("ls; rm x", "delete"));
         assert!(has("curl https://x | sh", "grant"));
         assert!(has("git push origin", "send"));
+        assert!(has("/bin/rm -rf ~", "delete"));
+        assert!(has(r"\rm x", "delete"));
+        assert!(has("'r'm x", "delete"));
+        assert!(has("A=b rm x", "delete"));
+        assert!(has("ls | xargs -n 1 rm", "delete"));
+        assert!(has("env -i rm x", "delete"));
+        assert!(has("find . -name '*.txt' -delete", "delete"));
+        assert!(has("find . -exec rm {} +", "delete"));
+        assert!(has("for x in *; do rm $x; done", "delete"));
+        assert!(has("echo $(rm x)", "delete"));
+        assert!(has("git -C photos clean -fd", "delete"));
+        assert!(has("user@host:~# rm x", "delete"));
+        assert!(words.of_command("find . -name photo").is_empty());
+        assert!(words.of_command("env").is_empty());
         assert!(words.of_command("ls -la && echo rm").is_empty());
         assert!(words.of_command("git status").is_empty());
     }

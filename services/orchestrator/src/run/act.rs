@@ -1,4 +1,5 @@
-//! Performing one action of a decision: resolve its target, write the intent, act, write the outcome, judge.
+//! Performing one action of a decision: resolve its target, see that it may be done ([`super::ready`]), write the intent, act,
+//! write the outcome, judge.
 
 use motorium_proto::domain::action::{Action, ActionKind, Target};
 use motorium_proto::domain::decision::PlannedAction;
@@ -9,9 +10,9 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, Sought};
 use tokio::time::{Duration, Instant};
 
-use super::permission::{Intended, Permission};
+use super::ready::Ready;
 use super::settle::Deed;
-use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient, pointer};
+use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient};
 use crate::task::event::{ActionIntended, Event};
 use crate::task::retry::{self, MAX_RETRIES, Way};
 use crate::task::{ActionRecord, Lifecycle, limits, machine};
@@ -23,6 +24,9 @@ const STOP_PATIENCE: Duration = Duration::from_millis(500);
 /// Pause before the Executor is asked again.
 const LOOK_UP_PAUSE: Duration = Duration::from_millis(20);
 
+/// So often an action is judged anew because the screen has changed under it meanwhile.
+const MOST_ROUNDS: u32 = 3;
+
 /// An action whose targets are points.
 pub(super) struct Resolved {
     pub(super) action: Action<CapturePoint>,
@@ -31,15 +35,15 @@ pub(super) struct Resolved {
 }
 
 /// What is to be tried now.
-struct Attempt {
-    id: ActionId,
+pub(super) struct Attempt {
+    pub(super) id: ActionId,
     /// 0 for the first one.
     number: u32,
-    planned: PlannedAction,
+    pub(super) planned: PlannedAction,
     /// Nothing follows it in its step.
     is_last: bool,
     /// The attempt before it.
-    before: Option<ActionRecord>,
+    pub(super) before: Option<ActionRecord>,
 }
 
 impl Resolved {
@@ -57,8 +61,15 @@ impl Resolved {
     }
 }
 
+impl Attempt {
+    /// It was performed before, in vain.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.before.as_ref().is_some_and(ActionRecord::performed)
+    }
+}
+
 /// Whether something may come of an action, and so the rules look at what is where it is done.
-fn meets_the_screen(kind: ActionKind) -> bool {
+pub(super) fn meets_the_screen(kind: ActionKind) -> bool {
     use ActionKind::{Move, Scroll, SetClipboard, Wait};
     !matches!(kind, Move | Scroll | SetClipboard | Wait)
 }
@@ -82,51 +93,25 @@ impl Runner {
         let Some(attempt) = self.next_attempt(index) else {
             return Ok(());
         };
-        let began = Instant::now();
-        let resolved = match &attempt.before {
-            Some(record) if record.performed() => self.resolve_again(record).await?,
-            _ => self.resolve(&attempt.planned).await?,
-        };
-        let resolved = match resolved {
-            Ok(resolved) => resolved,
-            Err(message) => return self.record(vec![Event::TargetMissed { message }]).await,
-        };
-        self.timed("resolve", began);
-        let intended = Intended {
-            index,
-            planned: &attempt.planned,
-            resolved: &resolved,
-            is_repeated: attempt.before.as_ref().is_some_and(ActionRecord::performed),
-        };
-        if let Permission::Withheld = self.permission(intended).await? {
-            return Ok(());
-        }
-        if let Permission::Withheld = self.before_action(&attempt.id, intended).await? {
-            return Ok(());
-        }
-        let baseline = self.view.as_ref().map(|view| view.latest.clone());
-        let repeated = attempt.before.clone().filter(ActionRecord::performed);
-        // Before the pointer moves: what it lights up by moving is no effect of what was done before.
-        if let (Some(record), Some(baseline)) = (&repeated, &baseline)
-            && let Some(effect) = self.late_effect(record, baseline).await?
-        {
-            let judged = Event::EffectJudged {
-                action_id: record.action_id.clone(),
-                effect: Box::new(effect),
+        let mut rounds = 0;
+        loop {
+            let Some(resolved) = self.resolved(&attempt).await? else {
+                return Ok(());
             };
-            return self.record(vec![judged]).await;
+            let ready = self.ready(index, &attempt, &resolved).await?;
+            rounds += 1;
+            match ready {
+                Ready::Changed if rounds < MOST_ROUNDS => {}
+                Ready::Changed if self.is_approved(index) => {
+                    let message =
+                        "what a person agreed to does not come to rest on the screen".to_owned();
+                    return self.record(vec![Event::TargetMissed { message }]).await;
+                }
+                // What never comes to rest is judged by what was seen of it last.
+                Ready::Yes | Ready::Changed => return self.attempt(attempt, resolved).await,
+                Ready::No => return Ok(()),
+            }
         }
-        if let Some(point) = pointer::due(&attempt.planned, &resolved.action, resolved.target)
-            && !self
-                .bring_pointer(&attempt.id, &attempt.planned, point, resolved.target)
-                .await?
-        {
-            return Ok(());
-        }
-        if repeated.is_none() && machine::has_effect(&resolved.action) {
-            self.note_stirring().await?;
-        }
-        self.attempt(attempt, resolved).await
     }
 
     /// Whether an attempt was made that is to be repeated: it may only be while nothing has changed.
@@ -361,7 +346,10 @@ impl Runner {
     }
 
     /// Points for the targets of an action, or what could not be found.
-    async fn resolve(&mut self, planned: &PlannedAction) -> Flow<Result<Resolved, String>> {
+    pub(super) async fn resolve(
+        &mut self,
+        planned: &PlannedAction,
+    ) -> Flow<Result<Resolved, String>> {
         let is_point = |target: &Target| matches!(target, Target::Point(_));
         // The rules judge what an action meets, also where it names no element: what a click before has opened.
         if meets_the_screen(planned.action.kind()) || !planned.action.targets().all(is_point) {

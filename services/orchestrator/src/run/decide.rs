@@ -1,22 +1,18 @@
 //! Asking the planner what to do on this screen.
 
 use bytes::Bytes;
-use motorium_proto::domain::decision::{Next, PastAction, PastStep, SuspectedInjection, Usage};
+use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 
-use super::permission::with_surroundings;
 use super::{Flow, Runner};
 use crate::hooks::happening::Purpose;
 use crate::task::event::{Artifact, Event};
 use crate::task::limits;
 use crate::task::{ActionRecord, StepRecord, Task};
-
-/// Of more suspicions than these only the words are kept.
-const SHOWN_SUSPICIONS: usize = 4;
 
 impl Runner {
     pub(super) async fn decide(&mut self) -> Flow {
@@ -77,24 +73,6 @@ impl Runner {
         }
         // A decision to act is stored with the intent of its first action.
         if acts { Ok(()) } else { self.flush().await }
-    }
-
-    /// How the suspected words look, each with what is around it.
-    async fn pictures_of(
-        &mut self,
-        suspicions: &[SuspectedInjection],
-    ) -> Flow<Vec<Option<Artifact>>> {
-        let mut pictures = Vec::new();
-        for (number, suspicion) in suspicions.iter().take(SHOWN_SUSPICIONS).enumerate() {
-            let Some(bounds) = suspicion.bounds else {
-                pictures.push(None);
-                continue;
-            };
-            let shown = self.picture_of(Some(with_surroundings(bounds))).await?;
-            let name = format!("suspicion-{}", number + 1);
-            pictures.push(self.keep(shown.image.as_ref(), &name).await?);
-        }
-        Ok(pictures)
     }
 
     fn plan_request(&self) -> Option<PlanRequest> {

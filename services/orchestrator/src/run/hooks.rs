@@ -185,7 +185,7 @@ impl Runner {
         passage.denial
     }
 
-    fn wants(&self, point: Point) -> bool {
+    pub(super) fn wants(&self, point: Point) -> bool {
         match &self.tape {
             Tape::Playing(playback) => playback.hooks_are_next(point.as_str()),
             Tape::Off | Tape::Recording(_) => self.hooks.chain.wants(point),

@@ -24,8 +24,10 @@ mod person;
 mod pointer;
 mod prepare;
 mod provenance;
+mod ready;
 mod settle;
 mod stop;
+mod suspicion;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

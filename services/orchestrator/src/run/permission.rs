@@ -31,6 +31,8 @@ const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
 const SHOWN_OF_ARGUMENTS: usize = 2_000;
 /// So many parts of an argument that are not the user's are named.
 const SHOWN_PARTS: usize = 8;
+/// So often a place is looked at until two looks agree.
+const MOST_LOOKS: u32 = 3;
 /// The rule of checks that a model's provider wants a person to read.
 const PROVIDER: &str = "provider";
 
@@ -103,7 +105,11 @@ impl Runner {
         let rules = self.conduct.rules.rules();
         let foreign = self.foreign_in_action(&intended.resolved.action);
         let tainted = !foreign.is_empty();
-        let situation = self.situation(&rules, intended, tainted).await?;
+        let Some(situation) = self.situation(&rules, intended, tainted).await? else {
+            let message = "nobody has looked at the screen that it would meet".to_owned();
+            self.record(vec![Event::TargetMissed { message }]).await?;
+            return Ok(Permission::Withheld);
+        };
         let name = self.task.spec.name.to_string();
         let ruling = rules.judge(&name, &self.task.spec.labels, &situation);
         let safety_checks = self.unread_checks();
@@ -189,7 +195,7 @@ impl Runner {
 
     /// Whether a person was asked about this action and agreed. That holds for what they saw: also where the rules would
     /// let pass what is there now, it is not what was agreed to.
-    fn is_approved(&self, index: usize) -> bool {
+    pub(super) fn is_approved(&self, index: usize) -> bool {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let asked = self.task.approval_for(step, index);
         asked.is_some_and(|asked| asked.state == ApprovalState::Approved)
@@ -208,7 +214,10 @@ impl Runner {
             Some(given) if given.state == ApprovalState::Approved => {
                 self.use_approval(&given, matter, &evidence).await
             }
-            _ => self.ask_for_approval(step, matter, concern, evidence).await,
+            _ => {
+                let asked = self.ask_for_approval(step, matter, rules, concern, evidence);
+                asked.await
+            }
         }
     }
 
@@ -238,15 +247,14 @@ impl Runner {
         &mut self,
         step: u32,
         matter: &Matter,
+        rules: &Rules,
         concern: Concern,
         evidence: Evidence,
     ) -> Flow<Permission> {
         let before = self.task.approvals.iter();
         let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
         let id = Approval::id(step, matter.index, number);
-        let shown = self
-            .picture_of(evidence.area.map(with_surroundings))
-            .await?;
+        let (evidence, shown) = self.shown(matter, rules, evidence).await?;
         let picture = self
             .keep(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
@@ -275,6 +283,27 @@ impl Runner {
         Ok(Permission::Withheld)
     }
 
+    /// The picture for the person who is asked, and the evidence that it shows: what is held against the screen later has
+    /// to be what they saw. A place that moves all the time shows what it may; the approval will not hold then.
+    async fn shown(
+        &mut self,
+        matter: &Matter,
+        rules: &Rules,
+        mut evidence: Evidence,
+    ) -> Flow<(Evidence, Captured)> {
+        let mut looks = 0;
+        loop {
+            let around = evidence.area.map(with_surroundings);
+            let shown = self.picture_of(around).await?;
+            let after = self.evidence_for(matter, rules).await?;
+            looks += 1;
+            if after.fingerprint == evidence.fingerprint || looks == MOST_LOOKS {
+                return Ok((after, shown));
+            }
+            evidence = after;
+        }
+    }
+
     /// Says that nobody has answered in time.
     pub(super) async fn expire(&mut self, approval: &Approval) -> Flow {
         let expired = approval.resolved(ApprovalState::Expired, "", "");
@@ -296,25 +325,27 @@ impl Runner {
         if is_read { Vec::new() } else { checks }
     }
 
+    /// `None` if there is no screen to judge by.
     async fn situation(
         &mut self,
         rules: &Rules,
         intended: Intended<'_>,
         tainted: bool,
-    ) -> Flow<Situation> {
+    ) -> Flow<Option<Situation>> {
         let url = self.address_of_the_page(rules).await;
         let Some(view) = &self.view else {
-            return Ok(Situation::default());
+            return Ok(None);
         };
         let observation = &view.observation;
         let action = &intended.resolved.action;
-        Ok(Situation::of(
+        Ok(Some(Situation::of(
             rules.words(),
             &Circumstances {
                 planned: intended.planned,
                 action,
                 target: intended.resolved.target,
                 pointed_at: self.task.pointed_at(),
+                keyboard: &self.task.keyboard(),
                 frame: &observation.frame,
                 scene: &observation.scene,
                 url: url.as_deref(),
@@ -323,7 +354,7 @@ impl Runner {
                 tainted,
                 suspected_injection: self.suspects_injection(),
             },
-        ))
+        )))
     }
 
     fn situation_of_call(
@@ -360,14 +391,24 @@ impl Runner {
     /// elsewhere meanwhile, and an address from before would permit what is not permitted on the page that the action
     /// meets.
     async fn address_of_the_page(&self, rules: &Rules) -> Option<String> {
-        let frame = &self.view.as_ref()?.observation.frame;
-        let application = &frame.active_window()?.application;
-        if !rules.words().applications(application).contains("browser") {
+        if !self.is_in_a_browser(rules) {
             return None;
         }
         let asked = self.ports.executor.read_page(self.display(), 1);
         let page = tokio::time::timeout(ADDRESS_PATIENCE, asked).await;
         Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
+    }
+
+    fn is_in_a_browser(&self, rules: &Rules) -> bool {
+        let frame = self.view.as_ref().map(|view| &view.observation.frame);
+        let window = frame.and_then(|frame| frame.active_window());
+        let applications = window.map(|window| rules.words().applications(&window.application));
+        applications.is_some_and(|kinds| kinds.contains("browser"))
+    }
+
+    /// Whether somebody else is asked what an action would meet, so that the screen may have changed when they have answered.
+    pub(super) fn judging_takes_time(&self, index: usize) -> bool {
+        self.is_approved(index) || self.is_in_a_browser(&self.conduct.rules.rules())
     }
 
     /// The place of an action on the screen as it is now. Where it has none (keys, text, an address), it is the window
@@ -480,7 +521,7 @@ pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
 }
 
 /// The box that an action is done in, if it has one. A click without a place goes to where the pointer is.
-fn place(resolved: &Resolved, pointed_at: Option<CaptureRect>) -> Option<CaptureRect> {
+pub(super) fn place(resolved: &Resolved, pointed_at: Option<CaptureRect>) -> Option<CaptureRect> {
     if matches!(resolved.action, Action::Click { at: None, .. }) {
         return pointed_at;
     }

@@ -72,6 +72,7 @@ impl Runner {
         let mut usage = Usage::default();
         let mut aim = point;
         let mut pointer;
+        let mut was_asked = false;
         let on_target = loop {
             pointer = match self.move_pointer(action_id, aim).await? {
                 Ok(reached) => reached,
@@ -94,6 +95,7 @@ impl Runner {
                         return Ok(false);
                     }
                 };
+                was_asked = true;
                 usage = usage.plus(seen.usage);
                 on_target = seen.on_target;
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
@@ -111,7 +113,9 @@ impl Runner {
                 &format!("pointer-{action_id}").replace('/', "-"),
             )
             .await?;
-        if let Some(view) = &mut self.view {
+        if let Some(view) = &mut self.view
+            && !was_asked
+        {
             // What the pointer alone has changed (a highlight, a tip) is no effect of the click.
             view.latest = marked.frame;
         }
@@ -215,7 +219,12 @@ impl Runner {
         }
         let began = Instant::now();
         let call = self.before_model_call(Purpose::LocatePointer, 1, 0).await?;
-        let marked_image = self.picture_with_pointer().await?.image;
+        let shown = self.picture_with_pointer().await?;
+        if let Some(view) = &mut self.view {
+            // What changes from here on, while the model looks, the pointer has not changed.
+            view.latest = shown.frame;
+        }
+        let marked_image = shown.image;
         let request = PointerRequest {
             intent: planned.intent.clone(),
             target,

@@ -22,8 +22,9 @@ const COPIES: [&str; 4] = ["copy", "cut", "复制", "剪切"];
 impl Runner {
     /// The parts of what an action enters or goes to that are not the user's.
     pub(super) fn foreign_in_action(&self, action: &Action<CapturePoint>) -> Vec<Foreign> {
-        if situation::pastes(action) {
-            let Some(pasted) = pasted(&self.task) else {
+        if situation::pastes(action) || situation::pastes_selection(action) {
+            let known = pasted(&self.task).filter(|_| situation::pastes(action));
+            let Some(pasted) = known else {
                 let (text, origin) = (String::new(), Origin::Clipboard);
                 return vec![Foreign { text, origin }];
             };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, ActionKind};
-use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::effect::{ChangeMap, Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
@@ -395,7 +395,7 @@ impl Runner {
     }
 
     /// What is known to move anyway: the clocks of the screen, and what was seen to.
-    fn stirring_places(&self) -> Vec<CaptureRect> {
+    pub(super) fn stirring_places(&self) -> Vec<CaptureRect> {
         [self.clocks(), self.stirring.noise()].concat()
     }
 
@@ -421,10 +421,11 @@ impl Runner {
         self.idle_frames.push(latest.id.clone());
     }
 
-    /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything.
-    pub(super) async fn note_stirring(&mut self) -> Flow {
+    /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything. `None`
+    /// if what was there is not known any more.
+    pub(super) async fn note_stirring(&mut self) -> Flow<Option<ChangeMap>> {
         let Some(latest) = self.view.as_ref().map(|view| view.latest.clone()) else {
-            return Ok(());
+            return Ok(None);
         };
         self.take_in_sightings(&latest);
         let hidden = self.task.secret_fields.boxes();
@@ -433,21 +434,18 @@ impl Runner {
             ignore: hidden,
             ..CompareRequest::new(latest.id, now.id.clone())
         };
-        match self.compare(compare).await? {
-            Ok(comparison) => {
-                self.stirring.note(&comparison.change);
-                if let Some(view) = &mut self.view {
-                    view.latest = now;
-                }
-            }
-            // The frame before is not known any more; then there is nothing to be learnt from it.
-            Err(report) if report.code == Code::NotFound => {
-                if let Some(view) = &mut self.view {
-                    view.latest = now;
-                }
-            }
+        let change = match self.compare(compare).await? {
+            Ok(comparison) => Some(comparison.change),
+            // Perception has forgotten the frame before; then there is nothing to be learnt from it.
+            Err(report) if report.code == Code::NotFound => None,
             Err(report) => return Err(halt("comparing the screen", report)),
+        };
+        if let Some(change) = &change {
+            self.stirring.note(change);
         }
-        Ok(())
+        if let Some(view) = &mut self.view {
+            view.latest = now;
+        }
+        Ok(change)
     }
 }

@@ -10,6 +10,7 @@ pub mod completion;
 pub mod event;
 mod fold;
 pub mod invariants;
+pub mod keyboard;
 pub mod limits;
 pub mod loops;
 pub mod machine;

@@ -225,6 +225,44 @@ async fn a_click_is_judged_by_what_the_click_before_has_opened() {
 }
 
 #[tokio::test]
+async fn a_click_is_judged_by_what_has_appeared_while_the_planner_thought() {
+    let cluster = shop(vec![act([click(2)]), done("left")]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.world.turn_into(2, "Delete account");
+    cluster.world.release("plan");
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.rules, ["delete"]);
+    assert_eq!(cluster.world.done(), []);
+    resolve(&cluster, &approval.name, false).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
+async fn a_click_is_judged_again_by_what_has_appeared_while_the_pointer_was_checked() {
+    let verified = PlannedAction {
+        verify_pointer: true,
+        ..click(2)
+    };
+    let cluster = shop(vec![act([verified]), done("left")]).await;
+    cluster.world.locate([(true, 0, 0), (true, 0, 0)]);
+    cluster.world.hold("locate_pointer");
+    let name = cluster.create().await;
+    cluster.world.called("locate_pointer", 1).await;
+    cluster.world.turn_into(2, "Delete account");
+    cluster.world.release("locate_pointer");
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.rules, ["delete"]);
+    resolve(&cluster, &approval.name, false).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
 async fn to_have_read_it_is_not_to_agree() {
     let cluster = shop(vec![act([click(1)])]).await;
     let name = cluster.create().await;

@@ -30,11 +30,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
-use crate::support::script::{act, click, click_once, done, typing, typing_secret};
+use crate::support::script::{act, call, click, click_once, done, typing, typing_secret};
 use crate::support::story::Story;
+use crate::support::tools::Tools;
+use crate::{functions, replay};
 
 /// What a hook of a test does when it is called.
 enum Does {
@@ -226,6 +227,43 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
         notices.contains("the hook guard denies it: not that one"),
         "{notices}"
     );
+}
+
+#[tokio::test]
+async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
+    let returned = Arc::new(Mutex::new(Vec::new()));
+    let told = returned.clone();
+    let around = [Point::BeforeFunction, Point::AfterFunction];
+    let hook = Scripted::new("guard", around, move |happening| match happening {
+        Happening::BeforeFunction(call) if call.name == "notes_fail" => deny("keep them"),
+        Happening::AfterFunction(call, result) => {
+            let outcome = result.outcome.clone();
+            told.lock().unwrap().push((call.name.clone(), outcome));
+            nothing()
+        }
+        _ => nothing(),
+    });
+    let calls = call([("notes_note", "{\"text\": \"milk\"}"), ("notes_fail", "{}")]);
+    let tools = Tools::service().await;
+    let address = tools.address();
+    let script = vec![calls, done("noted")];
+    let cluster = Cluster::start_hooked_with(script, [Arc::new(hook)], |settings| {
+        functions::with_notes(settings, &address);
+    });
+    let cluster = cluster.await;
+    let story = cluster.carry_out_with(functions::notes()).await;
+    assert_eq!(story.answer(), "noted");
+    assert_eq!(tools.notes.names(), ["note"], "the other was not called");
+    let returned = returned.lock().unwrap().clone();
+    assert_eq!(
+        returned,
+        [("notes_note".to_owned(), Ok("{\"notes\":1}".to_owned()))]
+    );
+    let denied = interventions(&story);
+    assert_eq!(denied, [said("guard", "BEFORE_FUNCTION", true)]);
+    let results = &cluster.world.plans()[1].history[0].function_results;
+    let why = results[1].outcome.clone().unwrap_err();
+    assert!(why.contains("the hook guard denies it: keep them"), "{why}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use motorium_orchestrator::policy::provenance::{Origin, Seen, Sources};
 use motorium_orchestrator::policy::situation::{self, argument};
 use motorium_orchestrator::policy::{CallCircumstances, Circumstances, Rules, Ruling, Situation};
+use motorium_orchestrator::task::keyboard::Keyboard;
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::PlannedAction;
@@ -64,6 +65,9 @@ struct Case {
     returned: Option<String>,
     /// What was entered right before.
     before: String,
+    /// Keys have moved on from what was pointed at.
+    moved_on: bool,
+    middle_click: Option<String>,
     /// What the task has put into the clipboard, and now pastes.
     paste: Option<String>,
     injected: bool,
@@ -113,6 +117,7 @@ impl Case {
             &self.slide,
             &self.on,
             &self.right_click,
+            &self.middle_click,
             &self.press,
             &self.drop_on,
             &self.scroll,
@@ -153,6 +158,8 @@ impl Case {
             }
         } else if self.right_click.is_some() {
             click(Button::Right)
+        } else if self.middle_click.is_some() {
+            click(Button::Middle)
         } else if self.press.is_some() {
             Action::MouseDown {
                 at: Some(at),
@@ -347,6 +354,10 @@ impl Case {
                 } else {
                     (!self.around.is_empty() || self.label().is_some()).then(|| rect(TARGET))
                 },
+                keyboard: &Keyboard {
+                    line: self.before.clone(),
+                    moved_on: self.moved_on,
+                },
                 frame: &frame,
                 scene: &scene,
                 url: self.url.as_deref(),
@@ -354,6 +365,7 @@ impl Case {
                 pasted: self.paste.as_deref(),
                 tainted: match &self.paste {
                     Some(pasted) => self.is_foreign("", pasted),
+                    None if self.middle_click.is_some() => true,
                     None => self.is_foreign(&self.before, &argument(&action).0),
                 },
                 suspected_injection: self.injected,
@@ -404,6 +416,9 @@ impl Case {
             self.returned.clone().unwrap_or_default(),
         );
         add("entered before:", self.before.clone());
+        if self.moved_on {
+            words += ", after Tab";
+        }
         if self.injected {
             words += ", under orders from the screen";
         }

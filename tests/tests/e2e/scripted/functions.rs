@@ -84,6 +84,7 @@ async fn functions_are_called_fail_and_hang_between_actions() {
         oracle.as_str(),
         "orchestrator.tools.oracle.timeout=2s",
         &notes,
+        "orchestrator.tools.notes.timeout=2s",
     ];
     stage.services.restart_orchestrator(&more).await;
 
@@ -98,7 +99,11 @@ async fn functions_are_called_fail_and_hang_between_actions() {
             ("oracle_hang", "{}"),
         ]),
         act(click("Beacon")),
-        call([("notes_note", "{\"text\": \"it is lit\"}")]),
+        call([
+            ("notes_note", "{\"text\": \"it is lit\"}"),
+            ("notes_fail", "{}"),
+            ("notes_hang", "{}"),
+        ]),
         done("lit and noted"),
     ];
     let told = stage.carry_out(task, decisions).await;
@@ -125,6 +130,12 @@ async fn functions_are_called_fail_and_hang_between_actions() {
         "it looks again"
     );
     stage.assert_clicked_as_told(&told.story).await;
-    let noted = &told.asked[3].history[2].function_results[0];
+    let [noted, failed, hung] = &told.asked[3].history[2].function_results[..] else {
+        panic!("each call has one result:\n{text}");
+    };
     assert_eq!(noted.outcome, Ok("{\"kept\": \"it is lit\"}".to_owned()));
+    let failed = failed.outcome.clone().unwrap_err();
+    assert!(failed.contains("the pencil is blunt"), "{failed}");
+    let hung = hung.outcome.clone().unwrap_err();
+    assert!(hung.contains("not known"), "{hung}");
 }

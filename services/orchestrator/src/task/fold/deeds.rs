@@ -92,7 +92,7 @@ impl Task {
         (action.action_id == *id).then_some(action)
     }
 
-    pub(super) fn actions(&self) -> impl DoubleEndedIterator<Item = &ActionRecord> {
+    pub(crate) fn actions(&self) -> impl DoubleEndedIterator<Item = &ActionRecord> {
         self.steps.iter().flat_map(|step| &step.actions)
     }
 

@@ -257,8 +257,18 @@ impl Cluster {
         script: Vec<Next>,
         hooks: [Arc<dyn Hook>; N],
     ) -> Self {
+        Self::start_hooked_with(script, hooks, |_| {}).await
+    }
+
+    /// The same, configured otherwise.
+    pub(crate) async fn start_hooked_with<const N: usize>(
+        script: Vec<Next>,
+        hooks: [Arc<dyn Hook>; N],
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut cluster = Self::prepare(script).await;
         cluster.hooks = hooks.into();
+        change(&mut cluster.settings);
         cluster.start_process("local", None).await;
         cluster
     }

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output, of the 2025-06-18 version, in 40 lines and without any package."""
+"""An MCP server on standard input and output, of the 2025-06-18 version, in 50 lines and without any package."""
 
 import json
 import os
@@ -12,12 +12,16 @@ TOOLS = [
     },
     {"name": "environment", "description": "Names its variables.", "inputSchema": {"type": "object"}},
     {"name": "exit", "description": "Ends the program.", "inputSchema": {"type": "object"}},
+    {"name": "fail", "description": "Says that it cannot.", "inputSchema": {"type": "object"}},
+    {"name": "hang", "description": "Never answers.", "inputSchema": {"type": "object"}},
 ]
 
 
 def call(name, arguments):
     if name == "exit":
         sys.exit(3)
+    if name == "fail":
+        return {"content": [{"type": "text", "text": "the pencil is blunt"}], "isError": True}
     value = sorted(os.environ) if name == "environment" else {"kept": arguments["text"]}
     return {"content": [{"type": "text", "text": json.dumps(value)}]}
 
@@ -35,7 +39,7 @@ def result(method, params):
 
 for line in sys.stdin:
     message = json.loads(line)
-    if "id" not in message:
+    if "id" not in message or message.get("params", {}).get("name") == "hang":
         continue
     answer = {"jsonrpc": "2.0", "id": message["id"]}
     value = result(message["method"], message.get("params", {}))

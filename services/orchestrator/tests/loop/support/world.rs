@@ -234,6 +234,14 @@ impl World {
         self.state().renamed = Some((element, 0, content));
     }
 
+    /// By itself, an element comes to say something else.
+    pub(crate) fn turn_into(&self, element: u32, content: &'static str) {
+        let mut state = self.state();
+        state.renamed = Some((element, 0, content));
+        state.changes += 1;
+        state.changed_at = Some(box_of(element).center());
+    }
+
     /// What is drawn on the screen changes by itself.
     pub(crate) fn redraw(&self) {
         self.state().redrawn += 1;
