@@ -23,6 +23,19 @@ const USUAL_WAIT: u32 = 1000;
 /// The longest wait of one action, in milliseconds.
 const LONGEST_WAIT: u32 = 60_000;
 
+/// What models call a place where they forget what it is called here.
+const MISNAMED: [&str; 9] = [
+    "coordinate",
+    "coordinates",
+    "point",
+    "position",
+    "location",
+    "id",
+    "element",
+    "bbox",
+    "box",
+];
+
 /// Reads one action.
 ///
 /// # Errors
@@ -93,7 +106,7 @@ impl Reader<'_> {
             },
             "press_keys" | "key" | "press_key" | "hotkey" | "key_chord" => Action::KeyChord {
                 keys: self.keys()?,
-                repeat: self.fields.whole("amount").unwrap_or(1).max(1),
+                repeat: self.fields.whole("amount")?.unwrap_or(1).max(1),
             },
             "hold_keys" | "hold_key" => Action::HoldKey {
                 keys: self.keys()?,
@@ -137,7 +150,7 @@ impl Reader<'_> {
     }
 
     fn drag(&self) -> Result<Action<Target>, Misread> {
-        let places = self.fields.objects("path");
+        let places = self.fields.objects("path")?;
         if places.len() < 2 {
             return Err(Misread::invalid(
                 "a drag needs a `path` of at least two places, where it begins and where it ends",
@@ -189,7 +202,7 @@ impl Reader<'_> {
     }
 
     fn count(&self) -> Result<u8, Misread> {
-        match self.fields.number("count") {
+        match self.fields.number("count")? {
             None => Ok(1),
             Some(0.0 | 1.0) => Ok(1),
             Some(2.0) => Ok(2),
@@ -231,7 +244,7 @@ impl Reader<'_> {
     }
 
     fn amount(&self, usual: u32, most: u32, unit: &str) -> Result<u32, Misread> {
-        match self.fields.number("amount") {
+        match self.fields.number("amount")? {
             None => Ok(usual),
             Some(0.0) => Ok(usual),
             Some(amount) if amount >= 1.0 && amount <= f64::from(most) => Ok(amount as u32),
@@ -278,17 +291,18 @@ fn chord(keys: &str) -> Result<Vec<Key>, Misread> {
 
 /// What a place names: an element, or else a point; `None` if nothing.
 fn target(place: Fields<'_>, ground: &Ground<'_>) -> Result<Option<Target>, Misread> {
-    if let Some(number) = place.number("element_id") {
-        let id = place.whole("element_id").ok_or_else(|| {
-            Misread::invalid(format!(
-                "`element_id` is {number}; it is a number of the list, or -1"
-            ))
-        })?;
+    if let Some(id) = place.whole("element_id")? {
         return ground.element(id).map(Some);
     }
-    match (place.number("x"), place.number("y")) {
+    match (place.number("x")?, place.number("y")?) {
         (Some(x), Some(y)) => ground.point(x, y).map(Some),
-        (None, None) => Ok(None),
+        (None, None) => match place.first_of(&MISNAMED) {
+            // Not where the pointer happens to be.
+            Some(name) => Err(Misread::invalid(format!(
+                "`{name}` names no place here; give `element_id`, or `x` and `y`"
+            ))),
+            None => Ok(None),
+        },
         _ => Err(Misread::invalid("a point needs both `x` and `y`")),
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::backends::dialect::Misread;
+
 /// An object, read leniently.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
@@ -22,21 +24,57 @@ impl<'a> Fields<'a> {
         folded.replace([' ', '-'], "_")
     }
 
-    /// The number; `None` if there is none, or the one that stands for none.
-    pub(super) fn number(self, name: &str) -> Option<f64> {
-        let number = match self.0.get(name)? {
-            Value::Number(number) => number.as_f64()?,
-            Value::String(text) => text.trim().parse().ok()?,
-            _ => return None,
+    /// The number; `None` if there is none, or the one that stands for none. `[7]` is one too, as elements are listed.
+    ///
+    /// # Errors
+    /// If something else stands there: a target that cannot be read is not the same as none.
+    pub(super) fn number(self, name: &str) -> Result<Option<f64>, Misread> {
+        let Some(value) = self.0.get(name) else {
+            return Ok(None);
         };
-        (number.is_finite() && number != NONE).then_some(number)
+        let value = match value {
+            Value::Array(items) if items.len() == 1 => &items[0],
+            value => value,
+        };
+        let number = match value {
+            Value::Null => return Ok(None),
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => match text.trim().trim_matches(['[', ']']) {
+                "" | "none" | "null" => return Ok(None),
+                text => text.parse().ok(),
+            },
+            _ => None,
+        };
+        match number.filter(|number: &f64| number.is_finite()) {
+            Some(NONE) => Ok(None),
+            Some(number) => Ok(Some(number)),
+            None => Err(Misread::invalid(format!(
+                "`{name}` is {value}, which is no number"
+            ))),
+        }
     }
 
     /// The number, if it is whole and not negative.
-    pub(super) fn whole(self, name: &str) -> Option<u32> {
-        let number = self.number(name)?;
+    ///
+    /// # Errors
+    /// If it is not, or none at all.
+    pub(super) fn whole(self, name: &str) -> Result<Option<u32>, Misread> {
+        let Some(number) = self.number(name)? else {
+            return Ok(None);
+        };
         let is_whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
-        is_whole.then_some(number as u32)
+        if !is_whole {
+            return Err(Misread::invalid(format!(
+                "`{name}` is {number}, which is no whole number from 0 on"
+            )));
+        }
+        Ok(Some(number as u32))
+    }
+
+    /// The first of these names under which anything stands.
+    pub(super) fn first_of(self, names: &[&'static str]) -> Option<&'static str> {
+        let is_given = |name: &&&str| !self.0.get(**name).unwrap_or(&Value::Null).is_null();
+        names.iter().find(is_given).copied()
     }
 
     /// The truth value; no if there is none.
@@ -63,15 +101,21 @@ impl<'a> Fields<'a> {
     }
 
     /// The objects of a list; one object is a list of one.
-    pub(super) fn objects(self, name: &str) -> Vec<Fields<'a>> {
+    ///
+    /// # Errors
+    /// If something else stands in the list: to leave it out would be to do something else than was decided.
+    pub(super) fn objects(self, name: &str) -> Result<Vec<Fields<'a>>, Misread> {
         match self.0.get(name) {
             Some(Value::Array(items)) => items
                 .iter()
-                .filter_map(Value::as_object)
-                .map(Fields)
+                .map(|item| {
+                    item.as_object().map(Fields).ok_or_else(|| {
+                        Misread::invalid(format!("`{name}` has {item}, which is no object"))
+                    })
+                })
                 .collect(),
-            Some(Value::Object(object)) => vec![Fields(object)],
-            _ => Vec::new(),
+            Some(Value::Object(object)) => Ok(vec![Fields(object)]),
+            _ => Ok(Vec::new()),
         }
     }
 }

@@ -73,11 +73,12 @@ fn next(fields: Fields<'_>, ground: &Ground<'_>) -> Result<Next, Misread> {
 
 /// Whether there is something to do although it is not said that there is.
 fn is_action(fields: Fields<'_>) -> bool {
-    !fields.objects("actions").is_empty() || !fields.word("action").is_empty()
+    let actions = fields.objects("actions");
+    actions.map_or(true, |actions| !actions.is_empty()) || !fields.word("action").is_empty()
 }
 
 fn acts(fields: Fields<'_>, ground: &Ground<'_>) -> Result<Next, Misread> {
-    let mut actions = fields.objects("actions");
+    let mut actions = fields.objects("actions")?;
     if actions.is_empty() && !fields.word("action").is_empty() {
         actions.push(fields);
     }

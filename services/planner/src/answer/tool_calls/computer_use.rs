@@ -111,6 +111,9 @@ fn input(action: &str, arguments: &Arguments<'_>) -> Result<Action<SaidPoint>, M
     }
 }
 
+/// What models call a point where they forget what it is called here.
+const MISNAMED: [&str; 6] = ["coordinates", "point", "position", "location", "bbox", "x"];
+
 fn click(
     arguments: &Arguments<'_>,
     button: Button,
@@ -268,7 +271,13 @@ impl Arguments<'_> {
 
     fn point(&self, name: &str) -> Result<Option<SaidPoint>, Meaningless> {
         let Some(value) = self.get(name) else {
-            return Ok(None);
+            // Not where the pointer happens to be.
+            return match MISNAMED.iter().find(|other| self.get(other).is_some()) {
+                Some(other) => Err(problem(format!(
+                    "`{other}` names no place here; give `{name}`"
+                ))),
+                None => Ok(None),
+            };
         };
         let pair = value.as_array().filter(|pair| pair.len() == 2);
         pair.and_then(|pair| Some(SaidPoint::new(number(&pair[0])?, number(&pair[1])?)))

@@ -70,6 +70,11 @@ fn every_action_can_be_said() {
         json!({"action": "CLICK", "element_id": "1", "button": "Right", "count": 2, "keys": "ctrl+shift"}),
         click(Button::Right, 2, vec![Key::Control, Key::Shift]),
     );
+    // As elements are listed.
+    acts(
+        json!({"action": "click", "element_id": "[1]"}),
+        click(Button::Left, 1, vec![]),
+    );
     acts(
         json!({"action": "double-click", "element_id": 1}),
         click(Button::Left, 2, vec![]),
@@ -213,6 +218,35 @@ fn what_cannot_be_done_is_said_and_not_put_right() {
     wrong(
         action(json!({"action": "click", "element_id": 1.5})),
         "`element_id` is 1.5",
+    );
+    // What cannot be read is not where the pointer happens to be.
+    wrong(
+        action(json!({"action": "click", "element_id": "the first"})),
+        "`element_id` is \"the first\", which is no number",
+    );
+    wrong(
+        action(json!({"action": "click", "element_id": [1, 2]})),
+        "which is no number",
+    );
+    wrong(
+        action(json!({"action": "click", "x": "12px", "y": "30px"})),
+        "`x` is \"12px\"",
+    );
+    wrong(
+        action(json!({"action": "click", "coordinate": [10, 20]})),
+        "`coordinate` names no place here",
+    );
+    wrong(
+        action(json!({"action": "scroll_down", "id": 1})),
+        "`id` names no place here",
+    );
+    wrong(
+        action(json!({"action": "press_keys", "keys": "a", "amount": 2.5})),
+        "`amount` is 2.5",
+    );
+    wrong(
+        json!({"actions": ["click the button"]}),
+        "which is no object",
     );
     wrong(
         action(json!({"action": "click", "x": 1000, "y": 10})),
