@@ -306,13 +306,12 @@ impl<'a> Place<'a> {
         let may_be_there =
             self.is_focus_unknown() || self.bounds.is_some_and(|own| bar.contains(own.center()));
         let written = argument.trim();
-        let runs = RUNNING.iter().any(|scheme| begins_with(written, scheme));
+        let runs = |url: &Url| RUNNING.contains(&url.scheme());
         let url = || {
-            if runs {
-                Url::parse(written).ok()
-            } else {
-                address(written)
-            }
+            Url::parse(written)
+                .ok()
+                .filter(runs)
+                .or_else(|| address(written))
         };
         may_be_there.then(url).flatten()
     }
@@ -408,12 +407,6 @@ fn of_address(words: &Words, address: &str) -> Meanings {
         .filter(|meaning| meaning != "password")
         .chain(runs)
         .collect()
-}
-
-/// Whether a text begins so, in whichever case.
-fn begins_with(text: &str, scheme: &str) -> bool {
-    let beginning = text.split(':').next().unwrap_or_default();
-    beginning.len() < text.len() && beginning.trim().eq_ignore_ascii_case(scheme)
 }
 
 /// A text that is an address, with or without its scheme.

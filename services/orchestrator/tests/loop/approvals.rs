@@ -51,6 +51,15 @@ async fn resolve(cluster: &Cluster, name: &str, approve: bool) -> Result<wire::A
     Ok(resolved.into_inner().approval.unwrap())
 }
 
+/// What a provider says of a decision.
+fn warning() -> SafetyCheck {
+    SafetyCheck {
+        id: "1".to_owned(),
+        code: "malicious_instructions".to_owned(),
+        message: "be careful".to_owned(),
+    }
+}
+
 fn states(story: &Story) -> Vec<State> {
     story.all(|kind| match kind {
         Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.state()),
@@ -153,11 +162,7 @@ async fn an_approval_of_another_screen_is_none() {
 #[tokio::test]
 async fn a_provider_s_warning_is_read_before_anything_runs() {
     let cluster = Cluster::start(vec![act([click(2)]), done("read")]).await;
-    cluster.world.warn(SafetyCheck {
-        id: "1".to_owned(),
-        code: "malicious_instructions".to_owned(),
-        message: "be careful".to_owned(),
-    });
+    cluster.world.warn(warning());
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
     assert_eq!(cluster.world.done(), []);
@@ -181,11 +186,7 @@ async fn a_provider_s_warning_is_read_before_anything_runs() {
 async fn a_provider_s_warning_that_was_read_on_another_screen_was_not_read() {
     let script = vec![act([click(2)]), act([click(2)]), done("read")];
     let cluster = Cluster::start(script).await;
-    cluster.world.warn(SafetyCheck {
-        id: "1".to_owned(),
-        code: "malicious_instructions".to_owned(),
-        message: "be careful".to_owned(),
-    });
+    cluster.world.warn(warning());
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
     let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
