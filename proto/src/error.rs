@@ -20,6 +20,7 @@ const USED_CALLS: &str = "used_calls";
 const USED_INPUT: &str = "used_input_tokens";
 const USED_OUTPUT: &str = "used_output_tokens";
 const USED_CACHED: &str = "used_cached_tokens";
+const USED_REASONING: &str = "used_reasoning_tokens";
 const USED_COST: &str = "used_cost_micros_usd";
 const USED_TIME: &str = "used_inference_ms";
 
@@ -130,6 +131,7 @@ impl ErrorReport {
             (USED_INPUT, usage.input_tokens),
             (USED_OUTPUT, usage.output_tokens),
             (USED_CACHED, usage.cached_tokens),
+            (USED_REASONING, usage.reasoning_tokens),
             (USED_COST, usage.cost_micros_usd),
         ];
         let known = counts
@@ -150,6 +152,7 @@ impl ErrorReport {
             input_tokens: count(USED_INPUT),
             output_tokens: count(USED_OUTPUT),
             cached_tokens: count(USED_CACHED),
+            reasoning_tokens: count(USED_REASONING),
             cost_micros_usd: count(USED_COST),
             calls: u32::try_from(calls).unwrap_or(u32::MAX),
             inference_time: Duration::from_millis(count(USED_TIME).unwrap_or_default()),
@@ -264,6 +267,7 @@ mod tests {
             input_tokens: Some(1200),
             output_tokens: Some(80),
             cached_tokens: None,
+            reasoning_tokens: Some(30),
             cost_micros_usd: Some(4500),
             calls: 2,
             inference_time: Duration::from_millis(900),

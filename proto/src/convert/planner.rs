@@ -222,6 +222,7 @@ impl TryFrom<wire::SummarizeRequest> for SummarizeRequest {
             succeeded: request.succeeded,
             language: filled(request.language),
             backends: request.backends,
+            remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
     }
 }
@@ -235,6 +236,7 @@ impl From<SummarizeRequest> for wire::SummarizeRequest {
             succeeded: request.succeeded,
             language: request.language.unwrap_or_default(),
             backends: request.backends,
+            remaining: Some(request.remaining.into()),
         }
     }
 }
@@ -271,6 +273,7 @@ impl TryFrom<wire::ExtractRequest> for ExtractRequest {
             scene: require("scene", request.scene)?,
             page_text: filled(request.page_text),
             backends: request.backends,
+            remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
     }
 }
@@ -285,6 +288,7 @@ impl From<ExtractRequest> for wire::ExtractRequest {
             scene: Some(request.scene.into()),
             page_text: request.page_text.unwrap_or_default(),
             backends: request.backends,
+            remaining: Some(request.remaining.into()),
         }
     }
 }
@@ -322,6 +326,7 @@ impl TryFrom<wire::LocatePointerRequest> for PointerRequest {
             pointer: require("pointer", request.pointer)?,
             marked_image: optional("marked_image", request.marked_image)?,
             backends: request.backends,
+            remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
     }
 }
@@ -335,6 +340,7 @@ impl From<PointerRequest> for wire::LocatePointerRequest {
             pointer: Some(request.pointer.into()),
             marked_image: request.marked_image.map(Into::into),
             backends: request.backends,
+            remaining: Some(request.remaining.into()),
         }
     }
 }
@@ -373,6 +379,7 @@ impl TryFrom<wire::ResolveTargetRequest> for ResolveRequest {
                 description,
                 image,
                 backends: request.backends,
+                remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
             },
             (Some(_), Some(_)) => {
                 let problem = "cannot be given together with a target; give one of them";
@@ -401,10 +408,12 @@ impl From<ResolveRequest> for wire::ResolveTargetRequest {
                 description,
                 image,
                 backends,
+                remaining,
             } => {
                 message.description = description;
                 message.image = image.map(Into::into);
                 message.backends = backends;
+                message.remaining = Some(remaining.into());
             }
         }
         message

@@ -88,9 +88,14 @@ pub struct ValueSource {
 /// What model calls used. `None` is unknown, which is not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
+    /// All of them, also those of a cache.
     pub input_tokens: Option<u64>,
+    /// With what was thought.
     pub output_tokens: Option<u64>,
+    /// Of the input: read from the provider's cache.
     pub cached_tokens: Option<u64>,
+    /// Of the output: thought, and not said.
+    pub reasoning_tokens: Option<u64>,
     /// Millionths of a US dollar.
     pub cost_micros_usd: Option<u64>,
     pub calls: u32,
@@ -110,6 +115,7 @@ impl Usage {
             input_tokens: sum(self.input_tokens, other.input_tokens),
             output_tokens: sum(self.output_tokens, other.output_tokens),
             cached_tokens: sum(self.cached_tokens, other.cached_tokens),
+            reasoning_tokens: sum(self.reasoning_tokens, other.reasoning_tokens),
             cost_micros_usd: sum(self.cost_micros_usd, other.cost_micros_usd),
             calls: self.calls.saturating_add(other.calls),
             inference_time: self.inference_time.saturating_add(other.inference_time),

@@ -45,6 +45,31 @@ pub struct Window {
     pub modal: bool,
 }
 
+/// Classes of windows that understand a browser's keys, in lower case.
+const BROWSERS: &[&str] = &[
+    "brave-browser",
+    "chromium",
+    "chromium-browser",
+    "epiphany",
+    "falkon",
+    "firefox",
+    "firefox-esr",
+    "google-chrome",
+    "librewolf",
+    "microsoft-edge",
+    "midori",
+    "navigator",
+    "opera",
+    "org.gnome.epiphany",
+    "vivaldi-stable",
+];
+
+/// Whether windows of this class are a browser's.
+#[must_use]
+pub fn is_browser(application: &str) -> bool {
+    BROWSERS.contains(&application.to_lowercase().as_str())
+}
+
 /// Where the mouse cursor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {

@@ -99,6 +99,7 @@ pub struct SummarizeRequest {
     pub succeeded: bool,
     pub language: Option<String>,
     pub backends: Vec<String>,
+    pub remaining: RemainingLimits,
 }
 
 /// An answer for the user.
@@ -119,6 +120,7 @@ pub struct ExtractRequest {
     /// Where a browser driver gave it.
     pub page_text: Option<String>,
     pub backends: Vec<String>,
+    pub remaining: RemainingLimits,
 }
 
 /// Data from the screen, valid against the schema.
@@ -140,6 +142,7 @@ pub struct PointerRequest {
     /// The screen with the pointer marked.
     pub marked_image: Option<Image>,
     pub backends: Vec<String>,
+    pub remaining: RemainingLimits,
 }
 
 /// Whether the pointer is on its target; `dx` and `dy` are to be added to its place.
@@ -168,6 +171,7 @@ pub enum Sought {
         description: String,
         image: Option<Image>,
         backends: Vec<String>,
+        remaining: RemainingLimits,
     },
 }
 

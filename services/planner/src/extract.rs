@@ -50,6 +50,7 @@ pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question,
         image: request.image.clone(),
         marked: Vec::new(),
         check: Arc::new(move |answer, _| checked(answer, &validator)),
+        remaining: request.remaining,
     })
 }
 

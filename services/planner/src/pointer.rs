@@ -50,6 +50,7 @@ pub fn question(
         image: Some(image.clone()),
         marked: Vec::new(),
         check: Arc::new(checked),
+        remaining: request.remaining,
     }))
 }
 
@@ -147,6 +148,7 @@ impl Scale {
 
 #[cfg(test)]
 mod tests {
+    use motorium_proto::domain::decision::RemainingLimits;
     use motorium_proto::domain::geometry::CaptureRect;
 
     use super::*;
@@ -160,6 +162,7 @@ mod tests {
             pointer: CapturePoint::new(pointer.0, pointer.1),
             marked_image: None,
             backends: Vec::new(),
+            remaining: RemainingLimits::default(),
         };
         let check = check(&request);
         assert_eq!(

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use motorium_proto::domain::decision::Usage;
-use motorium_proto::domain::element::Scene;
-use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PointerCheck,
     PointerRequest, ResolveRequest, Resolved, Result, Sought, SummarizeRequest, Summary,
@@ -16,7 +14,7 @@ use crate::backends::question::{Answered, Question};
 use crate::error::Error;
 use crate::prompt::Prompts;
 use crate::router::Router;
-use crate::target::described::{self, Known};
+use crate::target::described::{self, Described, Known};
 use crate::{extract, injection, pointer, summary, target};
 
 /// Decides, by the backends of its router.
@@ -56,12 +54,16 @@ impl PlannerService {
     /// Finds what is described: by its words where they are enough, and else by a model.
     async fn described(
         &self,
-        description: &str,
-        image: Option<&Image>,
-        (frame, scene): (&Frame, &Scene),
+        sought: Described<'_>,
         backends: &[String],
     ) -> std::result::Result<Resolved, Error> {
         const CALL: &str = "ResolveTarget";
+        let Described {
+            description,
+            frame,
+            scene,
+            ..
+        } = sought;
         let several = match described::known(description, frame, scene) {
             Known::One(resolved) => return Ok(resolved),
             Known::Several(candidates) => Some(candidates),
@@ -74,7 +76,7 @@ impl PlannerService {
                 usage: Box::default(),
             });
         }
-        let question = described::question(description, image, scene, &self.prompts)?;
+        let question = described::question(sought, &self.prompts)?;
         let answered = self.router.answer(CALL, backends, question).await?;
         described::resolved(description, answered, frame, scene)
     }
@@ -138,10 +140,16 @@ impl Planner for PlannerService {
                 description,
                 image,
                 backends,
+                remaining,
             } => {
-                let seen = (&frame, &scene);
-                self.described(&description, image.as_ref(), seen, &backends)
-                    .await?
+                let sought = Described {
+                    description: &description,
+                    image: image.as_ref(),
+                    frame: &frame,
+                    scene: &scene,
+                    remaining,
+                };
+                self.described(sought, &backends).await?
             }
         })
     }

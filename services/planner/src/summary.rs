@@ -50,6 +50,7 @@ pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Questio
         image: None,
         marked: Vec::new(),
         check: Arc::new(|answer, _| checked(answer)),
+        remaining: request.remaining,
     })
 }
 

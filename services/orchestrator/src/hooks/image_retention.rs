@@ -14,6 +14,9 @@ use super::{Context, Error, Hook, Verdict};
 
 /// The present picture and the two before it.
 const DEFAULT_IMAGES: u32 = 3;
+/// At most ten pictures, and a provider's cache holds for seven steps of eight. Backends that tell a model each step by
+/// itself, without a conversation, show the last three in any case.
+const DEFAULT_CHUNK: u32 = 8;
 
 /// As written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,7 +34,7 @@ impl Default for Settings {
         Self {
             name: "image_retention".to_owned(),
             images: DEFAULT_IMAGES,
-            chunk: 1,
+            chunk: DEFAULT_CHUNK,
         }
     }
 }

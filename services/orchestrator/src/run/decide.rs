@@ -4,6 +4,7 @@ use bytes::Bytes;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::limits::MAX_MESSAGE_WITH_IMAGES;
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
@@ -13,6 +14,9 @@ use crate::hooks::happening::Purpose;
 use crate::task::event::{Artifact, Event};
 use crate::task::limits;
 use crate::task::{ActionRecord, StepRecord, Task};
+
+/// What the pictures of a request may take, so that the rest of it has room in a message too.
+const MOST_PICTURE_BYTES: u64 = (MAX_MESSAGE_WITH_IMAGES / 4 * 3) as u64;
 
 impl Runner {
     pub(super) async fn decide(&mut self) -> Flow {
@@ -25,6 +29,7 @@ impl Runner {
         let (present, past) = pictures.count();
         let call = self.before_model_call(Purpose::Plan, present, past).await?;
         pictures.keep_latest(call.past_images);
+        pictures.keep_within(MOST_PICTURE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
         let planned = self
             .ask("planning", move |ports| {
@@ -156,6 +161,21 @@ impl Pictures {
         self.past.drain(..without);
     }
 
+    /// The latest ones that take so many bytes together. The present one is kept in any case.
+    fn keep_within(&mut self, bytes: u64) {
+        let mut left = bytes.saturating_sub(self.present.as_ref().map_or(0, StoredPicture::bytes));
+        let fits = |(_, picture): &&(usize, StoredPicture)| match left.checked_sub(picture.bytes())
+        {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        };
+        let fitting = self.past.iter().rev().take_while(fits).count();
+        self.past.drain(..self.past.len() - fitting);
+    }
+
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         let past = self.past.iter().map(|(_, picture)| picture);
         let pictures: Vec<&StoredPicture> = self.present.iter().chain(past).collect();
@@ -179,6 +199,10 @@ impl Pictures {
 }
 
 impl StoredPicture {
+    fn bytes(&self) -> u64 {
+        self.artifact.size_bytes
+    }
+
     pub(super) async fn read(&self, blobs: &BlobStore) -> Result<Image> {
         let bytes = blobs.get(self.artifact.sha256).await;
         bytes
@@ -244,4 +268,39 @@ fn past_action(action: &ActionRecord) -> Option<PastAction> {
         effect: action.effect.clone(),
         retries: action.retries,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(size_bytes: u64) -> StoredPicture {
+        StoredPicture {
+            artifact: Artifact {
+                sha256: [0; 32],
+                media_type: "image/webp".to_owned(),
+                size_bytes,
+                file_name: "frame.webp".to_owned(),
+            },
+            size: CaptureSize::new(1920, 1080),
+        }
+    }
+
+    #[test]
+    fn as_many_of_the_latest_pictures_are_kept_as_a_message_can_carry() {
+        let kept = |bytes| {
+            let mut pictures = Pictures {
+                present: Some(picture(10)),
+                past: [30, 5, 20].map(picture).into_iter().enumerate().collect(),
+            };
+            pictures.keep_within(bytes);
+            let steps = pictures.past.iter().map(|(step, _)| *step);
+            steps.collect::<Vec<_>>()
+        };
+        assert_eq!(kept(65), [0, 1, 2]);
+        assert_eq!(kept(64), [1, 2]);
+        assert_eq!(kept(34), [2]);
+        assert_eq!(kept(29), [0; 0]);
+        assert_eq!(kept(1), [0; 0], "the present one alone");
+    }
 }

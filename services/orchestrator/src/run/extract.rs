@@ -7,6 +7,7 @@ use super::decide::stored_picture;
 use super::{Flow, Runner, View, halt, is_transient};
 use crate::hooks::happening::Purpose;
 use crate::task::event::Event;
+use crate::task::limits;
 
 /// How much of a page's text is given along, in characters: more than a model reads with profit.
 const PAGE_TEXT: usize = 50_000;
@@ -46,6 +47,7 @@ impl Runner {
             scene: observation.scene.clone(),
             page_text,
             backends: self.task.spec.backends.clone(),
+            remaining: limits::remaining(&self.task, self.now()),
         };
         let extracted = self
             .ask_for_answer("taking data from the screen", move |ports| {

@@ -232,6 +232,7 @@ impl Runner {
             pointer,
             marked_image,
             backends: self.task.spec.backends.clone(),
+            remaining: limits::remaining(&self.task, self.now()),
         };
         let answer = self
             .ask_for_answer("asking where the pointer is", move |ports| {

@@ -488,7 +488,8 @@ fn retention(images: u32, chunk: u32) -> Vec<HookSettings> {
 
 #[tokio::test]
 async fn as_many_pictures_are_shown_again_as_is_configured() {
-    assert_eq!(pictures_shown(vec![]).await, [0, 1, 2, 2, 2, 2, 2]);
+    assert_eq!(pictures_shown(vec![]).await, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(pictures_shown(retention(3, 1)).await, [0, 1, 2, 2, 2, 2, 2]);
     assert_eq!(pictures_shown(retention(1, 1)).await, [0; 7]);
     assert_eq!(pictures_shown(retention(2, 3)).await, [0, 1, 2, 3, 1, 2, 3]);
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use motorium_proto::domain::action::{Target, WindowSelector};
 use motorium_proto::domain::decision::{FunctionCall, SuspectedInjection};
+use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::element::Element;
+use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::PlanRequest;
@@ -102,6 +104,20 @@ impl Ground<'_> {
             let _ = write!(message, "; there are: {}", titles.join(", "));
         }
         Err(Misread::invalid(message))
+    }
+
+    /// The chord that closes what is in use: the page that a browser shows, or else the active window.
+    #[must_use]
+    pub fn chord_that_closes(&self) -> &'static str {
+        let mut windows = self.request.frame.windows.iter();
+        let active = windows.find(|window| window.active);
+        let in_browser = active.is_some_and(|window| is_browser(&window.application));
+        match self.request.platform {
+            Platform::Macos => "cmd+w",
+            Platform::Browser => "ctrl+w",
+            _ if in_browser => "ctrl+w",
+            _ => "alt+f4",
+        }
     }
 
     /// A call of one of the task's functions.

@@ -3,20 +3,26 @@
 //! Every step is one message by itself, with what happened before as lines of text. No conversation is kept, so that
 //! nothing of it can be lost, edited or bound to a cache; the system prompt is the same in every step and is cached.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::concessions::Form;
 use super::dialect::{Answer, Asked, Dialect, Misread, Step, Unasked};
+use super::estimate;
 use super::numbered::{self, Numbered, Options};
 use crate::answer::said::Said;
 use crate::answer::som;
-use crate::models::{Api, Thinking};
+use crate::models::{Api, Model, Thinking};
 use crate::picture::Rendered;
 
 /// The name in configurations.
 pub const NAME: &str = "claude_som";
 /// The model that is asked if the user names none.
 pub const DEFAULT_MODEL: &str = "claude-opus-4-6";
+
+/// Of an answer that nothing else keeps to an object.
+const BEGINNING: &str = "{";
 
 /// Claude with a numbered picture.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,13 +50,14 @@ impl Dialect for ClaudeSom {
         let mut body = json!({
             "model": step.model.name,
             "max_tokens": step.model.max_output,
-            "system": [{
-                "type": "text",
-                "text": numbered.system,
-                "cache_control": {"type": "ephemeral"},
-            }],
+            "system": [system(step, &numbered.system)],
             "messages": [{"role": "user", "content": content}],
         });
+        if form != Form::Schema && may_be_begun(step.model) {
+            body["messages"]
+                .as_array_mut()
+                .map(|turns| turns.push(begun()));
+        }
         if step.model.thinking == Thinking::Adaptive {
             body["thinking"] = json!({"type": "adaptive"});
         }
@@ -65,15 +72,18 @@ impl Dialect for ClaudeSom {
     }
 
     fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
-        let reading = numbered::read(self.api(), step, asked, answer)?;
+        let answer = whole(asked, answer);
+        let reading = numbered::read(self.api(), step, asked, &answer)?;
         Ok(Answer::Decided(Box::new(reading)))
     }
 
     fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+        let answer = &*whole(asked, answer);
         let mut asked = asked.clone();
         let complaint = numbered::complaint(step, misread);
         numbered::make_room(&mut asked.body, "max_tokens", misread);
         if let Some(turns) = asked.body["messages"].as_array_mut() {
+            turns.retain(|turn| *turn != begun());
             // The content goes back as it came: thinking must not be edited. What was cut off or cannot be read does not.
             let content = &answer["content"];
             let is_whole = Said::of(self.api(), answer).is_ok();
@@ -86,6 +96,45 @@ impl Dialect for ClaudeSom {
         }
         asked
     }
+}
+
+/// The system prompt. It is cached where it is long enough for that; a mark on a shorter one would do nothing.
+fn system(step: &Step<'_>, text: &str) -> Value {
+    let mut block = json!({"type": "text", "text": text});
+    let tokens = estimate::tokens_of(text);
+    if step.model.cache_minimum.is_none_or(|least| tokens >= least) {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+    block
+}
+
+/// Whether the beginning of the answer may be given, so that nothing but an object can follow. Not while it thinks.
+fn may_be_begun(model: &Model) -> bool {
+    model.prefill && model.thinking != Thinking::Adaptive
+}
+
+fn begun() -> Value {
+    json!({"role": "assistant", "content": BEGINNING})
+}
+
+/// The answer with the beginning that was given to the model.
+fn whole<'a>(asked: &Asked, answer: &'a Value) -> Cow<'a, Value> {
+    let is_begun = asked.body["messages"]
+        .as_array()
+        .and_then(|turns| turns.last())
+        == Some(&begun());
+    let mut answer = Cow::Borrowed(answer);
+    if is_begun {
+        let blocks = answer.to_mut()["content"]
+            .as_array_mut()
+            .into_iter()
+            .flatten();
+        let text = blocks.filter_map(|block| block.get_mut("text")).next();
+        if let Some(text) = text {
+            *text = json!(format!("{BEGINNING}{}", text.as_str().unwrap_or_default()));
+        }
+    }
+    answer
 }
 
 fn output_config(step: &Step<'_>, form: Form) -> Option<Value> {

@@ -72,6 +72,8 @@ pub struct Asked {
     pub view: Option<SentPicture>,
     /// What the dialect wants to know again when the answer comes. Not sent.
     pub memory: Value,
+    /// Tokens of a conversation that the provider keeps and that this request goes on with.
+    pub kept_tokens: u64,
 }
 
 /// What an answer means.

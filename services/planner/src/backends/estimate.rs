@@ -3,9 +3,10 @@
 //! An estimate, not a promise: providers count tokens in their own ways, and nobody knows how much a model will say.
 
 use motorium_proto::domain::decision::{RemainingLimits, Usage};
-use motorium_proto::service::PlanRequest;
+use motorium_proto::domain::geometry::CaptureSize;
 use serde_json::Value;
 
+use super::dialect::Asked;
 use super::{BackendError, Spent};
 use crate::models::Model;
 use crate::picture::SizeRule;
@@ -16,7 +17,7 @@ use crate::provider::Tokens;
 const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens that an answer to one step usually takes, with what is thought.
 const USUAL_ANSWER: u64 = 800;
-/// Texts that are this long and have no space are pictures.
+/// Base64 that is this long is a picture.
 const PICTURE_BYTES: usize = 2048;
 
 /// What one call will take.
@@ -28,12 +29,17 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What a request to a model will take, on a screen like that of the task.
+    /// What a request to a model will take. `kept_tokens`: of a conversation that the provider keeps, and reads again.
+    /// `screen`: the size of what its pictures show.
     #[must_use]
-    pub fn of(body: &Value, model: &Model, request: &PlanRequest) -> Self {
+    pub fn of(body: &Value, kept_tokens: u64, model: &Model, screen: CaptureSize) -> Self {
         let content = Content::of(body);
-        let input = content.text_bytes / BYTES_PER_TOKEN
-            + content.pictures * picture_tokens(model, request);
+        let pictures = match content.pictures {
+            0 => 0,
+            shown => shown * picture_tokens(model, screen),
+        };
+        let sent = tokens(content.text_bytes) + pictures;
+        let input = sent.saturating_add(kept_tokens);
         let output = USUAL_ANSWER.min(model.max_output);
         let tokens = Tokens {
             input: Some(input),
@@ -41,7 +47,7 @@ impl Estimate {
             ..Tokens::default()
         };
         Self {
-            tokens: input + output,
+            tokens: input.saturating_add(output),
             cost_micros_usd: model
                 .prices
                 .as_ref()
@@ -50,22 +56,24 @@ impl Estimate {
     }
 }
 
-/// Whether a call may be made with what is left of the task's limits, and was not spent since. A price that is not known keeps nothing back: it is
-/// reported as unknown, and whether that is acceptable is decided where the ledger is.
+/// Whether a request and its answer are more than the model reads and says together, as far as that is known.
+#[must_use]
+pub fn is_too_long(asked: &Asked, model: &Model, screen: CaptureSize) -> bool {
+    let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, screen);
+    model.context.is_some_and(|most| estimate.tokens > most)
+}
+
+/// Whether a call may be made with what is left of the task's limits, and was not spent since. A price that is not known
+/// keeps nothing back: it is reported as unknown, and whether that is acceptable is decided where the ledger is.
 ///
 /// # Errors
 /// If it would take more.
 pub fn check(
-    body: &Value,
-    model: &Model,
-    request: &PlanRequest,
+    estimate: Estimate,
+    remaining: RemainingLimits,
     spent: &Spent,
 ) -> Result<(), BackendError> {
-    let remaining = without(request.remaining, spent.total());
-    if remaining.tokens.is_none() && remaining.cost_micros_usd.is_none() {
-        return Ok(());
-    }
-    let estimate = Estimate::of(body, model, request);
+    let remaining = without(remaining, spent.total());
     if let Some(left) = remaining.tokens.filter(|left| estimate.tokens > *left) {
         return Err(BackendError::OverBudget {
             message: format!(
@@ -101,13 +109,23 @@ pub fn without(remaining: RemainingLimits, used: Usage) -> RemainingLimits {
     }
 }
 
+/// About how many tokens a text has.
+#[must_use]
+pub fn tokens_of(text: &str) -> u64 {
+    tokens(text.len() as u64)
+}
+
+fn tokens(bytes: u64) -> u64 {
+    bytes / BYTES_PER_TOKEN
+}
+
 fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
 /// What one picture of the whole screen takes.
-fn picture_tokens(model: &Model, request: &PlanRequest) -> u64 {
-    let size = model.taste.rule.sent(request.frame.size);
+fn picture_tokens(model: &Model, screen: CaptureSize) -> u64 {
+    let size = model.taste.rule.sent(screen);
     match model.taste.rule {
         SizeRule::Claude(_) => claude_tokens(size),
         SizeRule::OpenAi(_) => openai_patches(size),
@@ -145,9 +163,9 @@ impl Content {
 }
 
 fn is_picture(text: &str) -> bool {
-    let is_long = text.len() >= PICTURE_BYTES;
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     text.starts_with("data:image/")
-        || is_long && !text.bytes().take(PICTURE_BYTES).any(|byte| byte == b' ')
+        || text.len() >= PICTURE_BYTES && text.bytes().take(PICTURE_BYTES).all(is_base64)
 }
 
 #[cfg(test)]
@@ -170,6 +188,8 @@ mod tests {
         assert_eq!(content(&chat), (12, 1));
         let text = json!(["a word ".repeat(1000)]);
         assert_eq!(content(&text), (7000, 0));
+        let chinese = json!(["保存这张发票".repeat(200)]);
+        assert_eq!(content(&chinese), (3600, 0), "no spaces, and no picture");
     }
 
     #[test]

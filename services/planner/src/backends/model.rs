@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_kit::blocking;
 use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use serde_json::Value;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use super::concessions::Concessions;
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::estimate::Estimate;
 use super::question::{self, Question};
 use super::{Backend, BackendError, Spent, estimate};
 use crate::answer::said::Said;
@@ -153,7 +155,7 @@ impl ModelBackend {
         loop {
             let made = self.concessions();
             let asked = self.asker.ask(task, made).await?;
-            estimate::check(&asked.body, &self.asker.model, &task.request, spent)?;
+            self.check_limits(&asked, task, spent)?;
             match self.send(&asked, spent).await {
                 Ok(answer) => return Ok(Arc::new(Exchange { asked, answer })),
                 Err(failure) => {
@@ -171,6 +173,16 @@ impl ModelBackend {
                 }
             }
         }
+    }
+
+    /// Whether the request of a step may be sent with what is left of the task's limits.
+    fn check_limits(&self, asked: &Asked, task: &Task, spent: &Spent) -> Result<(), BackendError> {
+        let PlanRequest {
+            frame, remaining, ..
+        } = &task.request;
+        let model = &self.asker.model;
+        let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, frame.size);
+        estimate::check(estimate, *remaining, spent)
     }
 
     /// Sends a request that goes on from an answer.
@@ -210,7 +222,7 @@ impl ModelBackend {
                     self.asker.repair(task, made, &exchange, misread).await
                 }
             };
-            estimate::check(&asked.body, &self.asker.model, &task.request, spent)?;
+            self.check_limits(&asked, task, spent)?;
             exchange = self.go_on(asked, spent).await?;
         }
     }
@@ -233,8 +245,12 @@ impl ModelBackend {
     async fn put(&self, question: &Question, spent: &Spent) -> Result<Value, BackendError> {
         let (mut body, view) = self.asker.question(question).await?;
         let api = self.asker.dialect.api();
+        let nothing = CaptureSize::new(0, 0);
+        let screen = view.map_or(nothing, |view| view.region().size());
         let mut is_repaired = false;
         loop {
+            let estimate = Estimate::of(&body, 0, &self.asker.model, screen);
+            estimate::check(estimate, question.remaining, spent)?;
             let asked = Asked {
                 body,
                 ..Asked::default()
@@ -364,6 +380,7 @@ impl Asker {
             input_tokens: tokens.input,
             output_tokens: tokens.output,
             cached_tokens: tokens.cached,
+            reasoning_tokens: tokens.reasoning,
             cost_micros_usd: self.model.prices.as_ref().and_then(price),
             calls: 1,
             inference_time: began.elapsed(),

@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::chat;
 use super::concessions::Form;
 use super::dialect::{Answer, Asked, Dialect, Misread, Step, Unasked};
 use super::numbered::{self, Numbered, Options};
@@ -47,9 +48,7 @@ impl Dialect for Operator {
                 {"role": "user", "content": content},
             ],
         });
-        if step.model.sampling && !step.concessions.without_sampling {
-            body["temperature"] = json!(0);
-        }
+        chat::decide_surely(&mut body, step);
         if let Some(format) = response_format(form) {
             body["response_format"] = format;
         }

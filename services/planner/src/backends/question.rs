@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub struct Question {
     /// What gets a numbered box on the picture; usually nothing.
     pub marked: Vec<Element>,
     pub check: Arc<Check>,
+    /// Of the task's limits.
+    pub remaining: RemainingLimits,
 }
 
 impl fmt::Debug for Question {

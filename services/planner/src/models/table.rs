@@ -313,10 +313,9 @@ mod tests {
     #[test]
     fn a_beginning_means_all_that_begin_so_and_the_longest_wins() {
         let convention = |name| get(name, Api::OpenaiChat).taste.convention;
-        assert_eq!(
-            convention("Qwen/Qwen3-VL-8B-Instruct"),
-            Convention::Thousandths
-        );
+        for name in ["Qwen/Qwen3-VL-8B-Instruct", "qwen3.5-27b", "qwen3.8-plus"] {
+            assert_eq!(convention(name), Convention::Thousandths, "{name}");
+        }
         assert_eq!(
             convention("qwen2.5-vl-72b-instruct"),
             Convention::SeenPixels

@@ -212,7 +212,7 @@ impl Router {
         names: &[String],
         question: Question,
     ) -> Result<Answered, Error> {
-        let question = Arc::new(question);
+        let mut question = Arc::new(question);
         let mut attempts: Vec<Attempt> = Vec::new();
         let seats = self.order(names)?.into_iter();
         for seat in seats.filter(|seat| seat.backend.has_model()) {
@@ -223,7 +223,14 @@ impl Router {
                     return Ok(Answered { value, usage });
                 }
                 Ok((Reply::Decision(_), _)) => unreachable!("an answer was asked for"),
-                Err(attempt) => attempts.push(attempt),
+                Err(attempt) => {
+                    let remaining = estimate::without(question.remaining, attempt.usage);
+                    question = Arc::new(Question {
+                        remaining,
+                        ..Question::clone(&question)
+                    });
+                    attempts.push(attempt);
+                }
             }
         }
         if attempts.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use motorium_imaging::marks;
 use motorium_imaging::marks::prompt as lines;
-use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Image};
@@ -33,6 +33,16 @@ const SURE: f64 = 0.9;
 const LEAST: f64 = 0.5;
 /// So much surer than of the next one a model must be of its choice.
 const MARGIN: f64 = 0.2;
+
+/// A target that is only described, and where it is to be found.
+#[derive(Debug, Clone, Copy)]
+pub struct Described<'a> {
+    pub description: &'a str,
+    pub image: Option<&'a Image>,
+    pub frame: &'a Frame,
+    pub scene: &'a Scene,
+    pub remaining: RemainingLimits,
+}
 
 /// What the words alone tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,12 +76,14 @@ fn by_name(hit: &Hit) -> Resolved {
 ///
 /// # Errors
 /// If a template cannot be rendered.
-pub fn question(
-    description: &str,
-    image: Option<&Image>,
-    scene: &Scene,
-    prompts: &Prompts,
-) -> Result<Question, prompt::Error> {
+pub fn question(sought: Described<'_>, prompts: &Prompts) -> Result<Question, prompt::Error> {
+    let Described {
+        description,
+        image,
+        scene,
+        remaining,
+        ..
+    } = sought;
     let language = Language::of(None, description);
     let shown: Vec<Element> = marks::select(&scene.elements, Some(MOST_ELEMENTS))
         .into_iter()
@@ -94,6 +106,7 @@ pub fn question(
         image: image.cloned(),
         marked: shown,
         check: Arc::new(move |answer, _| checked(answer, &ids)),
+        remaining,
     })
 }
 

@@ -2,14 +2,17 @@
 //! are only described.
 
 use motorium_planner::PlannerService;
+use motorium_planner::backends::estimate::Estimate;
 use motorium_planner::backends::phrasebook::Phrasebook;
+use motorium_planner::models::{Api, Models};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::Router;
-use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::{
-    ExtractRequest, Extraction, ImageFormat, Planner as _, ResolveRequest, Resolved, Result, Sought,
+    ExtractRequest, Extraction, ImageFormat, Planner as _, ResolveRequest, Resolved, Result,
+    Sought, SummarizeRequest,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -35,6 +38,8 @@ const INVOICE: &str = r#"
 struct Desk {
     provider: Provider,
     service: PlannerService,
+    /// Of the task's limits.
+    remaining: RemainingLimits,
 }
 
 impl Desk {
@@ -54,6 +59,7 @@ impl Desk {
         Self {
             service: service(&settings),
             provider,
+            remaining: RemainingLimits::default(),
         }
     }
 
@@ -77,6 +83,7 @@ impl Desk {
             scene,
             page_text: None,
             backends: Vec::new(),
+            remaining: self.remaining,
         };
         let extracted = self.service.extract(request).await;
         self.leave("extract");
@@ -105,6 +112,7 @@ fn described(description: &str) -> ResolveRequest {
             description: description.to_owned(),
             image: Some(motorium_imaging::picture::encode(&pixels, ImageFormat::Png).unwrap()),
             backends: Vec::new(),
+            remaining: RemainingLimits::default(),
         },
         frame,
         scene,
@@ -293,4 +301,67 @@ async fn without_a_model_only_names_are_found() {
         resolve("the thing that keeps it").await.map_err(reason),
         Err("NEEDS_MODEL".to_owned())
     );
+}
+
+#[tokio::test]
+async fn a_question_that_would_take_more_than_is_left_is_not_asked() {
+    let mut desk = Desk::start().await;
+    desk.remaining.tokens = Some(100);
+    let error = desk.extract(&invoice()).await.unwrap_err();
+    assert_eq!(error.metadata["operator"], "OVER_BUDGET");
+    assert!(error.message.contains("and 100 are left"), "{error:?}");
+    assert!(desk.provider.received().is_empty());
+
+    let described = described("the thing that keeps my changes");
+    let Sought::Described {
+        description,
+        image,
+        backends,
+        ..
+    } = described.target
+    else {
+        unreachable!("it is described")
+    };
+    let request = ResolveRequest {
+        target: Sought::Described {
+            description,
+            image,
+            backends,
+            remaining: desk.remaining,
+        },
+        ..described
+    };
+    let error = desk.service.resolve_target(request).await.unwrap_err();
+    assert_eq!(error.metadata["operator"], "OVER_BUDGET");
+
+    // What can be said without a model is said without one.
+    let summary = SummarizeRequest {
+        goal: "save the file".to_owned(),
+        history: Vec::new(),
+        answer: "It is saved.".to_owned(),
+        succeeded: true,
+        language: None,
+        backends: Vec::new(),
+        remaining: desk.remaining,
+    };
+    let summary = desk.service.summarize(summary).await.unwrap();
+    assert_eq!(summary.text, "It is saved.");
+    assert!(desk.provider.received().is_empty());
+}
+
+#[tokio::test]
+async fn what_an_answer_has_used_is_not_left_for_asking_again() {
+    let mut desk = Desk::start().await;
+    let good = json!({"data": {"total": "12.50", "number": 4711, "lines": []}, "sources": {}});
+    desk.will_say(&good);
+    desk.extract(&invoice()).await.unwrap();
+    let model = Models::default().get("local-vl", Api::OpenaiChat);
+    let body = desk.provider.received()[0].body.clone();
+    let once = Estimate::of(&body, 0, &model, CaptureSize::new(1000, 800)).tokens;
+    // Enough for the repair too, if the answer before it had used nothing.
+    desk.will_say("no");
+    desk.remaining.tokens = Some(once + 50);
+    let error = desk.extract(&invoice()).await.unwrap_err();
+    assert_eq!(error.metadata["operator"], "OVER_BUDGET");
+    assert_eq!(error.usage().calls, 1);
 }

@@ -23,5 +23,6 @@ mod page;
 mod pictures;
 mod request;
 mod screens;
+mod served;
 mod service;
 mod task;

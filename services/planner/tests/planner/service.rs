@@ -17,7 +17,7 @@ use motorium_planner::router::{Router, Rules};
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
-use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
+use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, RemainingLimits};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
@@ -405,6 +405,7 @@ async fn a_task_is_summed_up_without_a_model() {
         succeeded,
         language: None,
         backends: Vec::new(),
+        remaining: RemainingLimits::default(),
     };
     for (request, expected) in [
         (sum("g", "It is saved.", true), "It is saved."),
@@ -459,6 +460,7 @@ async fn the_service_answers_over_grpc_as_in_the_same_process() {
             scene,
             page_text: None,
             backends: Vec::new(),
+            remaining: RemainingLimits::default(),
         };
         let extracted = planner.extract(extract).await.unwrap_err();
         assert_eq!(

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::key::Key;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,25 +15,6 @@ use super::loans::Loans;
 use super::windows::{self, Recipient};
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
-
-/// Classes of windows that understand a browser's keys, in lower case.
-const BROWSERS: &[&str] = &[
-    "brave-browser",
-    "chromium",
-    "chromium-browser",
-    "epiphany",
-    "falkon",
-    "firefox",
-    "firefox-esr",
-    "google-chrome",
-    "librewolf",
-    "microsoft-edge",
-    "midori",
-    "navigator",
-    "opera",
-    "org.gnome.epiphany",
-    "vivaldi-stable",
-];
 
 /// How many times as long as the browser takes to read a chord the page may take to decline it.
 const PAGE_DECLINES_IN: u32 = 4;
@@ -103,9 +85,4 @@ impl Hands {
         }
         Err(Error::NoBrowser { application })
     }
-}
-
-/// Whether windows of this class are a browser's.
-pub(super) fn is_browser(application: &str) -> bool {
-    BROWSERS.contains(&application.to_lowercase().as_str())
 }

@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
+use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::key::Key;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
-use super::browser::is_browser;
 use super::hands::{Hands, Pressable};
 use super::keymap::{CORE_KEYBOARD, KeyboardState, Keymap, Stroke};
 use super::keysym;

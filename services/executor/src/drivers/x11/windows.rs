@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use motorium_proto::domain::action::WindowSelector;
+use motorium_proto::domain::frame::is_browser;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::connection::Connection as _;
@@ -13,7 +14,6 @@ use x11rb::protocol::xproto::{
     GetPropertyReply, InputFocus, Window,
 };
 
-use super::browser::is_browser;
 use super::link::{Link, OrLost};
 use crate::drivers::pause::{check, pause};
 use crate::drivers::{Error, FocusedPage, Work};

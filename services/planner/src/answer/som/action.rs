@@ -136,6 +136,10 @@ impl Reader<'_> {
             "go_back" | "back" => Action::GoBack,
             "go_forward" | "forward" => Action::GoForward,
             "refresh" | "reload" => Action::Refresh,
+            "close" => Action::KeyChord {
+                keys: chord(self.ground.chord_that_closes())?,
+                repeat: 1,
+            },
             _ => return Err(unknown(&word)),
         })
     }

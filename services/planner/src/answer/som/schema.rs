@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(super) const NEXT: [&str; 6] = ["act", "done", "fail", "ask", "call_function", "extract"];
 
 /// What an action may be.
-pub(super) const ACTIONS: [&str; 22] = [
+pub(super) const ACTIONS: [&str; 23] = [
     "click",
     "move",
     "mouse_down",
@@ -31,6 +31,7 @@ pub(super) const ACTIONS: [&str; 22] = [
     "go_back",
     "go_forward",
     "refresh",
+    "close",
 ];
 
 /// The schema.

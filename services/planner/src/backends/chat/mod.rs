@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::answer::said::Said;
 use crate::backends::dialect::{Asked, Misread, Step, Unasked};
+use crate::backends::numbered;
 use crate::models::Api;
 use crate::picture::{Checksum, Error, Rendered};
 use crate::prompt::Language;
@@ -50,6 +51,13 @@ pub(super) fn number(step: &Step<'_>) -> u32 {
     last.map_or(1, |last| last.step.saturating_add(1))
 }
 
+/// The model says what is most likely, where it takes such a setting and the endpoint does.
+pub(super) fn decide_surely(body: &mut Value, step: &Step<'_>) {
+    if step.model.sampling && !step.concessions.without_sampling {
+        body["temperature"] = json!(0.0);
+    }
+}
+
 /// The words of an answer.
 ///
 /// # Errors
@@ -71,6 +79,7 @@ pub(super) fn repaired(
     language: Language,
 ) -> Asked {
     let mut repaired = asked.clone();
+    numbered::make_room(&mut repaired.body, "max_tokens", misread);
     let answered = text(answer).unwrap_or_default();
     if let Some(messages) = repaired.body["messages"].as_array_mut() {
         if !answered.is_empty() {

@@ -15,6 +15,8 @@ use crate::picture::{self, SentPicture};
 
 /// Of this form; a conversation of another one is begun anew.
 const FORM: u32 = 1;
+/// What stands where a picture was taken away.
+const NO_LONGER_SHOWN: &str = "(A screenshot of an earlier step, which is no longer shown.)";
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,7 +69,27 @@ impl Memory {
         }
         memory.answer(step, view, last)?;
         memory.after = calls::last_step(&step.request.history);
-        Ok(shown::can_be_shown(&memory.shown(), step).then_some(memory))
+        memory.without_lost_pictures(step)
+    }
+
+    /// The same with words in place of pictures that cannot be shown any more; `None` where the model's thinking is bound
+    /// to everything before it, so that nothing of that may be changed.
+    fn without_lost_pictures(mut self, step: &Step<'_>) -> Result<Option<Self>, Unasked> {
+        let can_be_shown = shown::can_be_shown(&self.shown(), step);
+        if can_be_shown.iter().all(|can_be| *can_be) {
+            return Ok(Some(self));
+        }
+        if step.model.thinking_binds_prefix {
+            return Ok(None);
+        }
+        let mut can_be_shown = can_be_shown.into_iter();
+        self.messages = self.filled(|shown| {
+            Ok(match can_be_shown.next() {
+                Some(true) => shown.placeholder(),
+                _ => json!({"type": "text", "text": NO_LONGER_SHOWN}),
+            })
+        })?;
+        Ok(Some(self))
     }
 
     /// The conversation that a request was made of.

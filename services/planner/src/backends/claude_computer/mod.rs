@@ -16,6 +16,7 @@ use motorium_proto::domain::decision::Next;
 use serde_json::{Value, json};
 
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::estimate;
 use super::native::acts::Sight;
 use super::native::shown::Shown;
 use super::native::toolbox::Toolbox;
@@ -56,7 +57,8 @@ impl Dialect for ClaudeComputer {
         let setup = request::setup(step, tool, &view)?;
         if let Some(memory) = Memory::continued(step, &setup, &view)? {
             let asked = request::assemble(step, &setup, &memory, view)?;
-            if !request::is_too_large(&asked) {
+            let is_too_long = estimate::is_too_long(&asked, step.model, step.request.frame.size);
+            if !is_too_long && !request::is_too_large(&asked) {
                 return Ok(asked);
             }
         }
@@ -127,9 +129,7 @@ fn heard(step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<(Turn, String
     let sight = Sight::new(view, step.request);
     let toolbox = Toolbox::with(&step.request.functions);
     let blocks = answer["content"].as_array().map_or(&[][..], Vec::as_slice);
-    let calls = blocks
-        .iter()
-        .filter(|block| block["type"] == "tool_use")
+    let calls = tool_uses(answer)
         .map(|block| call(block, tool, &sight, &toolbox, &ground(step)))
         .collect::<Result<Vec<_>, _>>()?;
     if calls.is_empty() {
@@ -139,6 +139,11 @@ fn heard(step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<(Turn, String
     }
     let current = Shown::current(step.pictures).ok();
     Ok((turn::decide(calls, current.as_ref()), said(blocks)))
+}
+
+fn tool_uses(answer: &Value) -> impl Iterator<Item = &Value> {
+    let blocks = answer["content"].as_array().into_iter().flatten();
+    blocks.filter(|block| block["type"] == "tool_use")
 }
 
 fn call(
@@ -246,6 +251,7 @@ fn with_more_room(asked: &Asked, limit: u64) -> Asked {
 /// The model's turn, answered with what is wrong with it.
 fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Option<Asked> {
     let memory = Memory::of(asked).ok()?;
+    let is_silent = tool_uses(answer).next().is_none();
     let turn = heard(step, asked, answer).map(|(turn, _)| turn);
     let (calls, suspected) = turn.map_or_else(
         |_| (Vec::new(), Vec::new()),
@@ -255,5 +261,9 @@ fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Op
         .after(answer, calls)
         .noting(suspected)
         .corrected(&misread.to_string());
-    again(step, &memory, asked.view?).ok()
+    let mut again = again(step, &memory, asked.view?).ok()?;
+    if is_silent && request::may_be_forced(step.model) {
+        again.body["tool_choice"] = json!({"type": "any"});
+    }
+    Some(again)
 }

@@ -171,6 +171,7 @@ pub(super) fn assemble(
         headers: headers(setup.tool),
         view: Some(view),
         memory: memory.to_json(),
+        ..Asked::default()
     })
 }
 
@@ -212,6 +213,11 @@ fn thinking(model: &Model) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Whether the model can be made to call something. Not while it thinks.
+pub(super) fn may_be_forced(model: &Model) -> bool {
+    model.forced_tool_choice && model.thinking == Thinking::Unsaid
 }
 
 fn headers(tool: Tool) -> Vec<(HeaderName, HeaderValue)> {

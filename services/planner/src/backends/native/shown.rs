@@ -12,6 +12,9 @@ use crate::picture::{Checksum, Error, Pictures, Rendered, Taste};
 
 /// Pictures that are kept free in a conversation.
 const ROOM_TO_LOOK: usize = 4;
+/// So many of the latest pictures stay where there are too many. They are taken away together and not one in each step,
+/// because a provider's cache ends where the first one is missing.
+const LATEST: usize = 3;
 const PLACEHOLDER: &str = "motorium_picture";
 
 /// A picture that a model is or was shown: a whole screen, or a region of it from close by.
@@ -87,10 +90,19 @@ fn collect(value: &Value, found: &mut Vec<Shown>) {
     }
 }
 
-/// Whether all of these can still be shown, with room for the model to look more than once within a step.
-pub(crate) fn can_be_shown(shown: &[Shown], step: &Step<'_>) -> bool {
+/// Which of the pictures of a conversation can be shown again, with room for the model to look more than once within a
+/// step: those that are given, and of these only the latest if they are too many.
+pub(crate) fn can_be_shown(shown: &[Shown], step: &Step<'_>) -> Vec<bool> {
+    let is_given = |shown: &Shown| shown.is_given(step.pictures);
+    let mut kept: Vec<bool> = shown.iter().map(is_given).collect();
     let room = step.model.max_images.saturating_sub(ROOM_TO_LOOK).max(1);
-    shown.len() <= room && shown.iter().all(|shown| shown.is_given(step.pictures))
+    let given = kept.iter().filter(|kept| **kept).count();
+    if given > room {
+        let without = given - LATEST.min(room);
+        let oldest = kept.iter_mut().filter(|kept| **kept).take(without);
+        oldest.for_each(|kept| *kept = false);
+    }
+    kept
 }
 
 /// The parts of a conversation with every picture in its place, in the form that `as_sent` gives it; those that are not

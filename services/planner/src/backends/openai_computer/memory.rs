@@ -12,7 +12,9 @@ use crate::backends::dialect::{Asked, Misread, Step, Unasked};
 use crate::backends::native::briefing;
 use crate::backends::native::calls::{self, Call, Fate, Settled, Since};
 use crate::backends::native::shown::{self, Shown};
+use crate::models::Api;
 use crate::picture;
+use crate::provider::Tokens;
 
 /// Of this form; a conversation of another one is begun anew.
 const FORM: u32 = 1;
@@ -27,6 +29,9 @@ pub(super) struct Memory {
     /// Where the provider keeps the conversation: up to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     response: Option<String>,
+    /// Tokens of what the provider keeps, as it counted them last.
+    #[serde(default)]
+    kept_tokens: u64,
     items: Vec<Value>,
     /// Of the model's last turn, still without outputs.
     #[serde(default)]
@@ -46,6 +51,7 @@ impl Memory {
             setup: setup.fingerprint(),
             after: calls::last_step(&step.request.history),
             response: None,
+            kept_tokens: 0,
             items: vec![user(vec![text_part(&text), screen])],
             calls: Vec::new(),
             suspected: Vec::new(),
@@ -68,7 +74,12 @@ impl Memory {
         }
         memory.answer(step, setup, last)?;
         memory.after = calls::last_step(&step.request.history);
-        Ok(shown::can_be_shown(&memory.shown(), step).then_some(memory))
+        // The output of a call has to show the screen: none of them can be taken away and the rest kept.
+        let can_be_shown = shown::can_be_shown(&memory.shown(), step);
+        Ok(can_be_shown
+            .into_iter()
+            .all(|can_be| can_be)
+            .then_some(memory))
     }
 
     /// The conversation that a request was made of.
@@ -90,6 +101,8 @@ impl Memory {
                 let id = answer["id"].as_str().map(ToOwned::to_owned);
                 self.response =
                     Some(id.ok_or_else(|| Misread::invalid("The response has no id."))?);
+                let counted = Tokens::of(Api::OpenaiResponses, answer);
+                self.kept_tokens = counted.input.unwrap_or(0) + counted.output.unwrap_or(0);
                 self.items.clear();
             }
             Keeping::Sent => self.items.extend(replayed(answer)),
@@ -150,6 +163,11 @@ impl Memory {
     /// Up to which response the provider has it.
     pub(super) fn response(&self) -> Option<&str> {
         self.response.as_deref()
+    }
+
+    /// Tokens of what the provider has of it.
+    pub(super) fn kept_tokens(&self) -> u64 {
+        self.kept_tokens
     }
 
     /// Every picture that it shows, in order.

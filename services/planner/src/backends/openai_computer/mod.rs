@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::concessions::Concessions;
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::estimate;
 use super::native::acts::Sight;
 use super::native::shown::Shown;
 use super::native::toolbox::Toolbox;
@@ -82,11 +83,13 @@ impl Dialect for OpenAiComputer {
             self.keeping
         };
         let setup = Setup::of(step, keeping, &view)?;
-        let memory = match Memory::continued(step, &setup)? {
-            Some(memory) => memory,
-            None => Memory::new(step, &setup)?,
-        };
-        request::assemble(step, &setup, &memory, view)
+        if let Some(memory) = Memory::continued(step, &setup)? {
+            let asked = request::assemble(step, &setup, &memory, view)?;
+            if !estimate::is_too_long(&asked, step.model, step.request.frame.size) {
+                return Ok(asked);
+            }
+        }
+        request::assemble(step, &setup, &Memory::new(step, &setup)?, view)
     }
 
     fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {

@@ -104,9 +104,10 @@ pub(super) fn assemble(
     }
     Ok(Asked {
         body,
-        headers: Vec::new(),
         view: Some(view),
         memory: memory.to_json(),
+        kept_tokens: memory.kept_tokens(),
+        ..Asked::default()
     })
 }
 

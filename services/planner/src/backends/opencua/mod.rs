@@ -152,8 +152,8 @@ impl Dialect for OpenCua {
             "max_tokens": step.model.max_output,
             "messages": self.messages(step, language, &current)?,
         });
-        if step.model.sampling {
-            body["temperature"] = json!(0.0);
+        chat::decide_surely(&mut body, step);
+        if body.get("temperature").is_some() {
             body["top_p"] = json!(0.9);
         }
         Ok(Asked {

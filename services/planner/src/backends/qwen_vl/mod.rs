@@ -54,9 +54,7 @@ impl Dialect for QwenVl {
             "max_tokens": step.model.max_output,
             "messages": messages(step, &current)?,
         });
-        if step.model.sampling {
-            body["temperature"] = json!(0.0);
-        }
+        chat::decide_surely(&mut body, step);
         Ok(Asked {
             body,
             view: Some(current.view),

@@ -1,5 +1,6 @@
 //! What becomes of every failure of a provider: how often it is asked, how long is waited, who answers instead, and what
-//! people are told. Over real sockets; only the pauses between two attempts are taken as they would be.
+//! people are told. Over real sockets; the pauses between two attempts are
+//! taken as they would be, and what is waited for in vain is waited for by a clock that stands still meanwhile.
 
 mod answers;
 mod expected;
@@ -32,6 +33,10 @@ use serde_json::{Value, json};
 
 use self::server::{Reply, Server};
 use crate::request::request;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
+const STALL_TIMEOUT: Duration = Duration::from_millis(300);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 const SCREEN: &str = r#"button 20,20 80x30 "Save""#;
 
@@ -94,7 +99,7 @@ impl Stage {
             ),
         ];
         let mut rules = Rules::within(Duration::from_secs(20));
-        rules.bounds.attempt_timeout = Duration::from_millis(1500);
+        rules.bounds.attempt_timeout = ATTEMPT_TIMEOUT;
         rules.pauses = Arc::new(pauses.clone());
         let prompts = Arc::new(Prompts::built_in().unwrap());
         Self {
@@ -122,8 +127,8 @@ fn backend(name: &str, dialect: Arc<dyn Dialect>, model: &str, base: &str) -> Ar
         proxy: None,
         ca_file: None,
         anthropic_version: "2023-06-01".to_owned(),
-        connect_timeout: Duration::from_millis(300),
-        stall_timeout: Duration::from_millis(300),
+        connect_timeout: CONNECT_TIMEOUT,
+        stall_timeout: STALL_TIMEOUT,
     };
     Arc::new(ModelBackend::new(Parts {
         name: name.to_owned(),

@@ -103,24 +103,22 @@ fn a_call_costs_what_its_tokens_cost() {
     let models = Models::with(settings.models);
     let model = models.get("claude-opus-4-6", Api::AnthropicMessages);
     let body = json!({"system": "a word ".repeat(300)});
-    let left = |cost_micros_usd| PlanRequest {
-        remaining: RemainingLimits {
-            cost_micros_usd: Some(cost_micros_usd),
-            ..RemainingLimits::default()
-        },
-        ..step()
+    let left = |cost_micros_usd| RemainingLimits {
+        cost_micros_usd: Some(cost_micros_usd),
+        ..RemainingLimits::default()
     };
-    let estimate = Estimate::of(&body, &model, &step());
+    let estimate = Estimate::of(&body, 0, &model, step().frame.size);
     let cost = estimate.cost_micros_usd.unwrap();
     let spent = Spent::default();
     assert_eq!(cost, estimate.tokens * 1000);
-    assert_eq!(estimate::check(&body, &model, &left(cost), &spent), Ok(()));
-    let error = estimate::check(&body, &model, &left(cost - 1), &spent).unwrap_err();
+    assert_eq!(estimate::check(estimate, left(cost), &spent), Ok(()));
+    let error = estimate::check(estimate, left(cost - 1), &spent).unwrap_err();
     assert_eq!(error.reason(), "OVER_BUDGET");
     assert!(error.to_string().contains("are left"), "{error}");
     // Where the price is not known, money keeps nothing back.
     let unknown = Models::default().get("claude-opus-4-6", Api::AnthropicMessages);
-    assert_eq!(estimate::check(&body, &unknown, &left(1), &spent), Ok(()));
+    let estimate = Estimate::of(&body, 0, &unknown, step().frame.size);
+    assert_eq!(estimate::check(estimate, left(1), &spent), Ok(()));
 }
 
 #[tokio::test]
@@ -128,7 +126,7 @@ async fn what_an_answer_has_used_is_no_longer_left_for_its_repair() {
     let stage = Stage::with(vec![good()]).await;
     stage.plan().await.unwrap();
     let model = Models::default().get("claude-opus-4-6", Api::AnthropicMessages);
-    let first = Estimate::of(&stage.claude.received()[0], &model, &step()).tokens;
+    let first = Estimate::of(&stage.claude.received()[0], 0, &model, step().frame.size).tokens;
     let stage = Stage::with(vec![says("no"), good()]).await;
     let request = PlanRequest {
         remaining: RemainingLimits {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::Instant;
 
 use motorium_proto::service::Planner as _;
 
 use super::expected::{Expected, check, error, for_good, for_now, good, judge, repaired, says};
 use super::server::{Reply, Server};
-use super::{Stage, chat, decision};
+use super::{ATTEMPT_TIMEOUT, CONNECT_TIMEOUT, STALL_TIMEOUT, Stage, chat, decision};
 
 #[tokio::test]
 async fn status_400() {
@@ -174,7 +175,14 @@ async fn a_failure_that_passes() {
     .await;
 }
 
-#[tokio::test]
+/// How long a step takes by the clock of the test, which stands still while anything goes on.
+async fn time_of(step: impl Future<Output = ()>) -> Duration {
+    let began = Instant::now();
+    step.await;
+    began.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_connection_in_time() {
     // Nobody accepts, and the queue of those who wait is full.
     let socket = TcpSocket::new_v4().unwrap();
@@ -194,28 +202,25 @@ async fn no_connection_in_time() {
         requests: 0,
         ..for_now("127.0.0.1 cannot be reached")
     };
-    judge(&stage, expected).await;
+    let waited = time_of(judge(&stage, expected)).await;
+    assert_eq!(waited, 3 * CONNECT_TIMEOUT);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_answer_in_time() {
-    check(
-        vec![Reply::Silence],
-        Expected {
-            told: Some(("TIMED_OUT", "did not answer within 1500 ms")),
-            ..for_now("")
-        },
-    )
-    .await;
+    let expected = Expected {
+        told: Some(("TIMED_OUT", "did not answer within 1500 ms")),
+        ..for_now("")
+    };
+    let waited = time_of(check(vec![Reply::Silence], expected)).await;
+    assert_eq!(waited, 3 * ATTEMPT_TIMEOUT);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_that_stops() {
-    check(
-        vec![Reply::Stall],
-        for_now("stopped in the middle of its answer"),
-    )
-    .await;
+    let expected = for_now("stopped in the middle of its answer");
+    let waited = time_of(check(vec![Reply::Stall], expected)).await;
+    assert_eq!(waited, 3 * STALL_TIMEOUT);
 }
 
 #[tokio::test]

@@ -28,10 +28,12 @@ use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, Models};
 use motorium_planner::picture::{Pictures, SentPicture};
 use motorium_planner::prompt::Prompts;
-use motorium_planner::target::described;
+use motorium_planner::target::described::{self, Described};
 use motorium_planner::{extract, pointer};
 use motorium_proto::domain::action::{Action, Target};
-use motorium_proto::domain::decision::{Decision, FunctionDeclaration, Next, Usage};
+use motorium_proto::domain::decision::{
+    Decision, FunctionDeclaration, Next, RemainingLimits, Usage,
+};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::{ExtractRequest, PlanRequest, PointerRequest};
@@ -275,6 +277,7 @@ impl Desk {
             scene: self.request.scene.clone(),
             page_text: None,
             backends: Vec::new(),
+            remaining: RemainingLimits::default(),
         };
         let question = extract::question(&request, &self.prompts).unwrap();
         let Some(answered) = self.answer(&question, text) else {
@@ -297,6 +300,7 @@ impl Desk {
             pointer: CapturePoint::new(90, 90),
             marked_image: self.request.image.clone(),
             backends: Vec::new(),
+            remaining: RemainingLimits::default(),
         };
         let question = pointer::question(&request, &self.prompts).unwrap().unwrap();
         let Some(answered) = self.answer(&question, text) else {
@@ -310,7 +314,14 @@ impl Desk {
     fn ask_target(&self, text: &str) {
         let (frame, scene) = (&self.request.frame, &self.request.scene);
         let description = "the thing that keeps my changes";
-        let question = described::question(description, None, scene, &self.prompts).unwrap();
+        let sought = Described {
+            description,
+            image: None,
+            frame,
+            scene,
+            remaining: RemainingLimits::default(),
+        };
+        let question = described::question(sought, &self.prompts).unwrap();
         let Some(answered) = self.answer(&question, text) else {
             return;
         };

@@ -193,6 +193,21 @@ fn a_turn_without_a_call_is_asked_for_one() {
 }
 
 #[test]
+fn a_model_that_may_be_made_to_call_something_is() {
+    let choice = |model: &str| {
+        let mut world = World::new(ClaudeComputer, model, None);
+        world.decide(&[answer("text_only"), answer("finish")]);
+        let Some(repair) = world.last_sent else {
+            panic!("nothing was sent")
+        };
+        repair["tool_choice"].clone()
+    };
+    assert_eq!(choice("claude-opus-4-5"), json!({"type": "any"}));
+    assert_eq!(choice("claude-opus-4-6"), Value::Null, "it thinks");
+    assert_eq!(choice("claude-opus-5-5"), Value::Null, "it refuses that");
+}
+
+#[test]
 fn a_cut_off_answer_is_never_used_and_gets_more_room() {
     let mut world = opus("cut-off");
     let reading = world.decide(&[answer("cut_off"), answer("click")]);
@@ -313,24 +328,85 @@ fn unmarked(messages: &Value) -> Vec<Value> {
     messages
 }
 
-#[test]
-fn a_conversation_only_grows_until_it_begins_anew() {
-    let mut world = opus("long");
+/// A task of so many clicks: how long each request's conversation is, how many pictures it shows, and whether it begins
+/// with the whole of the one before it, so that a provider's cache holds.
+fn long_task(mut world: World, steps: usize) -> Vec<(usize, usize, bool)> {
     let mut before: Vec<Value> = Vec::new();
-    let mut lengths = Vec::new();
-    for _ in 0..8 {
+    let mut seen = Vec::new();
+    for _ in 0..steps {
         let asked = world.ask();
         let messages = unmarked(&asked.body["messages"]);
-        if messages.len() > 1 {
-            assert_eq!(&messages[..before.len()], before.as_slice());
-        }
-        lengths.push(messages.len());
+        let pictures = of_type(&asked.body["messages"], "image").len();
+        seen.push((
+            messages.len(),
+            pictures,
+            messages.starts_with(before.as_slice()),
+        ));
         before = messages;
         let reading = world.decide(&[answer("click")]);
         world.carry_out(&reading, &[Performed]);
     }
-    // The pictures of two steps before the present one are there; with the third it begins anew.
-    assert_eq!(lengths, [1, 3, 5, 1, 3, 5, 1, 3]);
+    seen
+}
+
+#[test]
+fn a_conversation_grows_and_old_pictures_are_taken_away_together() {
+    let mut world = opus("long");
+    world.retain_pictures(3, 4);
+    assert_eq!(
+        long_task(world, 9),
+        [
+            (1, 1, true),
+            (3, 2, true),
+            (5, 3, true),
+            (7, 4, true),
+            (9, 5, true),
+            (11, 6, true),
+            (13, 3, false),
+            (15, 4, true),
+            (17, 5, true)
+        ]
+    );
+}
+
+#[test]
+fn where_a_picture_was_there_are_words() {
+    let mut world = opus("pruned");
+    for _ in 0..4 {
+        let reading = world.decide(&[answer("click")]);
+        world.carry_out(&reading, &[Performed]);
+    }
+    let asked = world.ask();
+    let messages = &asked.body["messages"];
+    assert_eq!(of_type(messages, "image").len(), 3);
+    let gone = "(A screenshot of an earlier step, which is no longer shown.)";
+    assert!(
+        texts(&messages[0]).ends_with(gone),
+        "{}",
+        texts(&messages[0])
+    );
+    assert_eq!(
+        texts(&messages[2]["content"][0]),
+        format!("Done; the screen changed.\n{gone}")
+    );
+}
+
+#[test]
+fn a_conversation_that_thinking_is_bound_to_begins_anew_and_is_never_changed() {
+    let mut world = opus_with_toolset("bound");
+    world.retain_pictures(3, 2);
+    let click = |number: usize| {
+        let call = json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "left_click",
+            "toolset_name": "computer", "caller": {"type": "direct"}, "input": {"coordinate": [40, 50]}});
+        json!({"content": [call], "stop_reason": "tool_use"})
+    };
+    let mut lengths = Vec::new();
+    for step in 0..6 {
+        lengths.push(world.ask().body["messages"].as_array().unwrap().len());
+        let reading = world.decide(&[click(step)]);
+        world.carry_out(&reading, &[Performed]);
+    }
+    assert_eq!(lengths, [1, 3, 5, 7, 1, 3]);
 }
 
 #[test]

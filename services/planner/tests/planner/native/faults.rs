@@ -369,7 +369,7 @@ proptest! {
 fn a_long_conversation_keeps_within_the_limit_of_pictures() {
     let mut world = World::new(ClaudeComputer, "claude-opus-4-6", None);
     world.model().max_images = 8;
-    world.keep_pictures(usize::MAX);
+    world.retain_pictures(usize::MAX, 1);
     let mut writer = Writer {
         next: 0,
         write: one_tool,

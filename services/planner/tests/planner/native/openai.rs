@@ -378,3 +378,33 @@ fn the_wheel_is_the_middle_button() {
     };
     assert_eq!(*button, Button::Middle);
 }
+
+#[test]
+fn what_a_provider_keeps_counts_towards_the_next_call() {
+    let mut stored = World::new(STORED, "gpt-5.6-sol", None);
+    let first = stored.ask();
+    assert_eq!(first.kept_tokens, 0);
+    let said = answer("batch");
+    let reading = stored.decide(&[said.clone()]);
+    stored.carry_out(&reading, &[Performed, Performed, Performed]);
+    let usage = &said["usage"];
+    let counted =
+        usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap();
+    assert_eq!(stored.ask().kept_tokens, counted);
+
+    let mut sent = World::new(SENT, "gpt-5.6-sol", None);
+    let reading = sent.decide(&[said]);
+    sent.carry_out(&reading, &[Performed, Performed, Performed]);
+    assert_eq!(sent.ask().kept_tokens, 0, "all of it is in the request");
+}
+
+#[test]
+fn a_conversation_that_the_model_cannot_hold_begins_anew() {
+    let mut stored = World::new(STORED, "gpt-5.6-sol", None);
+    let reading = stored.decide(&[answer("batch")]);
+    stored.carry_out(&reading, &[Performed, Performed, Performed]);
+    let goes_on = |world: &mut World| !world.ask().body["previous_response_id"].is_null();
+    assert!(goes_on(&mut stored));
+    stored.model().context = Some(2000);
+    assert!(!goes_on(&mut stored));
+}

@@ -25,8 +25,8 @@ use serde_json::Value;
 use super::sound;
 use crate::request::{picture_of, request};
 
-/// Steps whose pictures the Orchestrator shows again beside the present one.
-const PAST_PICTURES: usize = 2;
+/// Pictures that are shown, with the present one, and how many are taken away at once.
+const USUAL_RETENTION: (usize, usize) = (3, 1);
 
 /// Screens that differ.
 static SCREENS: LazyLock<Vec<Image>> =
@@ -44,10 +44,12 @@ pub(super) struct World {
     pub(super) accepted: BTreeSet<String>,
     /// Whether the request at hand is the first one of its step.
     pub(super) begins: bool,
-    past_pictures: usize,
+    retention: (usize, usize),
     looks: usize,
     name: Option<&'static str>,
     sent: usize,
+    /// The body of the last request.
+    pub(super) last_sent: Option<Value>,
 }
 
 /// What came of asking a model.
@@ -88,10 +90,11 @@ impl World {
             said: Vec::new(),
             accepted: BTreeSet::new(),
             begins: true,
-            past_pictures: PAST_PICTURES,
+            retention: USUAL_RETENTION,
             looks: 0,
             name,
             sent: 0,
+            last_sent: None,
         };
         world.look();
         world
@@ -109,9 +112,9 @@ impl World {
         &mut self.model
     }
 
-    /// How many pictures of earlier steps are shown again.
-    pub(super) fn keep_pictures(&mut self, most: usize) {
-        self.past_pictures = most;
+    /// Pictures are kept as the Orchestrator's hook of that name does it.
+    pub(super) fn retain_pictures(&mut self, images: usize, chunk: usize) {
+        self.retention = (images, chunk);
     }
 
     /// A new look at the screen.
@@ -201,6 +204,7 @@ impl World {
             sound::short(&asked.body)
         );
         self.sent += 1;
+        self.last_sent = Some(asked.body.clone());
         if let Some(name) = self.name {
             let kind = match self.dialect.api() {
                 Api::AnthropicMessages if asked.headers.is_empty() => "anthropic",
@@ -301,11 +305,9 @@ impl World {
 
     fn finish(&mut self, step: PastStep) -> &mut PastStep {
         self.request.history.push(step);
-        let without = self
-            .request
-            .history
-            .len()
-            .saturating_sub(self.past_pictures);
+        let (images, chunk) = self.retention;
+        let too_many = (self.request.history.len() + 1).saturating_sub(images);
+        let without = too_many - too_many % chunk;
         for old in &mut self.request.history[..without] {
             old.image = None;
         }

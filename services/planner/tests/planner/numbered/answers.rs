@@ -9,6 +9,7 @@ use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text, WindowSelector,
 };
 use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::domain::key::Key;
@@ -18,8 +19,14 @@ use super::{under_way, with_step};
 
 /// What an answer with these fields means.
 fn read(fields: Value) -> Result<Reading, String> {
+    read_in("Mousepad", Platform::Linux, fields)
+}
+
+/// The same while a window of that application is the active one.
+fn read_in(application: &str, platform: Platform, fields: Value) -> Result<Reading, String> {
     let mut request = under_way("save the file");
-    request.frame.windows[0].application = "Mousepad".to_owned();
+    request.frame.windows[0].application = application.to_owned();
+    request.platform = platform;
     let mut answer = json!({"thought": "t", "progress": "p", "next": "act"});
     for (name, value) in fields.as_object().unwrap() {
         answer[name] = value.clone();
@@ -51,6 +58,32 @@ fn acts(action: Value, expected: Action<Target>) {
 fn wrong(fields: Value, expected: &str) {
     let error = read(fields.clone()).unwrap_err();
     assert!(error.contains(expected), "{fields}: {error}");
+}
+
+#[test]
+fn what_is_in_use_is_closed_as_its_application_has_it() {
+    let keys = |application: &str, platform| {
+        let fields = json!({"actions": [{"action": "close"}]});
+        let reading = read_in(application, platform, fields).unwrap();
+        match reading.next {
+            Next::Act(actions) => actions[0].action.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let chord = |keys: &[Key]| Action::KeyChord {
+        keys: keys.to_vec(),
+        repeat: 1,
+    };
+    let window = chord(&[Key::Alt, Key::Function(4)]);
+    let page = chord(&[Key::Control, Key::Character('w')]);
+    assert_eq!(keys("Mousepad", Platform::Linux), window);
+    assert_eq!(keys("Mousepad", Platform::Windows), window);
+    assert_eq!(keys("Chromium", Platform::Linux), page);
+    assert_eq!(keys("", Platform::Browser), page);
+    assert_eq!(
+        keys("Safari", Platform::Macos),
+        chord(&[Key::Super, Key::Character('w')])
+    );
 }
 
 #[test]
@@ -205,7 +238,7 @@ fn every_action_can_be_said() {
     ] {
         acts(json!({"action": said}), meant);
     }
-    assert!(read(json!({"actions": [{"action": "close"}]})).is_err());
+    assert!(read(json!({"actions": [{"action": "shut_down"}]})).is_err());
 }
 
 #[test]

@@ -99,6 +99,17 @@ fn with_step<T>(
         Api::AnthropicMessages => "claude-opus-4-6",
         _ => "local-vl",
     };
+    with_model(dialect, model, request, form, look)
+}
+
+/// The same with another model.
+fn with_model<T>(
+    dialect: &dyn Dialect,
+    model: &str,
+    request: &PlanRequest,
+    form: Form,
+    look: impl FnOnce(&Step<'_>, Asked) -> T,
+) -> T {
     let model = Models::default().get(model, dialect.api());
     let (pictures, prompts) = (Pictures::of(request), Prompts::built_in().unwrap());
     let step = Step {

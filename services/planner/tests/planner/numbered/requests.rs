@@ -8,7 +8,7 @@ use motorium_planner::backends::operator::Operator;
 use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
-use super::{asked, count, texts, under_way, with_step};
+use super::{asked, count, texts, under_way, with_model, with_step};
 use crate::contract::leave;
 
 #[test]
@@ -97,10 +97,6 @@ fn claude_is_asked_as_its_model_wants_it() {
     assert_eq!(body["thinking"], json!({"type": "adaptive"}));
     assert_eq!(body["output_config"]["effort"], "medium");
     assert_eq!(body["output_config"]["format"]["type"], "json_schema");
-    assert_eq!(
-        body["system"][0]["cache_control"],
-        json!({"type": "ephemeral"})
-    );
     for absent in ["temperature", "top_p", "top_k", "tools", "tool_choice"] {
         assert!(body.get(absent).is_none(), "{absent}");
     }
@@ -210,6 +206,67 @@ fn a_repair_shows_the_answer_and_what_is_wrong_with_it() {
                 .map(|turn| &turn["role"])
                 .collect();
             assert_eq!(roles, ["system", "user", "assistant", "user"]);
+        },
+    );
+}
+
+#[test]
+fn a_system_prompt_is_cached_where_it_is_long_enough_for_that() {
+    let marked = |model: &str| {
+        let request = under_way("save the file");
+        with_model(
+            &ClaudeSom::default(),
+            model,
+            &request,
+            Form::Schema,
+            |_, asked| !asked.body["system"][0]["cache_control"].is_null(),
+        )
+    };
+    // At least 512 tokens, at least 4096, and nobody knows.
+    assert!(marked("claude-opus-5"));
+    assert!(!marked("claude-opus-4-6"));
+    assert!(marked("claude-opus-5-5"));
+}
+
+#[test]
+fn where_no_schema_is_taken_the_beginning_of_the_answer_is_given() {
+    let request = under_way("save the file");
+    let dialect = ClaudeSom::default();
+    let turns = |model: &str, form| {
+        with_model(&dialect, model, &request, form, |_, asked| {
+            asked.body["messages"].as_array().unwrap().len()
+        })
+    };
+    assert_eq!(turns("claude-haiku-4-5", Form::Schema), 1);
+    assert_eq!(turns("claude-opus-4-6", Form::Plain), 1, "it refuses that");
+    with_model(
+        &dialect,
+        "claude-haiku-4-5",
+        &request,
+        Form::Plain,
+        |step, asked| {
+            leave("anthropic", "som-begun", &asked.body);
+            assert_eq!(
+                asked.body["messages"][1],
+                json!({"role": "assistant", "content": "{"})
+            );
+            let says = |text: &str| json!({"content": [{"type": "text", "text": text}], "stop_reason": "end_turn"});
+            let rest = r#""thought": "t", "next": "done", "message": "It is saved."}"#;
+            let read = dialect.read(step, &asked, &says(rest));
+            assert!(read.is_ok(), "{read:?}");
+            let misread = dialect.read(step, &asked, &says("\"thought")).unwrap_err();
+            let repair = dialect
+                .repair(step, &asked, &says("\"thought"), &misread)
+                .body;
+            leave("anthropic", "som-begun-repair", &repair);
+            let roles: Vec<&Value> = repair["messages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|turn| &turn["role"])
+                .collect();
+            assert_eq!(roles, ["user", "assistant", "user"]);
+            assert_eq!(repair["messages"][1]["content"][0]["text"], "{\"thought");
         },
     );
 }
