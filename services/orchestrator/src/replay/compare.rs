@@ -6,8 +6,10 @@ use bytes::Bytes;
 use motorium_proto::v1::common::{Element, Scene};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
-use motorium_proto::v1::planner::PlanRequest;
-use prost::Message as _;
+use motorium_proto::v1::planner::{
+    ExtractRequest, LocatePointerRequest, PlanRequest, RemainingLimits,
+};
+use prost::Message;
 use serde_json::Value;
 
 use crate::recording::HOOKS;
@@ -75,24 +77,43 @@ fn kind(event: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Whether two questions are the same.
-/// What of the time limit is left when the planner is asked is left out; and its conversation, where an earlier run has lost
-/// it with its record: events come without it.
+/// A question that tells what is left of the task's limits.
+trait Limited: Message + Default + PartialEq {
+    fn limits(&mut self) -> Option<&mut RemainingLimits>;
+}
+
+macro_rules! limited {
+    ($($question:ty),*) => {$(
+        impl Limited for $question {
+            fn limits(&mut self) -> Option<&mut RemainingLimits> {
+                self.remaining.as_mut()
+            }
+        }
+    )*};
+}
+
+limited!(PlanRequest, ExtractRequest, LocatePointerRequest);
+
+/// Whether two questions are the same. What of the time limit is left when the planner is asked is left out; and its
+/// conversation, where an earlier run has lost it with its record: events come without it.
 pub(super) fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
     if recorded == now {
         return true;
     }
-    if !method.ends_with("/Plan") {
-        return false;
-    }
-    let without_time = |question: &[u8]| {
-        let mut question = PlanRequest::decode(question).ok()?;
-        if let Some(remaining) = &mut question.remaining {
-            remaining.time = None;
+    match method.rsplit('/').next() {
+        Some("Plan") => is_same_plan(without_time(recorded), without_time(now)),
+        Some("Extract") => {
+            without_time::<ExtractRequest>(recorded) == without_time::<ExtractRequest>(now)
         }
-        Some(question)
-    };
-    let (recorded, now) = (without_time(recorded), without_time(now));
+        Some("LocatePointer") => {
+            without_time::<LocatePointerRequest>(recorded)
+                == without_time::<LocatePointerRequest>(now)
+        }
+        _ => false,
+    }
+}
+
+fn is_same_plan(recorded: Option<PlanRequest>, now: Option<PlanRequest>) -> bool {
     match (recorded, now) {
         (Some(mut recorded), Some(now)) if now.conversation.is_empty() => {
             recorded.conversation = Bytes::new();
@@ -100,6 +121,14 @@ pub(super) fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> boo
         }
         (recorded, now) => recorded == now,
     }
+}
+
+fn without_time<Q: Limited>(question: &[u8]) -> Option<Q> {
+    let mut question = Q::decode(question).ok()?;
+    if let Some(remaining) = question.limits() {
+        remaining.time = None;
+    }
+    Some(question)
 }
 
 /// Where two questions differ.
