@@ -254,6 +254,7 @@ fn decision(next: Next) -> Decision {
         model: String::new(),
         usage: Usage::default(),
         suspected_injections: Vec::new(),
+        conversation_images: Vec::new(),
     }
 }
 

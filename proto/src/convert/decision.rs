@@ -1,4 +1,4 @@
-use super::{all, duration, optional, require, try_all, wire_duration};
+use super::{all, duration, optional, require, sha256, try_all, wire_duration};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
     SuspectedInjection, Usage, ValueSource,
@@ -297,6 +297,11 @@ impl TryFrom<wire::Decision> for Decision {
             model: decision.model,
             usage: usage(decision.usage)?,
             suspected_injections: try_all("suspected_injections", decision.suspected_injections)?,
+            conversation_images: decision
+                .conversation_images
+                .iter()
+                .map(|image| sha256("conversation_images", image))
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -313,6 +318,11 @@ impl From<Decision> for wire::Decision {
             model: decision.model,
             usage: Some(decision.usage.into()),
             suspected_injections: all(decision.suspected_injections),
+            conversation_images: decision
+                .conversation_images
+                .iter()
+                .map(|image| image.to_vec().into())
+                .collect(),
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct Decision {
     pub model: String,
     pub usage: Usage,
     pub suspected_injections: Vec<SuspectedInjection>,
+    /// SHA-256 of the pictures that `conversation` shows, which it takes to go on with it.
+    pub conversation_images: Vec<[u8; 32]>,
 }
 
 /// Text on the screen that seems to give the agent orders.

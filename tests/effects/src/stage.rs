@@ -120,6 +120,7 @@ impl Planner for Stage {
                 model: String::new(),
                 usage: Usage::default(),
                 suspected_injections: vec![],
+                conversation_images: vec![],
             },
             attempts: vec![],
         })

@@ -350,6 +350,7 @@ impl Planner for Simulated {
                     ..Usage::default()
                 },
                 suspected_injections: vec![],
+                conversation_images: vec![],
             },
             attempts: vec![],
         })

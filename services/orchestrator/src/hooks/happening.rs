@@ -165,6 +165,8 @@ pub struct ModelCall {
     pub images: u32,
     /// Pictures of earlier steps, the latest ones.
     pub past_images: u32,
+    /// So many of these the model's conversation shows, or has begun after.
+    pub held_images: u32,
     /// What it is told in addition. Nobody can be told anything who is asked where the pointer is.
     pub notices: Vec<String>,
 }
@@ -332,6 +334,7 @@ mod tests {
             purpose: Purpose::Plan,
             images: 1,
             past_images,
+            held_images: 0,
             notices: Vec::new(),
         }
     }

@@ -202,6 +202,7 @@ mod tests {
                 purpose: Purpose::Plan,
                 images: 1,
                 past_images,
+                held_images: 0,
                 notices: notices.iter().map(|&notice| notice.to_owned()).collect(),
             })
         };

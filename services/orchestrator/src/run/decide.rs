@@ -9,6 +9,7 @@ use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 
+use super::hooks::PictureCounts;
 use super::{Flow, Runner};
 use crate::hooks::happening::Purpose;
 use crate::task::event::{Artifact, Event};
@@ -26,8 +27,8 @@ impl Runner {
             return self.finish_step().await;
         };
         let (mut pictures, blobs) = (self.pictures(), self.blobs.clone());
-        let (present, past) = pictures.count();
-        let call = self.before_model_call(Purpose::Plan, present, past).await?;
+        let counted = pictures.count(conversation_images(&self.task));
+        let call = self.before_model_call(Purpose::Plan, counted).await?;
         pictures.keep_latest(call.past_images);
         pictures.keep_within(MOST_PICTURE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
@@ -150,9 +151,16 @@ pub(super) fn stored_picture(step: &StepRecord) -> Option<StoredPicture> {
 }
 
 impl Pictures {
-    /// Of the present, and of the past.
-    fn count(&self) -> (usize, usize) {
-        (usize::from(self.present.is_some()), self.past.len())
+    /// How many there are, where the planner's conversation shows these.
+    fn count(&self, shown: &[[u8; 32]]) -> PictureCounts {
+        let past = self.past.iter().map(|(_, picture)| picture.artifact.sha256);
+        let last = |image: &[u8; 32]| past.clone().rposition(|one| one == *image);
+        let oldest = shown.iter().filter_map(last).min();
+        PictureCounts {
+            present: usize::from(self.present.is_some()),
+            past: self.past.len(),
+            held: oldest.map_or(0, |oldest| self.past.len() - oldest),
+        }
     }
 
     fn keep_latest(&mut self, past: u32) {
@@ -221,6 +229,13 @@ impl StoredPicture {
     }
 }
 
+/// The pictures that it takes to go on with the planner's conversation.
+fn conversation_images(task: &Task) -> &[[u8; 32]] {
+    let mut decisions = task.steps.iter().rev();
+    let last = decisions.find_map(|step| step.decision.as_ref());
+    last.map_or(&[], |decision| &decision.conversation_images)
+}
+
 /// The steps that are over and in which something was decided. One that a run began and left before anything was decided
 /// is none that the planner knows of, and must not hide what was done before it.
 fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> {
@@ -284,6 +299,31 @@ mod tests {
             },
             size: CaptureSize::new(1920, 1080),
         }
+    }
+
+    #[test]
+    fn a_conversation_holds_what_it_shows_and_all_that_came_later() {
+        let named = |name: u8| StoredPicture {
+            artifact: Artifact {
+                sha256: [name; 32],
+                ..picture(1).artifact
+            },
+            ..picture(1)
+        };
+        // The third screen looked as the first one.
+        let pictures = Pictures {
+            present: Some(named(4)),
+            past: [1, 2, 1, 3].map(named).into_iter().enumerate().collect(),
+        };
+        let held = |shown: &[u8]| {
+            let shown: Vec<[u8; 32]> = shown.iter().map(|name| [*name; 32]).collect();
+            pictures.count(&shown).held
+        };
+        assert_eq!(held(&[]), 0);
+        assert_eq!(held(&[3]), 1);
+        assert_eq!(held(&[1, 3]), 2);
+        assert_eq!(held(&[2, 1, 3]), 3);
+        assert_eq!(held(&[9]), 0, "of another task, or gone");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use motorium_proto::service::ExtractRequest;
 use tokio::time::Instant;
 
 use super::decide::stored_picture;
+use super::hooks::PictureCounts;
 use super::{Flow, Runner, View, halt, is_transient};
 use crate::hooks::happening::Purpose;
 use crate::task::event::Event;
@@ -22,8 +23,11 @@ impl Runner {
             self.view = Some(View::of(observation));
         }
         let page_text = self.page_text().await?;
-        let images = usize::from(self.needs_image);
-        let call = self.before_model_call(Purpose::Extract, images, 0).await?;
+        let pictures = PictureCounts {
+            present: usize::from(self.needs_image),
+            ..PictureCounts::default()
+        };
+        let call = self.before_model_call(Purpose::Extract, pictures).await?;
         let instruction = with_notices(instruction, &call.notices);
         let Some(view) = &self.view else {
             return Ok(());

@@ -11,6 +11,8 @@ mod models;
 mod screenshots;
 mod words;
 
+pub(super) use models::PictureCounts;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 

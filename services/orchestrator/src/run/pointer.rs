@@ -15,6 +15,7 @@ use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::{CaptureRequest, Captured, PointerCheck, PointerRequest};
 use tokio::time::Instant;
 
+use super::hooks::PictureCounts;
 use super::observe::PICTURE;
 use super::{Flow, Halt, Runner, halt};
 use crate::hooks::happening::Purpose;
@@ -218,7 +219,13 @@ impl Runner {
             return Err(Halt::Fail(failure));
         }
         let began = Instant::now();
-        let call = self.before_model_call(Purpose::LocatePointer, 1, 0).await?;
+        let pictures = PictureCounts {
+            present: 1,
+            ..PictureCounts::default()
+        };
+        let call = self
+            .before_model_call(Purpose::LocatePointer, pictures)
+            .await?;
         let shown = self.picture_with_pointer().await?;
         if let Some(view) = &mut self.view {
             // What changes from here on, while the model looks, the pointer has not changed.

@@ -63,6 +63,7 @@ pub(super) fn decided(next: Next) -> Event {
         model: String::new(),
         usage: Usage::default(),
         suspected_injections: vec![],
+        conversation_images: vec![],
     };
     Event::Decided {
         decision: Box::new(decision),

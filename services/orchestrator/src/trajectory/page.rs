@@ -145,6 +145,7 @@ mod tests {
                     ..Usage::default()
                 },
                 suspected_injections: vec![],
+                conversation_images: vec![],
             }),
             elapsed: Duration::from_millis(2300),
         }

@@ -465,11 +465,12 @@ async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
     }
 }
 
-/// How many earlier pictures each call of the planner had.
-async fn pictures_shown(hooks: Vec<HookSettings>) -> Vec<usize> {
+/// How many earlier pictures each call of the planner had; whether it shows them in a conversation that goes on.
+async fn pictures_shown(hooks: Vec<HookSettings>, converses: bool) -> Vec<usize> {
     let clicks = (1..=6).map(|element| act([click(element)]));
     let script = clicks.chain([done("it is done")]).collect();
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
+    cluster.world.converse(converses);
     carry_out(&cluster).await;
     let plans = cluster.world.plans();
     let shown = |images: &[motorium_proto::domain::decision::PastStep]| {
@@ -488,10 +489,15 @@ fn retention(images: u32, chunk: u32) -> Vec<HookSettings> {
 
 #[tokio::test]
 async fn as_many_pictures_are_shown_again_as_is_configured() {
-    assert_eq!(pictures_shown(vec![]).await, [0, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(pictures_shown(retention(3, 1)).await, [0, 1, 2, 2, 2, 2, 2]);
-    assert_eq!(pictures_shown(retention(1, 1)).await, [0; 7]);
-    assert_eq!(pictures_shown(retention(2, 3)).await, [0, 1, 2, 3, 1, 2, 3]);
+    assert_eq!(pictures_shown(vec![], false).await, [0, 1, 2, 2, 2, 2, 2]);
+    assert_eq!(pictures_shown(retention(1, 1), false).await, [0; 7]);
+}
+
+#[tokio::test]
+async fn a_conversation_is_given_what_it_shows_until_many_go_at_once() {
+    assert_eq!(pictures_shown(vec![], true).await, [0, 1, 2, 3, 4, 5, 6]);
+    let few = pictures_shown(retention(2, 3), true).await;
+    assert_eq!(few, [0, 1, 2, 3, 1, 2, 3]);
 }
 
 #[tokio::test]

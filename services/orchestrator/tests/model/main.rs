@@ -195,6 +195,7 @@ fn decision(next: Next) -> Event {
         model: String::new(),
         usage: Usage::default(),
         suspected_injections: vec![],
+        conversation_images: vec![],
     };
     Event::Decided {
         decision: Box::new(decision),

@@ -54,9 +54,8 @@ impl Dialect for ClaudeSom {
             "messages": [{"role": "user", "content": content}],
         });
         if form != Form::Schema && may_be_begun(step.model) {
-            body["messages"]
-                .as_array_mut()
-                .map(|turns| turns.push(begun()));
+            let turns = body["messages"].as_array_mut();
+            turns.into_iter().for_each(|turns| turns.push(begun()));
         }
         if step.model.thinking == Thinking::Adaptive {
             body["thinking"] = json!({"type": "adaptive"});

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::BackendError;
 use super::concessions::Concessions;
 use crate::models::{Api, Model};
-use crate::picture::{self, Pictures, SentPicture};
+use crate::picture::{self, Checksum, Pictures, SentPicture};
 use crate::prompt::{self, Prompts};
 use crate::provider::Refused;
 
@@ -98,6 +98,8 @@ pub struct Reading {
     pub conversation: Bytes,
     pub safety_checks: Vec<SafetyCheck>,
     pub suspected_injections: Vec<SuspectedInjection>,
+    /// The pictures that `conversation` shows, each once.
+    pub conversation_images: Vec<Checksum>,
 }
 
 /// Why an answer is no decision.

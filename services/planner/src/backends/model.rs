@@ -238,6 +238,11 @@ impl ModelBackend {
             model: self.asker.model.name.clone(),
             usage: Usage::default(),
             suspected_injections: reading.suspected_injections,
+            conversation_images: reading
+                .conversation_images
+                .iter()
+                .map(|image| image.0)
+                .collect(),
         }
     }
 

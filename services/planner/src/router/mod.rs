@@ -313,6 +313,7 @@ fn conclude(attempts: Vec<Attempt>) -> Result<Planned, Error> {
         model: String::new(),
         usage: Usage::default(),
         suspected_injections: Vec::new(),
+        conversation_images: Vec::new(),
     };
     Ok(Planned {
         decision,

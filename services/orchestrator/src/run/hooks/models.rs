@@ -11,6 +11,15 @@ use crate::hooks::happening::{ModelAnswer, ModelCall, Purpose};
 use crate::hooks::{Happening, Point};
 use crate::task::event::Event;
 
+/// The pictures that a model may be shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::run) struct PictureCounts {
+    pub(in crate::run) present: usize,
+    pub(in crate::run) past: usize,
+    /// Of the past: those that it takes to go on with the model's conversation.
+    pub(in crate::run) held: usize,
+}
+
 /// What is said where nobody had a say in time.
 const NOT_YET_ASKED: &str =
     "the task was stopped or paused before the hooks had their say; decide again";
@@ -20,14 +29,14 @@ impl Runner {
     pub(in crate::run) async fn before_model_call(
         &mut self,
         purpose: Purpose,
-        images: usize,
-        past_images: usize,
+        pictures: PictureCounts,
     ) -> Flow<ModelCall> {
         let count = |images: usize| u32::try_from(images).unwrap_or(u32::MAX);
         let call = ModelCall {
             purpose,
-            images: count(images),
-            past_images: count(past_images),
+            images: count(pictures.present),
+            past_images: count(pictures.past),
+            held_images: count(pictures.held),
             notices: Vec::new(),
         };
         if !self.wants(Point::BeforeModelCall) {

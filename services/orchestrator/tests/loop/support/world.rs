@@ -75,6 +75,7 @@ struct State {
     usage: Usage,
     attempts: Vec<BackendAttempt>,
     safety_checks: Vec<SafetyCheck>,
+    converses: bool,
     suspicions: Vec<SuspectedInjection>,
 
     frames: BTreeMap<String, u64>,
@@ -115,6 +116,18 @@ struct State {
     turns_pages: bool,
     /// An action in vain comes to something when the screen has been compared so often.
     comes_late: Option<u32>,
+}
+
+impl State {
+    /// What the planner's conversation shows after this request.
+    fn shown_again(&self, request: &PlanRequest) -> Vec<[u8; 32]> {
+        let past = request.history.iter().map(|step| &step.image);
+        let shown = past.chain([&request.image]).flatten();
+        shown
+            .filter(|_| self.converses)
+            .map(|image| image.sha256)
+            .collect()
+    }
 }
 
 impl World {
@@ -278,6 +291,11 @@ impl World {
     /// Every decision comes with this.
     pub(crate) fn charge(&self, usage: Usage) {
         self.state().usage = usage;
+    }
+
+    /// Whether the planner keeps what it is shown in a conversation that goes on.
+    pub(crate) fn converse(&self, converses: bool) {
+        self.state().converses = converses;
     }
 
     /// Every decision was preceded by this.
@@ -728,6 +746,7 @@ impl Planner for StandIn {
             model: String::new(),
             usage: state.usage,
             suspected_injections: state.suspicions.clone(),
+            conversation_images: state.shown_again(&request),
         };
         Ok(Planned {
             decision,

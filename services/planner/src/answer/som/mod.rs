@@ -37,6 +37,7 @@ pub fn read(answer: &Map<String, Value>, ground: &Ground<'_>) -> Result<Reading,
         next,
         conversation: Bytes::new(),
         safety_checks: Vec::new(),
+        conversation_images: Vec::new(),
         suspected_injections: quotes
             .map(|quote| ground.suspected_injection(&quote))
             .collect(),

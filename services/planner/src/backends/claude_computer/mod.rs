@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
 use super::estimate;
 use super::native::acts::Sight;
-use super::native::shown::Shown;
+use super::native::shown::{self, Shown};
 use super::native::toolbox::Toolbox;
 use super::native::turn::{self, Heard, Meaning, Turn};
 use super::native::words;
@@ -196,6 +196,7 @@ fn reading(step: &Step<'_>, next: Next, thought: String, mut memory: Memory) -> 
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: Vec::new(),
+        conversation_images: shown::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))

@@ -105,6 +105,20 @@ pub(crate) fn can_be_shown(shown: &[Shown], step: &Step<'_>) -> Vec<bool> {
     kept
 }
 
+/// Of which screens these are pictures, each once.
+pub(crate) fn checksums(shown: &[Shown]) -> Vec<Checksum> {
+    let checksums = shown
+        .iter()
+        .filter_map(|shown| Checksum::parse(&shown.sha256));
+    let mut once: Vec<Checksum> = Vec::new();
+    for checksum in checksums {
+        if !once.contains(&checksum) {
+            once.push(checksum);
+        }
+    }
+    once
+}
+
 /// The parts of a conversation with every picture in its place, in the form that `as_sent` gives it; those that are not
 /// ours as they are.
 pub(crate) fn filled(

@@ -25,7 +25,7 @@ use super::concessions::Concessions;
 use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
 use super::estimate;
 use super::native::acts::Sight;
-use super::native::shown::Shown;
+use super::native::shown::{self, Shown};
 use super::native::toolbox::Toolbox;
 use super::native::turn::{self, Heard, Meaning, Turn};
 use super::native::words;
@@ -373,6 +373,7 @@ fn decided(step: &Step<'_>, next: Next, heard: Said, mut memory: Memory) -> Answ
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: heard.checks,
+        conversation_images: shown::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))

@@ -185,6 +185,7 @@ impl Dialect for OpenCua {
             conversation: conversation(step, &sections),
             safety_checks: Vec::new(),
             suspected_injections: Vec::new(),
+            conversation_images: Vec::new(),
         })))
     }
 

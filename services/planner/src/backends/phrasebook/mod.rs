@@ -365,6 +365,7 @@ impl Planning<'_> {
             model: String::new(),
             usage: Usage::default(),
             suspected_injections: Vec::new(),
+            conversation_images: Vec::new(),
         }
     }
 }

@@ -77,6 +77,7 @@ impl Dialect for QwenVl {
             conversation: conversation(step, &text),
             safety_checks: Vec::new(),
             suspected_injections: Vec::new(),
+            conversation_images: Vec::new(),
         })))
     }
 

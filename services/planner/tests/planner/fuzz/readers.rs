@@ -202,6 +202,7 @@ impl Desk {
                     next: reading.next,
                     safety_checks: reading.safety_checks,
                     conversation: reading.conversation,
+                    conversation_images: Vec::new(),
                     backend: way.dialect.name().to_owned(),
                     model: way.model.name.clone(),
                     usage: Usage::default(),

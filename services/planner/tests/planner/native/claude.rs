@@ -372,10 +372,13 @@ fn a_conversation_grows_and_old_pictures_are_taken_away_together() {
 #[test]
 fn where_a_picture_was_there_are_words() {
     let mut world = opus("pruned");
+    let mut named = Vec::new();
     for _ in 0..4 {
         let reading = world.decide(&[answer("click")]);
+        named.push(reading.conversation_images.len());
         world.carry_out(&reading, &[Performed]);
     }
+    assert_eq!(named, [1, 2, 3, 3], "those that it still shows are named");
     let asked = world.ask();
     let messages = &asked.body["messages"];
     assert_eq!(of_type(messages, "image").len(), 3);
