@@ -69,6 +69,8 @@ pub(super) struct IntendedCall<'a> {
     pub(super) call: &'a FunctionCall,
     /// What its tool calls the function.
     pub(super) own_name: &'a str,
+    /// Its tool says that it may destroy something.
+    pub(super) may_destroy: bool,
     /// For people.
     pub(super) tool: &'a str,
 }
@@ -363,12 +365,18 @@ impl Runner {
         intended: IntendedCall<'_>,
         tainted: bool,
     ) -> Situation {
-        let IntendedCall { call, own_name, .. } = intended;
+        let IntendedCall {
+            call,
+            own_name,
+            may_destroy,
+            ..
+        } = intended;
         Situation::of_call(
             rules.words(),
             &CallCircumstances {
                 name: &call.name,
                 own_name,
+                may_destroy,
                 arguments: &call.arguments_json,
                 labels: &self.task.spec.labels,
                 tainted,

@@ -92,7 +92,8 @@ async fn a_function_is_called_and_the_planner_sees_its_result_and_the_screen() {
                 "notes_fail",
                 "notes_hang",
                 "notes_large",
-                "notes_remove_note"
+                "notes_remove_note",
+                "notes_tidy"
             ]
         );
         assert!(
@@ -636,6 +637,22 @@ async fn an_approved_call_survives_a_crash_and_is_made_once() {
     resolve(&cluster, &name, true).await;
     assert_eq!(cluster.follow(&name).await.answer(), "removed");
     assert_eq!(tools.notes.names(), ["remove_note"]);
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_a_function_can_only_make_it_riskier() {
+    let tools = Tools::mcp().await;
+    let calls = call([("notes_tidy", "{}"), ("notes_remove_note", NOTE)]);
+    let cluster = careful(&tools, vec![calls, done("left")]).await;
+    let name = cluster.create_with(notes()).await;
+    let asked = resolve(&cluster, &name, false).await;
+    assert_eq!(asked.rules, ["destructive-function"]);
+    cluster.happened_times(&name, "user_asked", 2).await;
+    // That it only reads is what the server says.
+    let asked = resolve(&cluster, &name, false).await;
+    assert_eq!(asked.rules, ["delete"]);
+    assert_eq!(cluster.follow(&name).await.answer(), "left");
+    assert_eq!(tools.notes.names(), Vec::<String>::new());
 }
 
 // === An independent server ===
