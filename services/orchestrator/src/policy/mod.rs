@@ -21,6 +21,7 @@ pub mod source;
 mod text;
 pub mod words;
 
+pub(crate) use place::around;
 pub use rules::{Rule, Rules, Ruling};
 pub use situation::{CallCircumstances, Circumstances, Situation};
 pub use source::{Source, Written};
