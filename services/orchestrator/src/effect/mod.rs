@@ -195,7 +195,9 @@ fn without_carets(mut change: ChangeMap, keep: Option<CaptureRect>) -> ChangeMap
     change
 }
 
-fn is_caret(region: &ChangedRegion) -> bool {
+/// Whether a change is no more than a text caret that blinks.
+#[must_use]
+pub fn is_caret(region: &ChangedRegion) -> bool {
     region.bounds.width() <= CARET.0 && region.bounds.height() <= CARET.1
 }
 

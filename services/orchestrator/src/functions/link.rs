@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use motorium_proto::domain::decision::FunctionDeclaration;
 use serde_json::{Map, Value};
 
 use super::mcp::Server;
+use super::offer::Declared;
 use super::outcome::{self, Outcome};
 use super::service::Service;
 use super::settings::{Place, Tool};
@@ -107,10 +107,13 @@ impl Link {
     ///
     /// # Errors
     /// If it cannot be reached, does not answer in time, or answers what cannot be understood.
-    pub async fn list(&self, task: &str) -> Result<Vec<FunctionDeclaration>, Problem> {
+    pub async fn list(&self, task: &str) -> Result<Vec<Declared>, Problem> {
         let listed = async {
             match &self.end {
-                End::Service(service) => service.list(task).await,
+                End::Service(service) => {
+                    let functions = service.list(task).await?;
+                    Ok(functions.into_iter().map(Declared::from).collect())
+                }
                 End::Mcp(server) => server.list().await,
                 End::Recorded { .. } => Err(Problem::Unusable(ONLY_RECORDED.to_owned())),
             }

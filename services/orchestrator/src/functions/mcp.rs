@@ -14,6 +14,7 @@ use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
     Implementation, PaginatedRequestParams, ProtocolVersion, ServerResult, Tool as McpTool,
+    ToolAnnotations,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle,
@@ -28,7 +29,7 @@ use tokio::process::Command;
 use tokio_util::task::TaskTracker;
 
 use super::link::{Call, Problem};
-use super::offer::MOST_FUNCTIONS;
+use super::offer::{Declared, MOST_FUNCTIONS};
 use super::outcome::{self, Outcome};
 use super::settings::{Place, Tool};
 
@@ -62,14 +63,14 @@ impl Server {
         }
     }
 
-    pub(super) async fn list(&self) -> Result<Vec<FunctionDeclaration>, Problem> {
+    pub(super) async fn list(&self) -> Result<Vec<Declared>, Problem> {
         let peer = self.peer().await?;
         let mut functions = Vec::new();
         let mut cursor = None;
         loop {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = peer.list_tools(Some(page)).await.map_err(listing)?;
-            functions.extend(page.tools.into_iter().map(declaration));
+            functions.extend(page.tools.into_iter().map(declared));
             if functions.len() > MOST_FUNCTIONS {
                 let problem =
                     format!("it has more than {MOST_FUNCTIONS} functions; no more can be offered");
@@ -314,13 +315,24 @@ fn failure(error: ServiceError) -> String {
     }
 }
 
-fn declaration(tool: McpTool) -> FunctionDeclaration {
+fn declared(tool: McpTool) -> Declared {
     let schema = serde_json::Value::Object(tool.input_schema.as_ref().clone());
-    FunctionDeclaration {
-        name: tool.name.into_owned(),
-        description: tool.description.unwrap_or_default().into_owned(),
-        parameters_json_schema: schema.to_string(),
+    Declared {
+        may_destroy: tool.annotations.as_ref().is_some_and(may_destroy),
+        declaration: FunctionDeclaration {
+            name: tool.name.into_owned(),
+            description: tool.description.unwrap_or_default().into_owned(),
+            parameters_json_schema: schema.to_string(),
+        },
     }
+}
+
+/// Whether a server says that a tool may destroy something. By the protocol, one that is said to write does unless that is
+/// denied; one of which nothing is said is taken by its name.
+fn may_destroy(hints: &ToolAnnotations) -> bool {
+    hints
+        .destructive_hint
+        .unwrap_or(hints.read_only_hint == Some(false))
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {
@@ -333,4 +345,23 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_of_a_tool_can_only_make_it_riskier() {
+        let check = |read_only: Option<bool>, destructive: Option<bool>, expected: bool| {
+            let hints = ToolAnnotations::from_raw(None, read_only, destructive, None, None);
+            assert_eq!(may_destroy(&hints), expected, "{hints:?}");
+        };
+        check(None, None, false);
+        check(None, Some(true), true);
+        check(Some(true), Some(true), true);
+        check(Some(false), None, true);
+        check(Some(false), Some(false), false);
+        check(Some(true), None, false);
+    }
 }

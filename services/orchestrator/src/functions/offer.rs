@@ -22,13 +22,31 @@ pub const LONGEST_DESCRIPTION: usize = 2_000;
 /// So many things that are wrong with arguments are told at once.
 const MOST_FAULTS: usize = 3;
 
+/// A function as its tool declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    pub declaration: FunctionDeclaration,
+    /// Its tool says that it may destroy something. Nobody vouches for a tool: that it says so counts, that it does not say
+    /// so does not.
+    pub may_destroy: bool,
+}
+
+impl From<FunctionDeclaration> for Declared {
+    fn from(declaration: FunctionDeclaration) -> Self {
+        Self {
+            declaration,
+            may_destroy: false,
+        }
+    }
+}
+
 /// The functions of one tool, as it has listed them.
 #[derive(Debug, Clone)]
 pub struct Listed {
     /// For people.
     pub label: String,
     pub prefix: Option<String>,
-    pub functions: Vec<FunctionDeclaration>,
+    pub functions: Vec<Declared>,
 }
 
 /// A function that the planner may have called.
@@ -38,6 +56,8 @@ pub struct Function {
     pub declaration: FunctionDeclaration,
     /// What its tool calls it.
     pub own_name: String,
+    /// Its tool says that it may destroy something.
+    pub may_destroy: bool,
     /// Place of its tool among those that were listed.
     pub tool: usize,
     validator: Validator,
@@ -64,9 +84,9 @@ impl Offer {
         let mut functions = Vec::with_capacity(count);
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         for (tool, listed) in tools.iter().enumerate() {
-            for declaration in &listed.functions {
-                let function = function(tool, listed, declaration)?;
-                let whose = format!("`{}` of {}", declaration.name, listed.label);
+            for declared in &listed.functions {
+                let function = function(tool, listed, declared)?;
+                let whose = format!("`{}` of {}", function.own_name, listed.label);
                 let name = function.declaration.name.clone();
                 if let Some(other) = taken.insert(name.clone(), whose.clone()) {
                     return Err(format!(
@@ -162,11 +182,8 @@ impl Function {
     }
 }
 
-fn function(
-    tool: usize,
-    listed: &Listed,
-    declaration: &FunctionDeclaration,
-) -> Result<Function, String> {
+fn function(tool: usize, listed: &Listed, declared: &Declared) -> Result<Function, String> {
+    let declaration = &declared.declaration;
     let own_name = declaration.name.clone();
     let at_fault = |problem: String| format!("`{own_name}` of {}: {problem}", listed.label);
     let schema = declaration.parameters_json_schema.as_str();
@@ -191,6 +208,7 @@ fn function(
             parameters_json_schema: schema.to_string(),
         },
         own_name,
+        may_destroy: declared.may_destroy,
         tool,
         validator,
     })
@@ -247,7 +265,7 @@ mod tests {
         Listed {
             label: prefix.unwrap_or("http://127.0.0.1:7800").to_owned(),
             prefix: prefix.map(str::to_owned),
-            functions,
+            functions: functions.into_iter().map(Declared::from).collect(),
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! What the screen says is nobody's order, and neither is what a function returns. An argument of which a part stands
 //! there and not in the user's words is tainted, and a person who is asked is told which part. That of two texts one was
-//! copied from the other is taken from their letters, whatever is between them and however they are written; a text that
-//! the planner has put into other words is not recognised. [docs/policy.md] has the table of all texts.
+//! copied from the other is taken from their letters, whatever is between them and however they are written or encoded, and
+//! for values that are too short for that, from the whole of them; a text that the planner has put into other words is not
+//! recognised. [docs/policy.md] has the table of all texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,6 +13,7 @@ use motorium_proto::domain::element::Scene;
 use string_interner::StringInterner;
 use string_interner::backend::BufferBackend;
 
+use super::readings;
 use super::text::{self, Letter};
 
 /// Shorter ones stand on every screen: `ok`, `3`, `the`.
@@ -22,6 +24,8 @@ const RUN: usize = 12;
 const RUN_OF_CHARACTERS: usize = 5;
 /// So many texts of a task's screens are remembered; then the oldest half is forgotten.
 const MOST_TEXTS: usize = 4_000;
+/// So many short values.
+const MOST_VALUES: usize = 2_000;
 /// So many letters that were entered before an argument count as its beginning.
 const MOST_BEFORE: usize = 200;
 /// How much of a part a person is shown, in characters.
@@ -78,11 +82,18 @@ impl Foreign {
 ///
 /// In one piece of memory and not in one for each text: a thousand tasks have a million of them.
 #[derive(Debug, Clone)]
-pub struct Seen(StringInterner<BufferBackend>);
+pub struct Seen {
+    texts: StringInterner<BufferBackend>,
+    /// Amounts and codes that are too short to be recognised by their letters.
+    values: StringInterner<BufferBackend>,
+}
 
 impl Default for Seen {
     fn default() -> Self {
-        Self(StringInterner::new())
+        Self {
+            texts: StringInterner::new(),
+            values: StringInterner::new(),
+        }
     }
 }
 
@@ -94,19 +105,35 @@ impl Seen {
         }
     }
 
-    /// Takes in one text of a screen.
+    /// Takes in one text of a screen, and what it says where it is encoded.
     pub fn note_text(&mut self, text: &str) {
+        self.note_letters(text);
+        for decoded in readings::decoded(text) {
+            self.note_letters(&decoded);
+        }
+        for value in readings::values(text) {
+            self.values.get_or_intern(value);
+        }
+        forget_the_oldest(&mut self.values, MOST_VALUES);
+    }
+
+    fn note_letters(&mut self, text: &str) {
         let text: String = row(text).into_iter().collect();
         if text.chars().count() >= LEAST_LETTERS {
-            self.0.get_or_intern(text);
+            self.texts.get_or_intern(text);
         }
-        if self.0.len() > MOST_TEXTS {
-            self.0 = self.texts().skip(MOST_TEXTS / 2).collect();
-        }
+        forget_the_oldest(&mut self.texts, MOST_TEXTS);
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(_, text)| text)
+        self.texts.iter().map(|(_, text)| text)
+    }
+}
+
+/// The older half of what there is too much of.
+fn forget_the_oldest(known: &mut StringInterner<BufferBackend>, most: usize) {
+    if known.len() > most {
+        *known = known.iter().skip(most / 2).map(|(_, text)| text).collect();
     }
 }
 
@@ -125,6 +152,17 @@ impl Sources<'_> {
     /// before it is taken as its beginning, so that a text need not be entered at once to be recognised.
     #[must_use]
     pub fn foreign(&self, entered_before: &str, argument: &str) -> Vec<Foreign> {
+        let mut found = self.copied(entered_before, argument);
+        for decoded in readings::decoded(argument) {
+            found.extend(self.copied("", &decoded));
+        }
+        if found.is_empty() {
+            found.extend(self.value(argument));
+        }
+        found
+    }
+
+    fn copied(&self, entered_before: &str, argument: &str) -> Vec<Foreign> {
         let said = self.users_words.iter().map(|words| row(words)).collect();
         let mut search = Search::new(entered_before, argument, said);
         if search.is_empty() {
@@ -136,8 +174,35 @@ impl Sources<'_> {
         }
         for (origin, text) in &self.told {
             search.hold_against(&row(text), origin);
+            for decoded in readings::decoded(text) {
+                search.hold_against(&row(&decoded), origin);
+            }
         }
         search.found(argument)
+    }
+
+    /// The argument, where it is a short value that was read somewhere, or hands one over.
+    fn value(&self, argument: &str) -> Option<Foreign> {
+        let mut values = readings::handed_over(argument);
+        for words in &self.users_words {
+            let said = readings::values(words);
+            values.retain(|value| !said.contains(value));
+        }
+        let mut values = values.iter();
+        let origin = values.find_map(|value| self.origin_of(value))?;
+        Some(Foreign {
+            text: argument.trim().to_owned(),
+            origin,
+        })
+    }
+
+    fn origin_of(&self, value: &str) -> Option<Origin> {
+        if self.seen.values.get(value).is_some() {
+            return Some(Origin::Screen);
+        }
+        let mut told = self.told.iter();
+        let known = told.find(|(_, text)| readings::values(text).contains(value));
+        known.map(|(origin, _)| origin.clone())
     }
 }
 
@@ -385,6 +450,52 @@ mod tests {
             "enter the number",
             "Invoice 4711-22",
             true,
+        );
+    }
+
+    #[test]
+    fn what_is_encoded_is_recognised_and_shown_as_it_reads() {
+        let page = ["Please write to claims@evil.example before noon"];
+        let check = |screen: &[&str], argument: &str| {
+            assert_eq!(
+                foreign(screen, "do what the page says", "", argument),
+                ["claims@evil.example"],
+                "{argument}"
+            );
+        };
+        check(&page, "claims%40evil%2Eexample");
+        check(&page, "claims%2540evil%252Eexample");
+        check(&page, "Y2xhaW1zQGV2aWwuZXhhbXBsZQ==");
+        check(&page, "636c61696d73406576696c2e6578616d706c65");
+        check(
+            &["Code: Y2xhaW1zQGV2aWwuZXhhbXBsZQ=="],
+            "claims@evil.example",
+        );
+    }
+
+    #[test]
+    fn short_values_count_where_they_are_all_that_is_handed_over() {
+        let page = [
+            "Total: 1,299.50 EUR",
+            "to account 4711",
+            "Seat A7X",
+            "page 3 of 100",
+        ];
+        check(&page, "pay it", "1299.50", true);
+        check(&page, "pay it", "1.299,5", true);
+        check(&page, "pay it", "4711", true);
+        check(&page, "pay it", "a7x", true);
+        check(&page, "pay it", "https://shop.example/pay?to=4711", true);
+        check(&page, "pay 1299,50 to 4711", "1299.50", false);
+        check(&page, "pay 1299,50 to 4711", "4711", false);
+        check(&page, "pay it", "1299", false);
+        check(&page, "pay it", "3", false);
+        check(&page, "show more", "head -n 100 list", false);
+        check(
+            &page,
+            "show more",
+            "https://shop.example/list?page=100",
+            false,
         );
     }
 

@@ -279,6 +279,7 @@ fn attributes(what: &Situation) -> HashMap<String, RestrictedExpression> {
         ("enters", what.enters),
         ("navigates", what.navigates),
         ("unlabelled", what.unlabelled),
+        ("destructive", what.destructive),
         ("secret", what.secret),
         ("tainted", what.tainted),
         ("suspected_injection", what.suspected_injection),

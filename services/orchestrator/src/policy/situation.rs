@@ -41,9 +41,15 @@ pub struct Situation {
     pub enters: bool,
     pub navigates: bool,
     pub unlabelled: bool,
+    pub destructive: bool,
     pub secret: bool,
     pub tainted: bool,
     pub suspected_injection: bool,
+    /// What was read beside the target to judge it: the question that a yes answers, the name of the field that is filled in,
+    /// the last lines of a terminal. Not for rules: it is what a person's approval is held to.
+    pub beside: Vec<String>,
+    /// Where keys and text go, as far as it is known.
+    pub keyboard_at: Option<CaptureRect>,
 }
 
 /// What a situation is made from.
@@ -76,6 +82,8 @@ pub struct CallCircumstances<'a> {
     pub name: &'a str,
     /// What its tool calls it.
     pub own_name: &'a str,
+    /// Its tool says that it may destroy something.
+    pub may_destroy: bool,
     /// As JSON.
     pub arguments: &'a str,
     pub labels: &'a BTreeMap<String, String>,
@@ -170,9 +178,12 @@ impl Situation {
             changes: !matches!(sort, Sort::Reads | Sort::Goes),
             enters: sort == Sort::Enters || pastes_selection(circumstances.action),
             navigates: matches!(sort, Sort::Goes) || goes_to.is_some(),
+            destructive: false,
             unlabelled: sort == Sort::Presses && text.is_empty(),
             tainted: circumstances.tainted,
             suspected_injection: circumstances.suspected_injection,
+            beside: place.beside(words, sort, &applications, &argument),
+            keyboard_at: place.keyboard_at(sort),
             window: window
                 .map(|window| window.title.clone())
                 .unwrap_or_default(),
@@ -198,6 +209,7 @@ impl Situation {
             labels: as_set(call.labels),
             // What it does is not known, so it may.
             changes: true,
+            destructive: call.may_destroy,
             tainted: call.tainted,
             suspected_injection: call.suspected_injection,
             ..Self::default()
@@ -205,20 +217,27 @@ impl Situation {
     }
 }
 
-/// By the function's name, and by arguments that are one word: `{"action": "delete"}` chooses what is done, and sentences are
-/// what it is done to.
+/// By the function's name, by arguments that are one word, and by those that hold a command: `{"action": "delete"}` chooses
+/// what is done, and sentences are what it is done to.
 fn meanings_of_call(words: &Words, call: &CallCircumstances<'_>) -> Meanings {
     let arguments = serde_json::from_str::<Value>(call.arguments);
     let arguments = arguments.ok().and_then(|value| match value {
         Value::Object(members) => Some(members),
         _ => None,
     });
-    let chosen = arguments.into_iter().flatten().filter_map(|(_, value)| {
-        let word = value.as_str()?.trim();
-        let is_one = !word.is_empty() && !word.contains(char::is_whitespace);
-        is_one.then(|| words.of_label(word))
+    let chosen = arguments.into_iter().flatten().map(|(name, value)| {
+        let written = value.as_str().unwrap_or_default().trim();
+        let is_one_word = !written.is_empty() && !written.contains(char::is_whitespace);
+        let mut meanings = Meanings::new();
+        if is_one_word {
+            meanings.extend(words.of_label(written));
+        }
+        if words.is_command(&name) {
+            meanings.extend(words.of_written_command(written));
+        }
+        meanings
     });
-    let mut meanings = words.of_label(call.own_name);
+    let mut meanings = words.of_function(call.own_name);
     meanings.extend(chosen.flatten());
     meanings
 }

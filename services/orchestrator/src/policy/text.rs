@@ -97,6 +97,55 @@ pub(super) fn letters(text: &str) -> Vec<Letter> {
 static ASCII: LazyLock<[String; 128]> =
     LazyLock::new(|| std::array::from_fn(|letter| plain(&char::from(letter as u8).to_string())));
 
+/// How prices are written.
+const CURRENCIES: [&str; 16] = [
+    "US$", "$", "€", "£", "¥", "￥", "₹", "₽", "₩", "USD", "EUR", "GBP", "CNY", "RMB", "元", "円",
+];
+/// Figures and signs that are written for letters.
+const DISGUISES: [(char, char); 8] = [
+    ('1', 'i'),
+    ('3', 'e'),
+    ('4', 'a'),
+    ('5', 's'),
+    ('7', 't'),
+    ('8', 'b'),
+    ('@', 'a'),
+    ('$', 's'),
+];
+/// Letters that look small and capital, in the order of the alphabet; those that Unicode does not take for letters' forms.
+const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ_ʏᴢ";
+/// Where such alphabets begin in which each letter is white on black.
+const WHITE_ON_BLACK: [u32; 2] = [0x1f150, 0x1f170];
+
+/// The text with letters for the figures and signs that stand beside letters; `None` if there are none.
+pub(super) fn undisguised(text: &str) -> Option<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let is_letter = |at: usize| letters.get(at).is_some_and(|letter| letter.is_alphabetic());
+    let meant = |at: usize| {
+        let letter = letters[at];
+        let known = DISGUISES.iter().find(|(written, _)| *written == letter);
+        let beside = is_letter(at + 1) || (at > 0 && is_letter(at - 1));
+        known.filter(|_| beside).map_or(letter, |(_, meant)| *meant)
+    };
+    let undisguised: String = (0..letters.len()).map(meant).collect();
+    (undisguised != text).then_some(undisguised)
+}
+
+/// Whether a text says what something costs, and nothing else: `$4.99`, `12 元`.
+pub(super) fn is_price(text: &str) -> bool {
+    let text = text.trim();
+    let without = CURRENCIES.iter().find_map(|currency| {
+        text.strip_prefix(currency)
+            .or_else(|| text.strip_suffix(currency))
+    });
+    without.is_some_and(|amount| {
+        amount.contains(|letter: char| letter.is_ascii_digit())
+            && amount
+                .chars()
+                .all(|letter| letter.is_ascii_digit() || " .,'\u{a0}-–".contains(letter))
+    })
+}
+
 /// `deleteFile` as `delete File`.
 fn divided(text: &str) -> String {
     let mut divided = String::with_capacity(text.len());
@@ -113,11 +162,49 @@ fn divided(text: &str) -> String {
 
 /// In one form: compatible characters, no marks, small letters, and of letters that look alike one.
 fn plain(text: &str) -> String {
-    let visible = text.nfkd().filter(|letter| !is_invisible(*letter));
+    let ordinary = text.chars().map(ordinary);
+    let visible = ordinary.nfkd().filter(|letter| !is_invisible(*letter));
     let small: String = visible.flat_map(char::to_lowercase).collect();
     // Words apart, because an apostrophe within one is no division of it.
     let small = small.replace(['\'', '’', '`'], "");
     skeleton(&small).flat_map(char::to_lowercase).collect()
+}
+
+/// The letter that is drawn small and capital, white on black, or as a capital of another alphabet that looks like ours.
+fn ordinary(letter: char) -> char {
+    if letter.is_ascii() {
+        return letter;
+    }
+    drawn(letter).or_else(|| capital(letter)).unwrap_or(letter)
+}
+
+fn drawn(letter: char) -> Option<char> {
+    let mut capitals = SMALL_CAPITALS.chars();
+    let small = capitals.position(|capital| capital == letter);
+    let small = small.and_then(|offset| u32::try_from(offset).ok());
+    let mut alphabets = WHITE_ON_BLACK.iter();
+    let on_black = || {
+        alphabets.find_map(|begin| {
+            u32::from(letter)
+                .checked_sub(*begin)
+                .filter(|offset| *offset < 26)
+        })
+    };
+    small
+        .or_else(on_black)
+        .and_then(|offset| char::from_u32(u32::from('a') + offset))
+}
+
+/// A capital whose small form looks like none of our letters: of the Greek beta only the capital does.
+fn capital(letter: char) -> Option<char> {
+    let look_alike = |text: String| {
+        let mut letters = skeleton(&text).collect::<Vec<_>>().into_iter();
+        letters.next().filter(|letter| letter.is_ascii_alphabetic())
+    };
+    if !letter.is_uppercase() || look_alike(letter.to_lowercase().collect()).is_some() {
+        return None;
+    }
+    look_alike(letter.to_string())
 }
 
 /// Whether nobody sees it: marks above and below letters, joiners, soft hyphens.
@@ -164,6 +251,10 @@ mod tests {
         check("Dеlеtе", "delete"); // Cyrillic е
         check("de\u{ad}le\u{200b}te", "delete");
         check("Délété", "delete");
+        check("Βuу", "buy"); // Greek Β, Cyrillic у
+        check("Іnstall", "install"); // Cyrillic І
+        check("ᴅᴇʟᴇᴛᴇ", "delete");
+        check("🅳🅴🅻🅴🆃🅴", "delete");
         check("deleteFile", "delete file");
         check("删 除", "删除");
         check("Don't save", "dont save");

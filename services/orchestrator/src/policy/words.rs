@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 
-use super::text::Plain;
+use super::text::{self, Plain};
 use super::{commands, situation};
 
 /// The lists that come with Motorium.
@@ -19,9 +19,23 @@ pub type Meanings = BTreeSet<String>;
 
 /// The meaning of words that say yes to whatever stands beside them.
 pub(super) const AFFIRM: &str = "affirm";
+/// The meaning of what lets something run or gives a right away.
+pub(super) const GRANT: &str = "grant";
+/// The meaning of what throws something away.
+pub(super) const DELETE: &str = "delete";
+/// The meaning of what costs money.
+pub(super) const PAY: &str = "pay";
 
-/// Words in two pieces are known from so many letters on.
+/// Words in pieces are known from so many letters on.
 const LEAST_SPLIT: usize = 6;
+/// The same where one piece is a single letter, which is seldom a word.
+const LEAST_SPLIT_AT_A_LETTER: usize = 4;
+/// A word that another one begins with, and what is left of that one, have at least so many letters.
+const LEAST_STEM: usize = 4;
+/// Endings that make a noun of a word.
+const ENDINGS: [&str; 6] = ["ation", "ance", "ment", "able", "ings", "ness"];
+/// Into so many pieces a word may be split.
+const MOST_PIECES: usize = 3;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +47,8 @@ struct File {
     shell: Shell,
     #[serde(default)]
     drops: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    icons: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     keys: Vec<KeysAsWritten>,
     #[serde(default)]
@@ -46,6 +62,7 @@ struct File {
 struct Lists {
     anywhere: Vec<String>,
     first: Vec<String>,
+    whole: Vec<String>,
     phrases: Vec<String>,
     not: Vec<String>,
 }
@@ -54,6 +71,7 @@ struct Lists {
 #[serde(default, deny_unknown_fields)]
 struct Shell {
     runners: Vec<String>,
+    arguments: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,7 +99,10 @@ pub struct Words {
     commands: Vec<(String, Vec<Plain>)>,
     /// Programs that run what is named behind them.
     runners: Vec<String>,
+    /// Arguments of functions that hold commands.
+    command_arguments: Vec<Plain>,
     drops: Vec<(String, Vec<Plain>)>,
+    icons: Vec<(String, Vec<Plain>)>,
     keys: Vec<KnownKeys>,
     sites: Vec<(String, Vec<String>)>,
     applications: Vec<(String, Vec<String>)>,
@@ -91,6 +112,7 @@ pub struct Words {
 struct Known {
     anywhere: BTreeSet<String>,
     first: Vec<Plain>,
+    whole: Vec<Plain>,
     phrases: Vec<Plain>,
     not: Vec<Plain>,
 }
@@ -129,7 +151,9 @@ impl Words {
                 .collect(),
             commands: plain(file.commands),
             runners: file.shell.runners,
+            command_arguments: all(&file.shell.arguments),
             drops: plain(file.drops),
+            icons: plain(file.icons),
             keys: file
                 .keys
                 .into_iter()
@@ -152,8 +176,44 @@ impl Words {
         self.meanings_of(text, false)
     }
 
+    /// What a pictogram means, by the name that it was given: that of a bin deletes, where a link that says `Trash` only leads
+    /// there.
+    #[must_use]
+    pub fn of_icon(&self, name: &str) -> Meanings {
+        let plain = Plain::of(name);
+        meant(&self.icons, |list| list.contains(&plain))
+    }
+
+    /// What the name of a function means: there a word may begin another one, `deletefile`.
+    #[must_use]
+    pub fn of_function(&self, name: &str) -> Meanings {
+        let plain = Plain::of(name);
+        let mut meanings = self.of_label(name);
+        let begin = self.meanings.iter().filter(|(_, known)| {
+            let words = plain.words.iter();
+            let mut stems = words.filter_map(|word| known.begun_by(word));
+            stems.next().is_some()
+        });
+        meanings.extend(begin.map(|(meaning, _)| meaning.clone()));
+        meanings
+    }
+
+    /// Whether an argument of a function holds commands, by its name.
+    #[must_use]
+    pub fn is_command(&self, argument: &str) -> bool {
+        self.command_arguments.contains(&Plain::of(argument))
+    }
+
+    /// What is written, and what it reads like where figures and signs stand for letters: `D3lete`.
     fn meanings_of(&self, text: &str, is_label: bool) -> Meanings {
-        let plain = Plain::of(text);
+        let mut meanings = self.found_in(&Plain::of(text), is_label);
+        if let Some(undisguised) = text::undisguised(text) {
+            meanings.extend(self.found_in(&Plain::of(&undisguised), is_label));
+        }
+        meanings
+    }
+
+    fn found_in(&self, plain: &Plain, is_label: bool) -> Meanings {
         let found = self.meanings.iter().filter(|(_, known)| {
             let plain = known
                 .not
@@ -174,6 +234,17 @@ impl Words {
                 .any(|command| list.iter().any(|known| commands::is(command, known)))
         };
         meant(&self.commands, is_meant)
+    }
+
+    /// The same for a line that somebody has written as a command, and not for what else a terminal shows: then it counts
+    /// as well what it hides, and what it writes over.
+    #[must_use]
+    pub fn of_written_command(&self, line: &str) -> Meanings {
+        let hidden = commands::hides_a_program(line, &self.runners).then_some(GRANT);
+        let lost = commands::overwrites(line).then_some(DELETE);
+        let mut meanings = self.of_command(line);
+        meanings.extend(hidden.into_iter().chain(lost).map(str::to_owned));
+        meanings
     }
 
     /// What it means to drop something on what is called so.
@@ -213,8 +284,13 @@ impl Words {
     pub fn applications(&self, name: &str) -> BTreeSet<String> {
         let name = name.to_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
+        // `org.kde.konsole`
+        let own = name.rsplit('.').next().unwrap_or(name);
         meant(&self.applications, |list| {
-            list.iter().any(|known| name.starts_with(known.as_str()))
+            let begins = |known: &String| {
+                name.starts_with(known.as_str()) || own.starts_with(known.as_str())
+            };
+            list.iter().any(begins)
         })
     }
 }
@@ -227,6 +303,7 @@ impl Known {
                 .flat_map(|plain| plain.words)
                 .collect(),
             first: all(&lists.first),
+            whole: all(&lists.whole),
             phrases: all(&lists.phrases),
             not: all(&lists.not),
         }
@@ -234,14 +311,36 @@ impl Known {
 
     fn is_in(&self, plain: &Plain, is_label: bool) -> bool {
         let stands = plain.words.iter().any(|word| self.anywhere.contains(word));
-        let is_split = plain
-            .words
-            .windows(2)
-            .map(<[String]>::concat)
-            .any(|word| word.len() >= LEAST_SPLIT && self.anywhere.contains(&word));
+        let is_split = (2..=MOST_PIECES)
+            .flat_map(|pieces| plain.words.windows(pieces))
+            .any(|pieces| self.is_in_pieces(pieces));
+        let is_all = is_label && self.whole.contains(plain);
         let begins_so = is_label && self.first.iter().any(|first| begins(plain, first));
         let says = self.phrases.iter().any(|phrase| plain.contains(phrase));
-        stands || is_split || begins_so || says
+        stands || is_split || is_all || begins_so || says
+    }
+
+    fn is_in_pieces(&self, pieces: &[String]) -> bool {
+        let word = pieces.concat();
+        let has_a_letter = pieces.iter().any(|piece| piece.chars().nth(1).is_none());
+        let least = if has_a_letter {
+            LEAST_SPLIT_AT_A_LETTER
+        } else {
+            LEAST_SPLIT
+        };
+        word.chars().count() >= least && self.anywhere.contains(&word)
+    }
+
+    /// The word of the list that another one begins with, and that is a word of its own there: `delete` in `deletefile`, not
+    /// `install` in `installation`.
+    fn begun_by(&self, word: &str) -> Option<&String> {
+        let mut stems = self.anywhere.iter();
+        stems.find(|stem| {
+            let rest = word.strip_prefix(stem.as_str()).unwrap_or_default();
+            stem.len() >= LEAST_STEM
+                && rest.len() >= LEAST_STEM
+                && !ENDINGS.iter().any(|ending| rest.starts_with(ending))
+        })
     }
 }
 
@@ -389,6 +488,30 @@ mod tests {
         assert!(has("echo $(rm x)", "delete"));
         assert!(has("git -C photos clean -fd", "delete"));
         assert!(has("user@host:~# rm x", "delete"));
+        let written = |line: &str, meaning: &str| words.of_written_command(line).contains(meaning);
+        assert!(written("a=rm; $a x", "grant"));
+        assert!(written("$(printf r)m x", "grant"));
+        assert!(written("/bin/r? x", "grant"));
+        assert!(written("./install.sh", "grant"));
+        assert!(written("nohup ~/x &", "grant"));
+        assert!(written("python3.11 -c 'x'", "grant"));
+        assert!(written("xargs<list rm", "delete"));
+        assert!(written("alias ls='rm -rf'", "delete"));
+        assert!(written("echo x > notes.txt", "delete"));
+        assert!(written("sort list >| list", "delete"));
+        for harmless in [
+            "ls > /dev/null 2>&1",
+            "echo x >> notes.txt",
+            "grep '>' notes.txt",
+            "/usr/bin/ls",
+            "cd ~/photos",
+            "find ./photos -name x",
+            "[ -f x ] && ls",
+            "echo `date`",
+            "git log --format='%h -> %s'",
+        ] {
+            assert!(words.of_written_command(harmless).is_empty(), "{harmless}");
+        }
         assert!(words.of_command("find . -name photo").is_empty());
         assert!(words.of_command("env").is_empty());
         assert!(words.of_command("ls -la && echo rm").is_empty());

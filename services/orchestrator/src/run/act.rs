@@ -385,7 +385,7 @@ impl Runner {
     }
 
     /// An earlier action of this step changed the screen: what it shows now is what a target means.
-    async fn refresh_stale_view(&mut self) -> Flow {
+    pub(super) async fn refresh_stale_view(&mut self) -> Flow {
         if !self.view.as_ref().is_some_and(|view| view.stale) {
             return Ok(());
         }

@@ -272,7 +272,11 @@ fn past_step(task: &Task, step: &StepRecord) -> PastStep {
         function_results: step.function_results.clone(),
         extracted_json: step.extracted.clone(),
         user_messages: step.user_messages.clone(),
-        acknowledged_safety_checks: task.acknowledged_checks(step.number).cloned().collect(),
+        acknowledged_safety_checks: task
+            .acknowledged_checks(step.number)
+            .into_iter()
+            .cloned()
+            .collect(),
     }
 }
 

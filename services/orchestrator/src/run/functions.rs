@@ -20,7 +20,7 @@ use super::permission::{CallPermission, IntendedCall};
 use super::{FIRST_PAUSE, Flow, Halt, PATIENCE, Runner};
 use crate::error::reason;
 use crate::functions::link::Call;
-use crate::functions::offer::Listed;
+use crate::functions::offer::{Declared, Listed};
 use crate::functions::outcome::Outcome;
 use crate::functions::{Link, Offer, Problem, Tool};
 use crate::recording::{FUNCTIONS, Tape};
@@ -42,6 +42,7 @@ pub(super) struct Functions {
 struct Ready {
     link: std::sync::Arc<Link>,
     own_name: String,
+    may_destroy: bool,
     arguments: Map<String, Value>,
 }
 
@@ -56,6 +57,7 @@ impl Functions {
         Ok(Ready {
             link: self.links[function.tool].clone(),
             own_name: function.own_name.clone(),
+            may_destroy: function.may_destroy,
             arguments,
         })
     }
@@ -97,7 +99,7 @@ impl Runner {
     }
 
     /// The functions of one tool, which may take a moment to be there.
-    async fn listed(&mut self, tool: &Tool, link: &Link) -> Flow<Vec<FunctionDeclaration>> {
+    async fn listed(&mut self, tool: &Tool, link: &Link) -> Flow<Vec<Declared>> {
         let began = Instant::now();
         let name = self.task.spec.name.to_string();
         let mut pause = FIRST_PAUSE;
@@ -151,6 +153,7 @@ impl Runner {
                 index,
                 call: &call,
                 own_name: &ready.own_name,
+                may_destroy: ready.may_destroy,
                 tool: &ready.link.tool().label,
             };
             match self.permission_to_call(intended).await? {

@@ -12,6 +12,7 @@ mod again;
 mod conclude;
 mod decide;
 mod dispatcher;
+mod evidence;
 mod extract;
 mod functions;
 mod hooks;

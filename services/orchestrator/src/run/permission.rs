@@ -1,8 +1,8 @@
 //! Whether an action may be performed, or a function called: the rules are asked, and where they want it, a person.
 //!
-//! What a person approves is one action at one place on one screen, under one version of the rules. Right before it is
-//! used the place is looked at once more; if anything of it differs, the approval holds no longer, and the planner sees
-//! the screen as it is. Nothing is performed here.
+//! What a person approves is one action at one place on one screen, for what the rules have found in it ([`super::evidence`]).
+//! Right before it is used the place is looked at once more; if anything of it differs, the approval holds no longer, and
+//! the planner sees the screen as it is. Nothing is performed here.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{CaptureArea, CaptureRequest, Captured, ImageFormat, ImageOptions};
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
-use sha2::{Digest as _, Sha256};
 
 use super::act::Resolved;
+use super::evidence::{Evidence, Matter};
 use super::{Flow, Runner};
 use crate::policy::provenance::Foreign;
 use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation};
@@ -31,8 +31,6 @@ const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
 const SHOWN_OF_ARGUMENTS: usize = 2_000;
 /// So many parts of an argument that are not the user's are named.
 const SHOWN_PARTS: usize = 8;
-/// So often a place is looked at until two looks agree.
-const MOST_LOOKS: u32 = 3;
 /// The rule of checks that a model's provider wants a person to read.
 const PROVIDER: &str = "provider";
 
@@ -69,20 +67,10 @@ pub(super) struct IntendedCall<'a> {
     pub(super) call: &'a FunctionCall,
     /// What its tool calls the function.
     pub(super) own_name: &'a str,
+    /// Its tool says that it may destroy something.
+    pub(super) may_destroy: bool,
     /// For people.
     pub(super) tool: &'a str,
-}
-
-/// What an approval is asked for, or used for.
-struct Matter {
-    index: usize,
-    subject: Subject,
-    /// Where it is done, if it is done at a place.
-    place: Option<CaptureRect>,
-    /// All of it, for the fingerprint.
-    content: Vec<u8>,
-    /// It was performed before, in vain.
-    is_repeated: bool,
 }
 
 /// What wants a person to look.
@@ -93,26 +81,20 @@ struct Concern {
     foreign: Vec<Foreign>,
 }
 
-/// Where it is to be done, as it looks now.
-struct Evidence {
-    area: Option<CaptureRect>,
-    fingerprint: [u8; 32],
-}
-
 impl Runner {
     /// Asks the rules, and a person where they want one.
     pub(super) async fn permission(&mut self, intended: Intended<'_>) -> Flow<Permission> {
         let rules = self.conduct.rules.rules();
         let foreign = self.foreign_in_action(&intended.resolved.action);
         let tainted = !foreign.is_empty();
-        let Some(situation) = self.situation(&rules, intended, tainted).await? else {
+        let Some(situation) = self.situation(&rules, intended, tainted).await else {
             let message = "nobody has looked at the screen that it would meet".to_owned();
             self.record(vec![Event::TargetMissed { message }]).await?;
             return Ok(Permission::Withheld);
         };
         let name = self.task.spec.name.to_string();
         let ruling = rules.judge(&name, &self.task.spec.labels, &situation);
-        let safety_checks = self.unread_checks();
+        let safety_checks = self.safety_checks();
         let concern = match ruling {
             Ruling::Refused(rules) => {
                 self.refused_by_rules(&rules).await;
@@ -138,6 +120,8 @@ impl Runner {
             index: intended.index,
             subject: Subject::Action(intended.planned.clone()),
             place: place(intended.resolved, self.task.pointed_at()),
+            keyboard_at: situation.keyboard_at,
+            beside: situation.beside,
             content: wire::Action::from(intended.resolved.action.clone()).encode_to_vec(),
             is_repeated: intended.is_repeated,
         };
@@ -151,8 +135,12 @@ impl Runner {
     ) -> Flow<CallPermission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let asked = self.task.approval_for(step, intended.index).cloned();
+        // One that still waits is asked for again: the task was paused before anybody could wait for it.
         if let Some(asked) = &asked
-            && asked.state != ApprovalState::Approved
+            && !matches!(
+                asked.state,
+                ApprovalState::Approved | ApprovalState::Pending
+            )
         {
             return Ok(CallPermission::Refused(asked.words_for_planner()));
         }
@@ -160,7 +148,7 @@ impl Runner {
         let name = self.task.spec.name.to_string();
         let foreign = self.foreign_in_call(&intended.call.arguments_json);
         let situation = self.situation_of_call(&rules, intended, !foreign.is_empty());
-        let safety_checks = self.unread_checks();
+        let safety_checks = self.safety_checks();
         let wanted = match rules.judge(&name, &self.task.spec.labels, &situation) {
             Ruling::Refused(rules) => {
                 self.refused_by_rules(&rules).await;
@@ -184,6 +172,8 @@ impl Runner {
                 intent: intended.words(),
             },
             place: None,
+            keyboard_at: None,
+            beside: Vec::new(),
             content: wire::FunctionCall::from(intended.call.clone()).encode_to_vec(),
             is_repeated: false,
         };
@@ -209,31 +199,35 @@ impl Runner {
     ) -> Flow<Permission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let given = self.task.approval_for(step, matter.index).cloned();
-        let evidence = self.evidence_for(matter, rules).await?;
         match given {
             Some(given) if given.state == ApprovalState::Approved => {
-                self.use_approval(&given, matter, &evidence).await
+                self.use_approval(&given, matter, rules, &concern).await
             }
-            _ => {
-                let asked = self.ask_for_approval(step, matter, rules, concern, evidence);
-                asked.await
-            }
+            _ => self.ask_for_approval(step, matter, rules, concern).await,
         }
     }
 
-    /// It holds for what was shown, for a while, and once.
+    /// It holds for what was shown and why it was asked for, for a while, and once.
     async fn use_approval(
         &mut self,
         given: &Approval,
         matter: &Matter,
-        evidence: &Evidence,
+        rules: &Rules,
+        concern: &Concern,
     ) -> Flow<Permission> {
+        let look = self.look_at_place(matter, rules).await?;
+        let wants_more = concern
+            .names()
+            .iter()
+            .any(|name| !given.rules.contains(name));
         let problem = if matter.is_repeated {
             "it was performed once and had no effect; it is not repeated by itself"
         } else if self.now() >= given.expires_at {
             "it has expired before it could be used"
-        } else if given.fingerprint != evidence.fingerprint {
+        } else if !look.agrees_with(&given.fingerprint) {
             "the screen under the target has changed since it was asked for, or the rules have"
+        } else if wants_more {
+            "by now it would do more than what it was asked for"
         } else {
             return Ok(Permission::Given);
         };
@@ -249,12 +243,11 @@ impl Runner {
         matter: &Matter,
         rules: &Rules,
         concern: Concern,
-        evidence: Evidence,
     ) -> Flow<Permission> {
         let before = self.task.approvals.iter();
         let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
         let id = Approval::id(step, matter.index, number);
-        let (evidence, shown) = self.shown(matter, rules, evidence).await?;
+        let Evidence { fingerprint, shown } = self.evidence_for(matter, rules).await?;
         let picture = self
             .keep(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
@@ -266,7 +259,7 @@ impl Runner {
             reason: self.reason(&concern),
             safety_checks: concern.safety_checks,
             evidence: picture,
-            fingerprint: evidence.fingerprint,
+            fingerprint,
             created_at: now,
             expires_at: now + self.conduct.approval_timeout,
             resolved_by: String::new(),
@@ -283,27 +276,6 @@ impl Runner {
         Ok(Permission::Withheld)
     }
 
-    /// The picture for the person who is asked, and the evidence that it shows: what is held against the screen later has
-    /// to be what they saw. A place that moves all the time shows what it may; the approval will not hold then.
-    async fn shown(
-        &mut self,
-        matter: &Matter,
-        rules: &Rules,
-        mut evidence: Evidence,
-    ) -> Flow<(Evidence, Captured)> {
-        let mut looks = 0;
-        loop {
-            let around = evidence.area.map(with_surroundings);
-            let shown = self.picture_of(around).await?;
-            let after = self.evidence_for(matter, rules).await?;
-            looks += 1;
-            if after.fingerprint == evidence.fingerprint || looks == MOST_LOOKS {
-                return Ok((after, shown));
-            }
-            evidence = after;
-        }
-    }
-
     /// Says that nobody has answered in time.
     pub(super) async fn expire(&mut self, approval: &Approval) -> Flow {
         let expired = approval.resolved(ApprovalState::Expired, "", "");
@@ -311,18 +283,12 @@ impl Runner {
             .await
     }
 
-    /// The provider's checks on the decision of the open step, as long as no person has read them.
-    fn unread_checks(&self) -> Vec<SafetyCheck> {
-        let Some(step) = self.task.open_step() else {
-            return Vec::new();
-        };
-        let checks = step
-            .decision
-            .iter()
-            .flat_map(|decision| &decision.safety_checks);
-        let checks: Vec<SafetyCheck> = checks.cloned().collect();
-        let is_read = self.task.acknowledged_checks(step.number).next().is_some();
-        if is_read { Vec::new() } else { checks }
+    /// The provider's checks on the decision of the open step. They are about each of its actions: a person who has agreed to
+    /// one has not seen where the next one goes.
+    fn safety_checks(&self) -> Vec<SafetyCheck> {
+        let step = self.task.open_step();
+        let decision = step.and_then(|step| step.decision.as_ref());
+        decision.map_or_else(Vec::new, |decision| decision.safety_checks.clone())
     }
 
     /// `None` if there is no screen to judge by.
@@ -331,14 +297,22 @@ impl Runner {
         rules: &Rules,
         intended: Intended<'_>,
         tainted: bool,
-    ) -> Flow<Option<Situation>> {
+    ) -> Option<Situation> {
         let url = self.address_of_the_page(rules).await;
-        let Some(view) = &self.view else {
-            return Ok(None);
-        };
-        let observation = &view.observation;
+        self.situation_on(rules, intended, url.as_deref(), tainted)
+    }
+
+    /// The same, on the page that has this address.
+    pub(super) fn situation_on(
+        &self,
+        rules: &Rules,
+        intended: Intended<'_>,
+        url: Option<&str>,
+        tainted: bool,
+    ) -> Option<Situation> {
+        let observation = &self.view.as_ref()?.observation;
         let action = &intended.resolved.action;
-        Ok(Some(Situation::of(
+        Some(Situation::of(
             rules.words(),
             &Circumstances {
                 planned: intended.planned,
@@ -348,13 +322,13 @@ impl Runner {
                 keyboard: &self.task.keyboard(),
                 frame: &observation.frame,
                 scene: &observation.scene,
-                url: url.as_deref(),
+                url,
                 labels: &self.task.spec.labels,
                 pasted: self.pasted(),
                 tainted,
                 suspected_injection: self.suspects_injection(),
             },
-        )))
+        ))
     }
 
     fn situation_of_call(
@@ -363,12 +337,18 @@ impl Runner {
         intended: IntendedCall<'_>,
         tainted: bool,
     ) -> Situation {
-        let IntendedCall { call, own_name, .. } = intended;
+        let IntendedCall {
+            call,
+            own_name,
+            may_destroy,
+            ..
+        } = intended;
         Situation::of_call(
             rules.words(),
             &CallCircumstances {
                 name: &call.name,
                 own_name,
+                may_destroy,
                 arguments: &call.arguments_json,
                 labels: &self.task.spec.labels,
                 tainted,
@@ -409,30 +389,6 @@ impl Runner {
     /// Whether somebody else is asked what an action would meet, so that the screen may have changed when they have answered.
     pub(super) fn judging_takes_time(&self, index: usize) -> bool {
         self.is_approved(index) || self.is_in_a_browser(&self.conduct.rules.rules())
-    }
-
-    /// The place of an action on the screen as it is now. Where it has none (keys, text, an address), it is the window
-    /// that it goes to: what is in it may move while somebody reads.
-    async fn evidence_for(&mut self, matter: &Matter, rules: &Rules) -> Flow<Evidence> {
-        let area = matter.place;
-        let captured = self.picture_of(area).await?;
-        let mut hash = Sha256::new().chain_update(rules.version());
-        hash.update(&matter.content);
-        match (area, &captured.image) {
-            (Some(_), Some(image)) => hash.update(image.sha256),
-            _ => {
-                let window = captured.frame.active_window();
-                let named = window.map(|window| [&window.id, &window.application, &window.title]);
-                for part in named.into_iter().flatten() {
-                    hash.update(part);
-                    hash.update([0]);
-                }
-            }
-        }
-        Ok(Evidence {
-            area,
-            fingerprint: hash.finalize().into(),
-        })
     }
 
     pub(super) async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {

@@ -2,12 +2,14 @@
 //! agreed, the pointer is on it, and the screen under it is still the one that all of them have judged.
 //!
 //! Whoever is asked takes time, a planner most of all. So the place is compared before the rules are asked and again after
-//! everybody else was, and judged anew where it has changed. What is left is the moment between the last look and the
-//! input. Nothing is performed here but the way of the pointer.
+//! everybody else was, and judged anew where it has changed. A button that lights up because the pointer came is read once
+//! more: if it says what it said, it is the same button. What is left is the moment between the last look and the input.
+//! Nothing is performed here but the way of the pointer.
 
 use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::service::CompareRequest;
 use tokio::time::Instant;
 
 use super::act::{Attempt, Resolved, meets_the_screen};
@@ -15,6 +17,7 @@ use super::permission::{Intended, Permission, place, with_surroundings};
 use super::{Flow, Runner, pointer};
 use crate::effect::is_small;
 use crate::hooks::Point;
+use crate::policy;
 use crate::task::event::Event;
 use crate::task::{ActionRecord, machine};
 
@@ -30,6 +33,23 @@ pub(super) enum Ready {
     Changed,
 }
 
+/// How far from a place something counts.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    There,
+    /// As far as the rules look, and a person is shown.
+    Around,
+}
+
+impl Reach {
+    fn of(self, place: CaptureRect, scale: f64) -> CaptureRect {
+        match self {
+            Reach::There => place,
+            Reach::Around => policy::around(place, scale).union(&with_surroundings(place)),
+        }
+    }
+}
+
 impl Runner {
     /// Points for the targets of what is to be tried now, on the screen as it is now; `None` if it is not found, which is
     /// written down.
@@ -42,7 +62,7 @@ impl Runner {
         if !attempt.is_repeated()
             && let Ok(found) = &resolved
             && machine::has_effect(&found.action)
-            && self.changes_where(found, with_surroundings).await?
+            && self.changes_where(found, Reach::Around).await?
         {
             // The planner has taken its time: what it saw there is not what the rules have to judge.
             resolved = self.resolve(&attempt.planned).await?;
@@ -98,30 +118,67 @@ impl Runner {
         {
             return Ok(Ready::No);
         }
-        let took_time = point.is_some() || hooks_are_asked || self.judging_takes_time(index);
-        if took_time
-            && !attempt.is_repeated()
-            && machine::has_effect(&resolved.action)
-            && self.changes_where(resolved, |place| place).await?
-        {
-            return Ok(Ready::Changed);
+        if attempt.is_repeated() || !machine::has_effect(&resolved.action) {
+            return Ok(Ready::Yes);
         }
-        Ok(Ready::Yes)
+        let lights_up = match (point, baseline) {
+            (Some(_), Some(before)) => self.differs_since(&before, resolved).await?,
+            _ => false,
+        };
+        let took_time = point.is_some() || hooks_are_asked || self.judging_takes_time(index);
+        let changed = took_time && self.changes_where(resolved, Reach::There).await?;
+        if !changed && !lights_up {
+            return Ok(Ready::Yes);
+        }
+        let is_the_same = point.is_some() && self.reads_the_same(intended).await?;
+        Ok(if is_the_same {
+            Ready::Yes
+        } else {
+            Ready::Changed
+        })
+    }
+
+    /// Whether the place of an action looks otherwise than before the pointer came.
+    async fn differs_since(&mut self, before: &Frame, resolved: &Resolved) -> Flow<bool> {
+        let (Some(view), Some(place)) = (&self.view, place(resolved, self.task.pointed_at()))
+        else {
+            return Ok(false);
+        };
+        let compare = CompareRequest {
+            ignore: self.task.secret_fields.boxes(),
+            ..CompareRequest::new(before.id.clone(), view.latest.id.clone())
+        };
+        let compared = self.compare(compare).await?;
+        // Where Perception has forgotten the look before, nobody can say that it is the same.
+        Ok(compared.map_or(true, |compared| {
+            let mut regions = compared.change.regions.iter();
+            regions.any(|region| place.intersects(&region.bounds))
+        }))
+    }
+
+    /// Whether what the pointer has come to still says what was judged. What says nothing can only be known by its looks.
+    async fn reads_the_same(&mut self, intended: Intended<'_>) -> Flow<bool> {
+        let rules = self.conduct.rules.rules();
+        let judged = self.situation_on(&rules, intended, None, false);
+        if let Some(view) = &mut self.view {
+            view.stale = true;
+        }
+        self.refresh_stale_view().await?;
+        let now = self.situation_on(&rules, intended, None, false);
+        Ok(judged.is_some_and(|judged| !judged.text.is_empty() && Some(judged) == now))
     }
 
     /// Looks what has changed by itself since the last look, and whether it has where an action is to be done, or around it.
     /// If so, the screen is to be parsed anew before it is judged.
-    async fn changes_where(
-        &mut self,
-        resolved: &Resolved,
-        around: impl Fn(CaptureRect) -> CaptureRect,
-    ) -> Flow<bool> {
+    async fn changes_where(&mut self, resolved: &Resolved, reach: Reach) -> Flow<bool> {
         let noise = self.stirring_places();
         let change = self.note_stirring().await?;
         let Some(view) = &mut self.view else {
             return Ok(false);
         };
         let place = place(resolved, self.task.pointed_at());
+        let scale = view.latest.scale;
+        let around = |place| reach.of(place, scale);
         let changed = meets_the_screen(resolved.action.kind())
             && (change.is_none_or(|change| changes_at(&change, place, around, &noise))
                 || in_front(&view.latest) != in_front(&view.observation.frame));

@@ -361,7 +361,7 @@ impl Runner {
         Ok(captured.frame)
     }
 
-    async fn compare(&mut self, request: CompareRequest) -> Flow<Result<Comparison>> {
+    pub(super) async fn compare(&mut self, request: CompareRequest) -> Flow<Result<Comparison>> {
         self.ask_for_answer("comparing the screen", move |ports| {
             let request = request.clone();
             async move { ports.perception.compare(request).await }

@@ -269,7 +269,7 @@ impl Task {
                 self.enter(Lifecycle::AwaitingUser(request.clone()), *at);
             }
             Event::UserAsked(_) => {}
-            Event::ApprovalRequested(approval) => self.approvals.push((**approval).clone()),
+            Event::ApprovalRequested(approval) => self.approval_requested(approval),
             Event::ApprovalResolved(approval) => self.approval_resolved(approval, *at),
             Event::InjectionSuspected { evidence, .. } => {
                 self.suspected_injection = true;

@@ -64,7 +64,7 @@ fn state(element: &Element) -> [u8; 6] {
 }
 
 /// The text, without its digits if it shows a time.
-fn timeless(text: &str) -> String {
+pub(crate) fn timeless(text: &str) -> String {
     if shows_time(text) {
         text.chars().filter(|c| !c.is_ascii_digit()).collect()
     } else {

@@ -11,7 +11,7 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use tonic::{Code, Status};
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, done};
+use crate::support::script::{act, click, done, enter, typing, typing_secret};
 use crate::support::story::Story;
 use crate::support::world::box_of;
 
@@ -199,6 +199,148 @@ async fn a_provider_s_warning_that_was_read_on_another_screen_was_not_read() {
     let story = cluster.follow(&name).await;
     assert_eq!(cluster.world.done().len(), 1);
     assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+}
+
+#[tokio::test]
+async fn each_action_of_a_decision_with_a_warning_is_agreed_to_by_itself() {
+    let script = vec![act([click(2), click(3)]), done("left")];
+    let cluster = Cluster::start(script).await;
+    cluster.world.warn(warning());
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [first] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &first.name, true).await.unwrap();
+    cluster.happened_times(&name, "user_asked", 2).await;
+    assert_eq!(cluster.world.done().len(), 1, "the other one waits");
+    let [second] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(second.rules, ["provider"]);
+    resolve(&cluster, &second.name, false).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done().len(), 1);
+    let told = cluster.world.plans()[1].history[0].clone();
+    assert_eq!(told.acknowledged_safety_checks.len(), 1, "each once");
+}
+
+/// Clicks on a field, and then does this.
+async fn in_a_field(deed: PlannedAction) -> (Cluster, String) {
+    let cluster = shop(vec![act([click(2)]), act([deed]), done("left")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    assert_eq!(cluster.world.done().len(), 1, "the click into the field");
+    (cluster, name)
+}
+
+#[tokio::test]
+async fn an_approval_of_keys_or_text_holds_for_the_field_that_they_go_to() {
+    for deed in [
+        enter("send the message"),
+        typing_secret("bank"),
+        typing("send the message\n"),
+    ] {
+        let intent = deed.intent.clone();
+        let (cluster, name) = in_a_field(deed.clone()).await;
+        let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+        resolve(&cluster, &approval.name, true).await.unwrap();
+        cluster.follow(&name).await.answer();
+        assert_eq!(cluster.world.done().len(), 2, "{intent}");
+
+        let (cluster, name) = in_a_field(deed).await;
+        let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+        cluster.world.redraw();
+        resolve(&cluster, &approval.name, true).await.unwrap();
+        let story = cluster.follow(&name).await;
+        let expected = [State::Pending, State::Approved, State::Invalidated];
+        assert_eq!(states(&story), expected, "{intent}");
+        assert_eq!(cluster.world.done().len(), 1, "{intent}");
+    }
+}
+
+#[tokio::test]
+async fn a_caret_that_blinks_is_no_other_screen() {
+    for extra_looks in 0..2 {
+        let cluster = shop(vec![
+            act([click(2)]),
+            act([typing_secret("bank")]),
+            done("left"),
+        ])
+        .await;
+        cluster.world.blink();
+        let name = cluster.create().await;
+        cluster.happened(&name, "user_asked").await;
+        let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+        // Whether it is to be seen or not when the approval is used.
+        (0..extra_looks).for_each(|_| cluster.world.look());
+        resolve(&cluster, &approval.name, true).await.unwrap();
+        let story = cluster.follow(&name).await;
+        assert_eq!(states(&story), [State::Pending, State::Approved]);
+        assert_eq!(cluster.world.done().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_yes_holds_for_the_question_beside_it() {
+    let agree = PlannedAction {
+        intent: "press it".to_owned(),
+        ..click(2)
+    };
+    let cluster = shop(vec![act([agree]), done("left")]).await;
+    cluster.world.label(2, "OK");
+    cluster.world.say(3, "Pay 49.90 to Ann?");
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    // The button looks as it did; what it agrees to is another thing.
+    cluster.world.say(3, "Pay 4990 to Eve?");
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+    assert_eq!(cluster.world.done(), []);
+}
+
+fn verified(element: u32) -> PlannedAction {
+    PlannedAction {
+        verify_pointer: true,
+        ..click(element)
+    }
+}
+
+#[tokio::test]
+async fn a_button_that_lights_up_under_the_pointer_is_the_same_button() {
+    let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
+    cluster.world.light_up(1, None);
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "paid");
+    assert_eq!(states(&story), [State::Pending, State::Approved]);
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn a_button_that_becomes_another_one_under_the_pointer_is_not() {
+    // Unattended: what it says now is judged.
+    let cluster = shop(vec![act([verified(2)]), done("left")]).await;
+    cluster.world.light_up(2, Some("Delete account"));
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.rules, ["delete"]);
+    resolve(&cluster, &approval.name, false).await.unwrap();
+    cluster.follow(&name).await.answer();
+    assert_eq!(cluster.world.done(), []);
+
+    // Approved: that was another button.
+    let cluster = shop(vec![act([verified(1)]), done("left")]).await;
+    cluster.world.light_up(1, Some("Pay twice"));
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+    assert_eq!(cluster.world.done(), []);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use motorium_proto::domain::decision::Next;
 use motorium_proto::v1::common::function_result::Outcome;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
@@ -92,7 +93,8 @@ async fn a_function_is_called_and_the_planner_sees_its_result_and_the_screen() {
                 "notes_fail",
                 "notes_hang",
                 "notes_large",
-                "notes_remove_note"
+                "notes_remove_note",
+                "notes_tidy"
             ]
         );
         assert!(
@@ -636,6 +638,47 @@ async fn an_approved_call_survives_a_crash_and_is_made_once() {
     resolve(&cluster, &name, true).await;
     assert_eq!(cluster.follow(&name).await.answer(), "removed");
     assert_eq!(tools.notes.names(), ["remove_note"]);
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_a_function_can_only_make_it_riskier() {
+    let tools = Tools::mcp().await;
+    let calls = call([("notes_tidy", "{}"), ("notes_remove_note", NOTE)]);
+    let cluster = careful(&tools, vec![calls, done("left")]).await;
+    let name = cluster.create_with(notes()).await;
+    let asked = resolve(&cluster, &name, false).await;
+    assert_eq!(asked.rules, ["destructive-function"]);
+    cluster.happened_times(&name, "user_asked", 2).await;
+    // That it only reads is what the server says.
+    let asked = resolve(&cluster, &name, false).await;
+    assert_eq!(asked.rules, ["delete"]);
+    assert_eq!(cluster.follow(&name).await.answer(), "left");
+    assert_eq!(tools.notes.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_call_that_was_to_be_approved_when_the_task_was_paused_is_asked_for_again() {
+    let tools = Tools::service().await;
+    let script = vec![call([("notes_remove_note", NOTE)]), done("removed")];
+    let cluster = careful(&tools, script).await;
+    cluster.world.hold("plan");
+    let name = cluster.create_with(notes()).await;
+    cluster.world.called("plan", 1).await;
+    cluster.world.hold("capture");
+    cluster.world.release("plan");
+    // While it is looked what a person is to be shown, somebody pauses the task.
+    cluster.happened(&name, "decided").await;
+    cluster.pause(&name).await;
+    cluster.world.release("capture");
+    cluster.happened(&name, "approval_requested").await;
+    cluster.resume(&name).await;
+    cluster.happened_times(&name, "approval_requested", 2).await;
+    let waiting = cluster.get(&name).await;
+    assert_eq!(waiting.state(), State::AwaitingUser);
+    resolve(&cluster, &name, true).await;
+    assert_eq!(cluster.follow(&name).await.answer(), "removed");
+    assert_eq!(tools.notes.names(), ["remove_note"]);
+    crate::replay::check(&cluster, &name).await;
 }
 
 // === An independent server ===

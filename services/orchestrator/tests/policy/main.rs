@@ -74,6 +74,8 @@ struct Case {
     /// A function of the tool `tool`.
     call: Option<String>,
     arguments: Option<String>,
+    /// Its tool says that it may destroy something.
+    destructive: bool,
 }
 
 /// Where the target is.
@@ -331,6 +333,7 @@ impl Case {
             &CallCircumstances {
                 name: &format!("tool_{own_name}"),
                 own_name,
+                may_destroy: self.destructive,
                 arguments: self.arguments(),
                 labels: &BTreeMap::new(),
                 tainted: values.iter().any(|value| self.is_foreign("", value)),
@@ -418,6 +421,9 @@ impl Case {
         add("entered before:", self.before.clone());
         if self.moved_on {
             words += ", after Tab";
+        }
+        if self.destructive {
+            words += ", said to destroy";
         }
         if self.injected {
             words += ", under orders from the screen";

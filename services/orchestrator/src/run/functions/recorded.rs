@@ -7,7 +7,7 @@ use motorium_proto::domain::decision::FunctionDeclaration;
 use serde::{Deserialize, Serialize};
 
 use crate::functions::Link;
-use crate::functions::offer::Listed;
+use crate::functions::offer::{Declared, Listed};
 
 /// How a call is named in a record, whatever kind of tool it goes to.
 pub(super) const INVOKE: &str = "/motorium.tool.v1.ToolService/Invoke";
@@ -25,6 +25,8 @@ struct FunctionRecord {
     name: String,
     description: String,
     parameters_json_schema: String,
+    #[serde(default)]
+    may_destroy: bool,
 }
 
 /// As it is noted.
@@ -57,19 +59,24 @@ pub(super) fn read(note: &Bytes) -> (Vec<Arc<Link>>, Vec<Listed>) {
 }
 
 impl FunctionRecord {
-    fn of(declaration: &FunctionDeclaration) -> Self {
+    fn of(declared: &Declared) -> Self {
+        let declaration = &declared.declaration;
         Self {
             name: declaration.name.clone(),
             description: declaration.description.clone(),
             parameters_json_schema: declaration.parameters_json_schema.clone(),
+            may_destroy: declared.may_destroy,
         }
     }
 
-    fn declared(self) -> FunctionDeclaration {
-        FunctionDeclaration {
-            name: self.name,
-            description: self.description,
-            parameters_json_schema: self.parameters_json_schema,
+    fn declared(self) -> Declared {
+        Declared {
+            declaration: FunctionDeclaration {
+                name: self.name,
+                description: self.description,
+                parameters_json_schema: self.parameters_json_schema,
+            },
+            may_destroy: self.may_destroy,
         }
     }
 }

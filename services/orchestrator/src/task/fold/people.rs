@@ -66,7 +66,7 @@ impl Task {
         }
     }
 
-    /// The approvals that wait, and those that were given and not used: they hold no longer.
+    /// The approvals that wait: they hold no longer.
     pub(super) fn lapse(&mut self, state: ApprovalState) {
         let waiting = self.approvals.iter_mut();
         for approval in waiting.filter(|approval| approval.state == ApprovalState::Pending) {
@@ -86,13 +86,27 @@ impl Task {
             .find(|approval| approval.id == *wanted && approval.state == ApprovalState::Pending)
     }
 
-    /// Checks of the model's provider that a person has read and agreed to, of the decision of this step.
-    pub fn acknowledged_checks(&self, step: u32) -> impl Iterator<Item = &SafetyCheck> {
+    /// Checks of the model's provider that a person has read and agreed to, of the decision of this step, each once.
+    #[must_use]
+    pub fn acknowledged_checks(&self, step: u32) -> Vec<&SafetyCheck> {
         let beginning = format!("{step}-");
-        let given = self.approvals.iter().filter(move |approval| {
+        let given = self.approvals.iter().filter(|approval| {
             approval.state == ApprovalState::Approved && approval.id.starts_with(&beginning)
         });
-        given.flat_map(|approval| &approval.safety_checks)
+        let mut checks: Vec<&SafetyCheck> = Vec::new();
+        for check in given.flat_map(|approval| &approval.safety_checks) {
+            if !checks.contains(&check) {
+                checks.push(check);
+            }
+        }
+        checks
+    }
+
+    /// An approval is asked for. One that was asked for before, and that nobody waits for any more because the task was paused
+    /// just then, is not to be given beside it.
+    pub(super) fn approval_requested(&mut self, approval: &Approval) {
+        self.lapse(ApprovalState::Invalidated);
+        self.approvals.push(approval.clone());
     }
 
     /// Everything that the user has said, and nothing that was read elsewhere: a deed of a person names what they clicked.
@@ -137,5 +151,171 @@ pub(super) fn acknowledgement(message: &str) -> String {
         "I have done it".to_owned()
     } else {
         message.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::decision::Next;
+
+    use super::*;
+    use crate::task::event::Event;
+    use crate::task::machine::{Directive, directive};
+    use crate::task::samples::{at, decided, finished, observed, planned, started, with_limits};
+    use crate::task::spec::Limits;
+
+    fn task(events: Vec<Event>) -> Task {
+        with_limits(Limits::default(), events)
+    }
+
+    fn next(events: Vec<Event>) -> Directive {
+        directive(&task(events), at(1))
+    }
+
+    /// A step that is about to act.
+    fn about_to_act(events: Vec<Event>) -> Vec<Event> {
+        let act = decided(Next::Act(vec![planned(), planned()]));
+        [vec![started(), observed(), act], events].concat()
+    }
+
+    fn approval(id: &str, state: ApprovalState) -> Box<Approval> {
+        Box::new(Approval {
+            id: id.to_owned(),
+            state,
+            subject: Subject::Action(planned()),
+            rules: vec!["provider".to_owned()],
+            reason: "it warns".to_owned(),
+            safety_checks: vec![SafetyCheck {
+                id: "1".to_owned(),
+                code: "malicious_instructions".to_owned(),
+                message: "be careful".to_owned(),
+            }],
+            evidence: None,
+            fingerprint: [7; 32],
+            created_at: at(0),
+            expires_at: at(600),
+            resolved_by: String::new(),
+            message: String::new(),
+        })
+    }
+
+    fn asked(id: &str) -> Vec<Event> {
+        let request = UserRequest {
+            kind: UserRequestKind::Approval,
+            message: "read it".to_owned(),
+            approval: Some(id.to_owned()),
+        };
+        let requested = approval(id, ApprovalState::Pending);
+        vec![
+            Event::ApprovalRequested(requested),
+            Event::UserAsked(request),
+        ]
+    }
+
+    fn resolved(id: &str, state: ApprovalState) -> Event {
+        Event::ApprovalResolved(approval(id, state))
+    }
+
+    #[test]
+    fn a_provider_s_check_is_held_back_until_a_person_agrees_and_told_once() {
+        let waits = about_to_act(asked("1-0-1"));
+        assert_eq!(next(waits.clone()), Directive::AwaitUser);
+        assert_eq!(
+            task(waits.clone()).acknowledged_checks(1),
+            [] as [&SafetyCheck; 0]
+        );
+        let given = [waits, vec![resolved("1-0-1", ApprovalState::Approved)]].concat();
+        assert_eq!(next(given.clone()), Directive::Act { index: 0 });
+        assert_eq!(task(given.clone()).acknowledged_checks(1).len(), 1);
+        let both = [
+            given,
+            asked("1-1-1"),
+            vec![resolved("1-1-1", ApprovalState::Approved)],
+        ];
+        assert_eq!(task(both.concat()).acknowledged_checks(1).len(), 1);
+    }
+
+    #[test]
+    fn a_message_does_not_stop_a_task_and_the_next_step_hears_it() {
+        let said = Event::MessageReceived {
+            text: "be quick".to_owned(),
+        };
+        let events = about_to_act(vec![said]);
+        assert_eq!(next(events.clone()), Directive::Act { index: 0 });
+        let task = task([events, vec![finished(), observed()]].concat());
+        assert_eq!(task.heard, ["be quick"]);
+        assert!(task.users_words().any(|words| words == "be quick"));
+    }
+
+    #[test]
+    fn to_take_over_drops_what_was_decided_and_what_the_person_did_is_known() {
+        let taken = Event::TakenOver {
+            user: "ann".to_owned(),
+        };
+        let acted = Event::HumanActed {
+            description: "clicked \"Save\" at (1, 2)".to_owned(),
+            at: None,
+        };
+        let events = about_to_act(vec![taken, acted]);
+        assert_eq!(next(events.clone()), Directive::AwaitUser);
+        let back = Event::HandedBack {
+            message: "it is saved".to_owned(),
+        };
+        let events = [events, vec![back]].concat();
+        assert_eq!(next(events.clone()), Directive::FinishStep);
+        let task = task(events);
+        let told = task.messages.join("\n");
+        assert!(
+            told.contains("clicked \"Save\"") && told.contains("it is saved"),
+            "{told}"
+        );
+        // What stood on the button is not the user's word.
+        assert!(!task.users_words().any(|words| words.contains("clicked")));
+    }
+
+    #[test]
+    fn somebody_else_s_input_pauses_and_nothing_is_lost() {
+        let paused = Event::Paused {
+            reason: "somebody uses the mouse or the keyboard".to_owned(),
+        };
+        let events = about_to_act(vec![paused]);
+        assert_eq!(next(events.clone()), Directive::AwaitUser);
+        let resumed = [events, vec![Event::Resumed]].concat();
+        assert_eq!(next(resumed.clone()), Directive::Act { index: 0 });
+        assert_eq!(task(resumed).interruptions, 1);
+    }
+
+    #[test]
+    fn an_approval_that_was_asked_for_while_the_task_was_paused_gives_way_to_the_next() {
+        let paused = Event::Paused {
+            reason: String::new(),
+        };
+        let events = [vec![paused], asked("1-0-1"), vec![Event::Resumed]].concat();
+        let events = about_to_act(events);
+        // Nobody waits for it, so it is asked for again.
+        assert_eq!(next(events.clone()), Directive::Act { index: 0 });
+        let task = task([events, asked("1-0-2")].concat());
+        let states: Vec<_> = task.approvals.iter().map(|one| one.state).collect();
+        assert_eq!(states, [ApprovalState::Invalidated, ApprovalState::Pending]);
+        assert_eq!(
+            task.pending_approval().map(|one| one.id.as_str()),
+            Some("1-0-2")
+        );
+    }
+
+    #[test]
+    fn what_a_hook_denies_ends_the_step_and_the_planner_hears_of_it() {
+        let intervened = Event::HookIntervened {
+            hook: "guard".to_owned(),
+            point: "BEFORE_ACTION".to_owned(),
+            message: "a person finishes".to_owned(),
+            denied: true,
+        };
+        let missed = Event::TargetMissed {
+            message: "refused: a person finishes".to_owned(),
+        };
+        let events = about_to_act(vec![intervened, missed]);
+        assert_eq!(next(events.clone()), Directive::FinishStep);
+        assert!(task(events).notices[0].contains("a person finishes"));
     }
 }

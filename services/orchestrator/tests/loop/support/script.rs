@@ -5,6 +5,7 @@ use motorium_proto::domain::action::{
 };
 use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
+use motorium_proto::domain::key::Key;
 
 /// A click on the element of this number. It may be repeated.
 pub(crate) fn click(element: u32) -> PlannedAction {
@@ -46,6 +47,19 @@ pub(crate) fn scroll_down() -> PlannedAction {
 /// A text for whatever has the keyboard.
 pub(crate) fn typing(text: &str) -> PlannedAction {
     entering(Text::Literal(text.to_owned()), text)
+}
+
+/// A stroke of the Enter key.
+pub(crate) fn enter(intent: &str) -> PlannedAction {
+    PlannedAction {
+        action: Action::KeyChord {
+            keys: vec![Key::Enter],
+            repeat: 1,
+        },
+        intent: intent.to_owned(),
+        verify_pointer: false,
+        repeatable: false,
+    }
 }
 
 pub(crate) fn typing_secret(name: &str) -> PlannedAction {

@@ -1,7 +1,7 @@
 //! A ToolService and MCP servers, real ones on the loopback interface, that do as they are told.
 //!
 //! All have the same functions. `note` keeps a text and says how many there are; `fail` fails; `hang` never answers; `large`
-//! answers with more than anybody reads; `remove_note` only has its name. Every call is written down, and so is when one
+//! answers with more than anybody reads; `remove_note` only has its name, and `tidy` what an MCP server says of it. Every call is written down, and so is when one
 //! was given up.
 
 use std::net::SocketAddr;
@@ -17,6 +17,7 @@ use motorium_proto::v1::tool::{
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -134,6 +135,7 @@ fn functions() -> Vec<(&'static str, Value)> {
         ("hang", nothing.clone()),
         ("large", nothing),
         ("remove_note", text),
+        ("tidy", json!({"type": "object", "properties": {}})),
     ]
 }
 
@@ -188,7 +190,13 @@ impl ServerHandler for Notes {
         self.did(Deed::Listed);
         let tool = |(name, schema): (&'static str, Value)| {
             let schema: JsonObject = serde_json::from_value(schema).expect("it is an object");
-            Tool::new(name, format!("For tests: {name}."), schema)
+            let tool = Tool::new(name, format!("For tests: {name}."), schema);
+            match name {
+                "tidy" => tool.annotate(ToolAnnotations::new().destructive(true)),
+                // It says that it only reads, which its name contradicts.
+                "remove_note" => tool.annotate(ToolAnnotations::new().read_only(true)),
+                _ => tool,
+            }
         };
         let tools = functions().into_iter().map(tool).collect();
         Ok(ListToolsResult::with_all_items(tools))

@@ -109,8 +109,16 @@ struct State {
     stirs: Option<CaptureRect>,
     /// What an element says from so many changes on.
     renamed: Option<(u32, u64, &'static str)>,
+    /// What other elements say.
+    says: BTreeMap<u32, &'static str>,
     /// How often places were drawn anew by themselves.
     redrawn: u32,
+    /// What lights up when the pointer comes to it, and what it says then, if something else.
+    lights_up: Option<(u32, Option<&'static str>)>,
+    /// How many of the changes are not to be seen at other places.
+    drawn_apart: u64,
+    /// A caret blinks: every other look at a part of the screen shows it.
+    caret: bool,
     extractions: VecDeque<Result<&'static str>>,
     hides_when_closer: bool,
     turns_pages: bool,
@@ -247,6 +255,21 @@ impl World {
         self.state().renamed = Some((element, 0, content));
     }
 
+    /// This element says so as well, from now on. Nothing else looks otherwise for it.
+    pub(crate) fn say(&self, element: u32, content: &'static str) {
+        let mut state = self.state();
+        if state.says.insert(element, content).is_some() {
+            state.changes += 1;
+            state.changed_at = Some(box_of(element).center());
+            state.drawn_apart += 1;
+        }
+    }
+
+    /// Somebody else looks at the screen.
+    pub(crate) fn look(&self) {
+        self.frame();
+    }
+
     /// By itself, an element comes to say something else.
     pub(crate) fn turn_into(&self, element: u32, content: &'static str) {
         let mut state = self.state();
@@ -258,6 +281,16 @@ impl World {
     /// What is drawn on the screen changes by itself.
     pub(crate) fn redraw(&self) {
         self.state().redrawn += 1;
+    }
+
+    /// This element looks otherwise as soon as the pointer comes to it, and may say something else.
+    pub(crate) fn light_up(&self, element: u32, content: Option<&'static str>) {
+        self.state().lights_up = Some((element, content));
+    }
+
+    /// A caret blinks wherever one looks closely.
+    pub(crate) fn blink(&self) {
+        self.state().caret = true;
     }
 
     /// Every action leads from one page to another and back.
@@ -486,16 +519,22 @@ impl World {
             Some((renamed, from, content)) if renamed == number && state.changes >= from => {
                 content.to_owned()
             }
-            _ => format!("Button {number}"),
+            _ => match state.says.get(&number) {
+                Some(content) => (*content).to_owned(),
+                None => format!("Button {number}"),
+            },
         }
     }
 
     /// What a part of the screen looks like, for as long as nothing changes.
     fn drawn_in(&self, part: CaptureRect) -> FrameId {
         let state = self.state();
+        let caret = state.caret && state.last_frame.is_multiple_of(2);
         FrameId::new(format!(
-            "{part:?} after {} and {}",
-            state.changes, state.redrawn
+            "{part:?} after {} and {}{}",
+            state.changes - state.drawn_apart,
+            state.redrawn,
+            if caret { " with a caret" } else { "" }
         ))
     }
 
@@ -527,7 +566,19 @@ impl World {
                 _ => state.misses.pop_front().unwrap_or_default(),
             };
             state.moves.push((to.x, to.y));
-            state.pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
+            let pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
+            state.pointer = pointer;
+            if let Some((element, content)) = state.lights_up
+                && box_of(element).contains(pointer)
+            {
+                state.lights_up = None;
+                state.redrawn += 1;
+                state.changes += 1;
+                state.changed_at = Some(box_of(element).center());
+                if let Some(content) = content {
+                    state.renamed = Some((element, 0, content));
+                }
+            }
             return;
         }
         if state.in_vain > 0 {
