@@ -9,7 +9,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::approval::State;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_tests::person::Person;
-use motorium_tests::script::{act, click, done};
+use motorium_tests::script::{act, click, done, typing};
 use motorium_tests::stage::{Stage, Told};
 use motorium_tests::watched::Watched;
 
@@ -148,6 +148,11 @@ async fn resolve(stage: &Stage, approval: &wire::Approval, approve: bool) {
 /// Begins a task whose first decision is this, and waits until somebody is to approve it.
 async fn wants_approval(stage: &mut Stage, next: Next) -> (Watched, wire::Approval) {
     stage.site.load_anew().await;
+    asks_to(stage, next).await
+}
+
+/// The same, on the page as it is.
+async fn asks_to(stage: &mut Stage, next: Next) -> (Watched, wire::Approval) {
     let name = stage.begin(task("buy it")).await;
     let watched = Watched::follow(&stage.client(), name);
     stage.script.asked().await.decide(next);
@@ -190,6 +195,73 @@ async fn what_costs_money_waits_for_a_person() {
     assert_eq!(stage.presses(), []);
     let notices = told.asked[0].notices.join("\n");
     assert!(notices.contains("has changed"), "{notices}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_that_lights_up_under_the_pointer_is_the_same_and_one_that_turns_into_another_is_not()
+ {
+    let mut stage = Stage::start().await;
+    // The pointer is elsewhere at first.
+    place_of(&mut stage, "Beacon").await;
+    stage.site.order("glow").await;
+    let (watched, approval) = asks_to(&mut stage, act(click("Pay now"))).await;
+    resolve(&stage, &approval, true).await;
+    let told = stage.carry_on(watched.name.clone(), [done("bought")]).await;
+    stage.keep_pictures("approval-lights-up", &told.story).await;
+    assert_eq!(approvals(&told), [State::Pending, State::Approved]);
+    assert_eq!(stage.clicked_elements().len(), 1);
+
+    stage.site.load_anew().await;
+    place_of(&mut stage, "Beacon").await;
+    stage.site.order("trap").await;
+    let (watched, approval) = asks_to(&mut stage, act(click("Pay now"))).await;
+    resolve(&stage, &approval, true).await;
+    let told = stage.carry_on(watched.name.clone(), [done("left")]).await;
+    stage.keep_pictures("approval-trap", &told.story).await;
+    let expected = [State::Pending, State::Approved, State::Invalidated];
+    assert_eq!(approvals(&told), expected);
+    assert_eq!(stage.presses(), [], "what it has become is not pressed");
+}
+
+/// What was entered into the page, letter by letter.
+fn struck(stage: &Stage) -> usize {
+    let entries = stage.site.inputs().into_iter();
+    entries.filter(|entry| entry.kind == "keydown").count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_of_a_text_holds_while_its_field_has_the_keyboard() {
+    let mut stage = Stage::start().await;
+    for stays in [true, false] {
+        stage.site.load_anew().await;
+        stage.site.order("conceal").await;
+        let name = stage.begin(task("enter the word")).await;
+        let watched = Watched::follow(&stage.client(), name.clone());
+        stage.script.asked().await.decide(act(click("Password")));
+        stage.site.order("focus").await;
+        stage.script.asked().await.decide(act(typing("sesame")));
+        let approval = waiting(&stage, &watched).await;
+        assert_eq!(approval.rules, ["password"]);
+        assert_eq!(struck(&stage), 0, "nothing was typed yet");
+        if !stays {
+            // While the person reads, the field loses the keyboard.
+            stage.site.order("leave").await;
+        }
+        resolve(&stage, &approval, true).await;
+        let told = stage.carry_on(name, [done("left")]).await;
+        let title = if stays {
+            "approval-of-a-text"
+        } else {
+            "approval-of-a-text-stale"
+        };
+        stage.keep_pictures(title, &told.story).await;
+        let mut expected = vec![State::Pending, State::Approved];
+        if !stays {
+            expected.push(State::Invalidated);
+        }
+        assert_eq!(approvals(&told), expected);
+        assert_eq!(struck(&stage) > 0, stays);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

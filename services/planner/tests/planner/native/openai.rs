@@ -385,7 +385,7 @@ fn what_a_provider_keeps_counts_towards_the_next_call() {
     let first = stored.ask();
     assert_eq!(first.kept_tokens, 0);
     let said = answer("batch");
-    let reading = stored.decide(&[said.clone()]);
+    let reading = stored.decide(std::slice::from_ref(&said));
     stored.carry_out(&reading, &[Performed, Performed, Performed]);
     let usage = &said["usage"];
     let counted =
