@@ -70,7 +70,6 @@ APPLICATIONS = (
     _gtk("pavucontrol", "test"),
     _gtk("xfce4-terminal", "test"),
     _gtk("viewnior", "test"),
-    _gtk("gnumeric", "test"),
     _qt("sqlitebrowser", "test"),
     _qt("audacious", "test"),
     _qt("speedcrunch", "test"),
