@@ -20,6 +20,10 @@ MOST_OF_A_SCREEN = 0.85
 # How much brighter or darker than what is around it a pixel of a check mark's frame is, at least.
 FAINTEST = 14
 MOST_NODES = 6000
+# Letters on a square button: "sin" is written on one, "Save" is drawn.
+LONGEST_KEY = 3
+# By how much of itself a window may fit a frame less than another and still be the one.
+AS_GOOD = 0.02
 
 PLAIN = {
     "text": "text_field",
@@ -78,6 +82,8 @@ class Reader:
     factor: int = 1
     found: list[Found] = field(default_factory=list)
     nodes: int = 0
+    named: set[int] = field(default_factory=set)
+    """The windows of which the frame is known."""
 
     def read(self) -> list[Found]:
         desktop = Atspi.get_desktop(0)
@@ -88,6 +94,7 @@ class Reader:
                 self.factor = self._factor_of(application)
                 self._visit(application, screen, None, 0)
         self._need_popups()
+        self._need_windows()
         return self.found
 
     def _factor_of(self, application: Atspi.Accessible) -> int:
@@ -109,6 +116,12 @@ class Reader:
             if over and size > 60 and not inside:
                 raise Unfit("something is open, and nothing is known of it")
 
+    def _need_windows(self) -> None:
+        """A window that is seen and of which no frame is known: what is in it would be without boxes."""
+        for number, place, over in self.windows:
+            if not over and number not in self.named and self._share(place, number, False) > 0:
+                raise Unfit("a window is seen, and nothing is known of it")
+
     def _visit(self, node: Atspi.Accessible, clip: Box, window: int | None, depth: int) -> None:
         self.nodes += 1
         if self.nodes > MOST_NODES or depth > 50:
@@ -123,6 +136,10 @@ class Reader:
             return
         if window is None and box and role in ("frame", "dialog", "window", "alert", "file chooser", "color chooser"):
             window = self._window_of(box, states.contains(Atspi.StateType.ACTIVE))
+            if window is None and showing and depth == 1 and role != "window":
+                raise Unfit(f"a {role} is in no window")
+            if window is not None:
+                self.named.add(window)
         inner = clip
         if box and showing and depth > 0:
             seen = _cut(box, clip)
@@ -152,47 +169,65 @@ class Reader:
 
     def _window_of(self, box: Box, active: bool) -> int | None:
         """The window that has this frame: the one that fits; of two in one place the upper one if it is active."""
-        fitting = [
-            number
-            for number, place, over in self.windows
-            if not over and _area(_cut(place, box)) > 0.6 * max(_area(place), _area(box))
-        ]
+        fits = {
+            number: _area(_cut(place, box)) / max(_area(place), _area(box)) for number, place, over in self.windows if not over
+        }
+        best = max(fits.values(), default=0)
+        fitting = [number for number, fit in fits.items() if fit > 0.6 and fit > best - AS_GOOD]
         if len(fitting) > 2:
             raise Unfit("several windows are in the same place")
         return None if not fitting else fitting[-1] if active else fitting[0]
 
     def _share(self, box: Box, window: int | None, popup: bool) -> float:
-        """How much of the box is on top: in the popups, or in its own window."""
-        points = [
-            (box[0] + (box[2] - box[0]) * (i + 0.5) / 6, box[1] + (box[3] - box[1]) * (j + 0.5) / 4)
-            for i in range(6)
-            for j in range(4)
+        return self._seen(box, window, popup)[0]
+
+    def _seen(self, box: Box, window: int | None, popup: bool) -> tuple[float, Box]:
+        """How much of the box is on top, in the popups or in its own window, and the least box around what is."""
+        if not _area(box):
+            return 0.0, box
+        columns = self._edges(box, 0)
+        rows = self._edges(box, 1)
+        shown = [
+            (left, top, right, bottom)
+            for left, right in zip(columns, columns[1:])
+            for top, bottom in zip(rows, rows[1:])
+            if self._is_on_top((left + right) / 2, (top + bottom) / 2, window, popup)
         ]
-        hits = 0
-        for x, y in points:
-            top = next(
-                (
-                    (number, over)
-                    for number, place, over in reversed(self.windows)
-                    if place[0] <= x < place[2] and place[1] <= y < place[3]
-                ),
-                (None, False),
-            )
-            hits += top[1] if popup else top[0] == window
-        return hits / len(points)
+        if not shown:
+            return 0.0, box
+        around = tuple(min(one[side] for one in shown) if side < 2 else max(one[side] for one in shown) for side in range(4))
+        return sum(_area(one) for one in shown) / _area(box), around
+
+    def _edges(self, box: Box, axis: int) -> list[int]:
+        """Where windows begin or end within the box, along x or y: between two of these one window is on top."""
+        edges = {place[side] for _, place, _ in self.windows for side in (axis, axis + 2)}
+        return sorted({box[axis], box[axis + 2]} | {edge for edge in edges if box[axis] < edge < box[axis + 2]})
+
+    def _is_on_top(self, x: float, y: float, window: int | None, popup: bool) -> bool:
+        over_it = ((number, over) for number, place, over in reversed(self.windows) if _holds(place, x, y))
+        number, over = next(over_it, (None, False))
+        return over if popup else number == window
 
     def _take(self, node, role: str, states, box: Box, seen: Box, window: int | None) -> None:
         kind = self._kind(node, role, states, box)
         if kind is None:
             return
         popup = (role in MENUS or role == "menu") and _role_of_parent(node) != "menu bar"
-        visible = _area(seen) / _area(box) * self._share(seen, window, popup) if _area(seen) else 0
-        if visible < LEAST_VISIBLE or min(seen[2] - seen[0], seen[3] - seen[1]) < SMALLEST:
-            return
-        if kind in MARKS.values():
-            seen = self._mark(seen)
+        if kind in MARKS.values() and _area(seen):
+            # Its words may be covered where the mark itself is seen.
+            head = (seen[0], seen[1], min(seen[2], seen[0] + seen[3] - seen[1]), seen[3])
+            if self._share(head, window, popup) < LEAST_VISIBLE:
+                return
+            box = seen = self._mark(seen)
             if seen is None:
                 raise Unfit(f"no mark was found in a {role}")
+        if not _area(seen):
+            return
+        inside = _area(seen) / _area(box)
+        share, seen = self._seen(seen, window, popup)
+        visible = inside * share
+        if visible < LEAST_VISIBLE or min(seen[2] - seen[0], seen[3] - seen[1]) < SMALLEST:
+            return
         self.found.append(
             Found(
                 kind,
@@ -241,8 +276,9 @@ class Reader:
         if _has_words(node):
             return "button"
         square = width <= 1.7 * height
-        # A button that opens a menu and shows nothing but an arrow is called Menu by GTK.
-        words_fit = len(name) * 5 <= width and name not in ("", "Menu")
+        # A button that opens a menu and shows nothing but an arrow is called Menu by GTK. Longer names are said of
+        # pictograms: a button of words is wider than high, and the keys of a calculator have short ones.
+        words_fit = len(name) * 5 <= width and len(name) <= LONGEST_KEY
         if square and (image or not words_fit):
             return "icon"
         return "button"
@@ -300,8 +336,9 @@ class Reader:
         top = max((one[3] for one in headers), default=clip[1])
         columns = max((len(cells) for cells in rows.values()), default=0)
         for one in headers:
-            if self._share(one, window, False) >= LEAST_VISIBLE:
-                self.found.append(Found("control", one, {}))
+            share, seen = self._seen(one, window, False)
+            if share >= LEAST_VISIBLE:
+                self.found.append(Found("control", seen, {}, share=share))
         for start, cells in sorted(rows.items()):
             # A row of several columns is as wide as its table; an entry of a list is what is drawn of it.
             left, right = (clip[0], clip[2]) if columns > 1 else (min(c[0] for c in cells), max(c[2] for c in cells))
@@ -309,7 +346,9 @@ class Reader:
             seen = _cut(whole, (clip[0], top, clip[2], clip[3]))
             if not _area(seen):
                 continue
-            visible = _area(seen) / _area(whole) * self._share(seen, window, False)
+            inside = _area(seen) / _area(whole)
+            share, seen = self._seen(seen, window, False)
+            visible = inside * share
             if visible >= LEAST_VISIBLE and seen[3] - seen[1] > SMALLEST:
                 kind = "table_row" if columns > 1 and headers else "list_item"
                 self.found.append(Found(kind, seen, {"selected": chosen[start]}, share=visible))
@@ -381,6 +420,10 @@ def _states(kind: str, role: str, states) -> dict[str, bool]:
 
 def _cut(a: Box, b: Box) -> Box:
     return (max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3]))
+
+
+def _holds(box: Box, x: float, y: float) -> bool:
+    return box[0] <= x < box[2] and box[1] <= y < box[3]
 
 
 def _area(box: Box) -> int:

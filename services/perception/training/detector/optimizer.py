@@ -4,9 +4,11 @@ Muon (Jordan et al. 2024, as PyTorch has it) makes the update of a matrix orthog
 as frequent ones. A kernel is a matrix here: outputs by inputs and places. The first layer and the last ones are kept to
 AdamW, as its authors advise, and norms have no matrix.
 
-Rates mean the same for both (`match_rms_adamw`: an update is as long as AdamW's would be), so there is one rate.
+Rates mean the same for both (an update is as long as AdamW's would be), so there is one rate. PyTorch's own Muon computes
+in bfloat16, which took a third of a step on a processor without bfloat16; in float32 it is a tenth.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -16,6 +18,10 @@ from .network import Network
 
 DECAY = 0.05
 """Of kernels. Norms and biases have none."""
+MOMENTUM = 0.95
+AS_LONG_AS_ADAM = 0.2
+NEWTON_SCHULZ = 3.4445, -4.7750, 2.0315
+NEWTON_SCHULZ_STEPS = 5
 
 
 class Optimizer:
@@ -28,7 +34,7 @@ class Optimizer:
         # The same memory under another shape: what moves the matrix moves the kernel.
         self.matrices = [nn.Parameter(matrix(kernel.detach()), requires_grad=False) for kernel in self.kernels]
         assert all(a.data_ptr() == b.data_ptr() for a, b in zip(self.kernels, self.matrices)), "a kernel was copied"
-        self.muon = torch.optim.Muon(self.matrices, weight_decay=DECAY, adjust_lr_fn="match_rms_adamw")
+        self.muon = Muon(self.matrices)
         groups = [
             {"params": [value for value in others if value.dim() > 1], "weight_decay": DECAY},
             {"params": [value for value in others if value.dim() <= 1], "weight_decay": 0.0},
@@ -49,6 +55,38 @@ class Optimizer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.muon.load_state_dict(state["muon"])
         self.adam.load_state_dict(state["adam"])
+
+
+class Muon(torch.optim.Optimizer):
+    """As PyTorch's, with the same constants and the same state, in float32."""
+
+    def __init__(self, matrices: list[nn.Parameter]) -> None:
+        super().__init__(matrices, {"lr": 0.0})
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for group in self.param_groups:
+            for weights in group["params"]:
+                self._move(weights, group["lr"])
+
+    def _move(self, weights: nn.Parameter, rate: float) -> None:
+        state = self.state[weights]
+        momentum = state.setdefault("momentum_buffer", torch.zeros_like(weights.grad))
+        momentum.lerp_(weights.grad, 1 - MOMENTUM)
+        ahead = weights.grad.lerp(momentum, MOMENTUM)
+        weights.mul_(1 - rate * DECAY)
+        weights.add_(orthogonal(ahead), alpha=-rate * AS_LONG_AS_ADAM * math.sqrt(max(weights.shape)))
+
+
+def orthogonal(update: Tensor) -> Tensor:
+    """The nearest matrix with singular values of about one, by five steps of Newton and Schulz."""
+    tall = len(update) > update.shape[1]
+    x = update.T if tall else update
+    x = x / x.norm().clamp(min=1e-7)
+    for _ in range(NEWTON_SCHULZ_STEPS):
+        square = x @ x.T
+        x = torch.addmm(x, torch.addmm(square, square, square, beta=NEWTON_SCHULZ[1], alpha=NEWTON_SCHULZ[2]), x, beta=NEWTON_SCHULZ[0])
+    return x.T if tall else x
 
 
 def is_inner(name: str, kernel: Tensor) -> bool:

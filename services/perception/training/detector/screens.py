@@ -31,6 +31,8 @@ class Screen:
     @property
     def source(self) -> str:
         """What it was drawn from: the seed of a drawing, or applications."""
+        if "toolkit" in self.about:
+            return "applications"
         seed = self.about.get("seed")
         return f"seed {str(seed).split('/')[0]}" if seed is not None else "applications"
 

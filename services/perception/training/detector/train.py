@@ -28,14 +28,19 @@ from .loader import Batch, Plan, groups
 from .loss import loss
 from .network import Network
 from .optimizer import Optimizer
+from .screens import Screen
 
 RATE = 2e-3
 RISING = 3_200
-"""Images over which the rate rises."""
+"""Images over which the rate rises from nothing."""
+RISING_AGAIN = 160
+"""The same where weights have been learnt already, and only what moves them begins anew."""
 MEAN = 0.999
 """Of a step, for the running mean of the weights."""
 LONGEST_GRADIENT = 10.0
-CHECKPOINT_SECONDS = 300.0
+OF_APPLICATIONS = 0.3
+"""Share of pictures of real applications, where there are any: they are few, and what the network is for."""
+CHECKPOINT_SECONDS = 120.0
 LOG_SECONDS = 20.0
 PACES = 60
 """Groups of which the usual pace says how long the rest takes: others may take the processor for some minutes."""
@@ -49,6 +54,8 @@ class Progress:
     """The next one."""
     risen_from: int = 0
     """The image from which on the rate rises: the first, or the first with new moments."""
+    rising: int = RISING
+    """Images over which it does."""
     finish_from: int | None = None
     finish_images: int = 0
     screens: dict[str, int] = field(default_factory=dict)
@@ -58,11 +65,10 @@ class Progress:
 class Training:
     """The network, what it is trained with, and how far it is."""
 
-    precision = torch.bfloat16
-    """What convolutions compute in. A checkpoint does not depend on it."""
-
     def __init__(self, network: Network, seed: int, rate: float = RATE, progress: Progress | None = None) -> None:
         self.network = network.to(memory_format=torch.channels_last).train()
+        self.keeps_norms = False
+        self.precision = fast_precision()
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
         self.optimizer = Optimizer(self.network)
         self.progress, self.seed, self.rate = progress or Progress(), seed, rate
@@ -83,6 +89,13 @@ class Training:
         self._follow()
         return {"loss": value.item(), "rate": rate, **parts}
 
+    def keep_norms(self) -> None:
+        """What norms know of all pictures stays, so that a step may have few crops: for a network that has learnt already."""
+        self.keeps_norms = True
+        for part in self.network.modules():
+            if isinstance(part, nn.BatchNorm2d):
+                part.eval()
+
     def _follow(self) -> None:
         """The mean follows quickly at first, when the weights still run away."""
         steps = self.progress.steps
@@ -101,6 +114,7 @@ class Training:
             "progress": asdict(self.progress),
             "seed": self.seed,
             "rate": self.rate,
+            "keeps_norms": self.keeps_norms,
         }
 
     @classmethod
@@ -111,12 +125,21 @@ class Training:
         training.network.load_state_dict(record["network"])
         training.mean.load_state_dict(record["mean"])
         training.optimizer.load_state_dict(record["optimizer"])
+        if record["keeps_norms"]:
+            training.keep_norms()
         return training
+
+
+def fast_precision() -> torch.dtype:
+    """What convolutions compute in; a checkpoint does not depend on it. Where a processor does not know bfloat16, a step
+    in it takes ten times as long."""
+    able = torch.cpu.get_capabilities()
+    return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
 
 
 def share_of_rate(progress: Progress) -> float:
     """Of the full rate. It depends on images alone, not on time."""
-    rising = min(1.0, (progress.images - progress.risen_from + 1) / RISING)
+    rising = min(1.0, (progress.images - progress.risen_from + 1) / progress.rising)
     if progress.finish_from is None:
         return rising
     done = (progress.images - progress.finish_from) / progress.finish_images
@@ -156,10 +179,11 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     saved = time.monotonic()
     log = Log(arguments.run / "log.jsonl")
     paces: deque[float] = deque(maxlen=PACES)
-    read = screens.read(arguments.screens / "train")
-    training.progress.screens |= Counter(screen.source for screen in read)
-    print(f"{len(read)} screens; from image {training.progress.images} on", flush=True)
-    coming = groups(read, plan, training.progress.group, arguments.workers)
+    drawn = screens.read(arguments.screens / "train")
+    real = screens.read(arguments.applications / "train") if arguments.applications else []
+    training.progress.screens |= Counter(screen.source for screen in drawn + real)
+    print(f"{len(drawn)} drawn screens, {len(real)} of applications; from image {training.progress.images} on", flush=True)
+    coming = groups(mixed(drawn, real, OF_APPLICATIONS), plan, training.progress.group, arguments.workers)
     while time.monotonic() < until and not is_finished(training.progress):
         began, before = time.monotonic(), training.progress.images
         group = next(coming)
@@ -176,6 +200,13 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
         if time.monotonic() - saved > CHECKPOINT_SECONDS:
             weights.write(training.record(), arguments.run / "checkpoint.pt")
             saved = time.monotonic()
+
+
+def mixed(drawn: list[Screen], real: list[Screen], share: float) -> list[Screen]:
+    """All of them, the real ones as often as makes them about this share."""
+    if not real:
+        return drawn
+    return drawn + real * max(1, round(share / (1 - share) * len(drawn) / len(real)))
 
 
 def begins_to_finish(progress: Progress, finish: int, images_left: float) -> bool:
@@ -199,7 +230,10 @@ def begin(arguments: argparse.Namespace) -> Training:
     torch.manual_seed(arguments.seed)
     if arguments.weights:
         network, about = weights.load(arguments.weights)
-        return Training(network, arguments.seed, arguments.rate, after(about))
+        training = Training(network, arguments.seed, arguments.rate, after(about))
+        if arguments.keep_norms:
+            training.keep_norms()
+        return training
     return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate)
 
 
@@ -207,14 +241,16 @@ def after(about: dict[str, Any]) -> Progress:
     """Where training goes on of which there are weights alone, and what is said about them: crops go on, moments begin anew."""
     images, plan = about["images"], Plan(seed=0)
     group = math.ceil(images / (plan.batches * plan.batch))
-    return Progress(images=images, group=group, risen_from=images, screens=about["screens"])
+    return Progress(images=images, group=group, risen_from=images, rising=RISING_AGAIN, screens=about["screens"])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--screens", type=Path, required=True, help="the folder that was drawn to")
+    parser.add_argument("--applications", type=Path, help="the folder that pictures of applications were written to")
     parser.add_argument("--run", type=Path, required=True, help="where checkpoints go; one that is there is gone on from")
     parser.add_argument("--weights", type=Path, help="weights to begin with where there is no checkpoint")
+    parser.add_argument("--keep-norms", action="store_true", help="of the weights to begin with: for batches of few crops")
     parser.add_argument("--minutes", type=float, default=110)
     parser.add_argument("--finish", type=int, default=0, help="let the rate fall over the last so many images")
     parser.add_argument("--rate", type=float, default=RATE, help="where there is no checkpoint")
@@ -222,8 +258,7 @@ def main() -> None:
     parser.add_argument(
         "--precision",
         choices=("bfloat16", "float32"),
-        default="bfloat16",
-        help="float32 is as fast where the processor has no matrix unit",
+        help="what this processor is fast in, unless it is named",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
@@ -232,7 +267,8 @@ def main() -> None:
     arguments.run.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     training = begin(arguments)
-    training.precision = getattr(torch, arguments.precision)
+    if arguments.precision:
+        training.precision = getattr(torch, arguments.precision)
     train(training, Plan(seed=training.seed, batch=arguments.batch), arguments)
     weights.write(training.record(), arguments.run / "checkpoint.pt")
     progress = training.progress
