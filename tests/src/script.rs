@@ -76,8 +76,10 @@ impl Asked {
     /// As [`Asked::decide`]; if nothing on the screen says so.
     pub fn decide_under_orders(self, next: Next, quote: &str) {
         let mut elements = self.request.scene.elements.iter();
+        // Which of the models for reading is used depends on the processor, and not all of them see every space.
+        let letters = |text: &str| text.split_whitespace().collect::<String>();
         let element = elements
-            .find(|element| element.content.contains(quote))
+            .find(|element| letters(&element.content).contains(&letters(quote)))
             .unwrap_or_else(|| panic!("nothing says {quote:?}"));
         let suspicion = SuspectedInjection {
             quote: quote.to_owned(),
