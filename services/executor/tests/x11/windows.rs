@@ -76,7 +76,7 @@ async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
     perform(&driver, chord("ctrl+d")).await.unwrap();
     let got = wait_for("the end", || {
         let bytes = std::fs::read(&bytes).ok()?;
-        bytes.ends_with(&[4]).then_some(bytes.len() - 1)
+        bytes.ends_with(&[4]).then(|| bytes.len() - 1)
     });
     let got = got.await;
     assert!(got <= 40, "{got} characters went astray");
