@@ -72,6 +72,8 @@ async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
     let application = "XTerm".to_owned();
     assert_eq!(failure.error, Error::FocusLost { application });
     assert!(failure.input_sent);
+    // A terminal that has not yet been told to hand on every key would keep this one to itself.
+    wait_for("the thief to listen", || bytes.exists().then_some(())).await;
     // It works on, and what came before the theft was noticed is no more than is under way at a time.
     perform(&driver, chord("ctrl+d")).await.unwrap();
     let got = wait_for("the end", || {
