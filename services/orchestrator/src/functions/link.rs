@@ -110,10 +110,7 @@ impl Link {
     pub async fn list(&self, task: &str) -> Result<Vec<Declared>, Problem> {
         let listed = async {
             match &self.end {
-                End::Service(service) => {
-                    let functions = service.list(task).await?;
-                    Ok(functions.into_iter().map(Declared::from).collect())
-                }
+                End::Service(service) => service.list(task).await,
                 End::Mcp(server) => server.list().await,
                 End::Recorded { .. } => Err(Problem::Unusable(ONLY_RECORDED.to_owned())),
             }

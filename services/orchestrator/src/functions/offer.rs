@@ -31,15 +31,6 @@ pub struct Declared {
     pub may_destroy: bool,
 }
 
-impl From<FunctionDeclaration> for Declared {
-    fn from(declaration: FunctionDeclaration) -> Self {
-        Self {
-            declaration,
-            may_destroy: false,
-        }
-    }
-}
-
 /// The functions of one tool, as it has listed them.
 #[derive(Debug, Clone)]
 pub struct Listed {
@@ -253,19 +244,22 @@ fn cut(description: &str) -> String {
 mod tests {
     use super::*;
 
-    fn declared(name: &str, schema: &str) -> FunctionDeclaration {
-        FunctionDeclaration {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters_json_schema: schema.to_owned(),
+    fn declared(name: &str, schema: &str) -> Declared {
+        Declared {
+            declaration: FunctionDeclaration {
+                name: name.to_owned(),
+                description: String::new(),
+                parameters_json_schema: schema.to_owned(),
+            },
+            may_destroy: false,
         }
     }
 
-    fn listed(prefix: Option<&str>, functions: Vec<FunctionDeclaration>) -> Listed {
+    fn listed(prefix: Option<&str>, functions: Vec<Declared>) -> Listed {
         Listed {
             label: prefix.unwrap_or("http://127.0.0.1:7800").to_owned(),
             prefix: prefix.map(str::to_owned),
-            functions: functions.into_iter().map(Declared::from).collect(),
+            functions,
         }
     }
 

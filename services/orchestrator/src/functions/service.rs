@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use motorium_kit::client::{Channel, Config};
 use motorium_kit::outbound;
-use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration};
-use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::domain::decision::FunctionCall;
+use motorium_proto::error::{ErrorReport, FieldError, reason};
 use motorium_proto::v1::common as wire;
 use motorium_proto::v1::tool::tool_service_client::ToolServiceClient;
 use motorium_proto::v1::tool::{InvokeRequest, ListFunctionsRequest};
@@ -16,7 +16,7 @@ use serde_json::Value;
 use tonic::{Code, Status};
 
 use super::link::{Call, Problem};
-use super::offer::MOST_FUNCTIONS;
+use super::offer::{Declared, MOST_FUNCTIONS};
 use super::outcome::{self, Outcome};
 use super::settings::Tool;
 
@@ -56,7 +56,7 @@ impl Service {
         })
     }
 
-    pub(super) async fn list(&self, task: &str) -> Result<Vec<FunctionDeclaration>, Problem> {
+    pub(super) async fn list(&self, task: &str) -> Result<Vec<Declared>, Problem> {
         let request = ListFunctionsRequest {
             task: task.to_owned(),
         };
@@ -71,8 +71,7 @@ impl Service {
                 format!("it has {many} functions; at most {MOST_FUNCTIONS} can be offered");
             return Err(Problem::Unusable(problem));
         }
-        let functions = functions.into_iter().map(FunctionDeclaration::try_from);
-        let functions: Result<_, _> = functions.collect();
+        let functions: Result<_, _> = functions.into_iter().map(declared).collect();
         functions.map_err(|error| Problem::Unusable(error.to_string()))
     }
 
@@ -92,6 +91,13 @@ impl Service {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
+}
+
+fn declared(function: wire::FunctionDeclaration) -> Result<Declared, FieldError> {
+    Ok(Declared {
+        may_destroy: function.destructive,
+        declaration: function.try_into()?,
+    })
 }
 
 fn request(call: &Call) -> InvokeRequest {

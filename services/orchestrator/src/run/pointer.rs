@@ -31,11 +31,13 @@ const SMALL: i32 = 16;
 /// Side of the box that the Planner gives to a plain point with nothing there, in pixels: no target to miss.
 const PLAIN_POINT: i32 = 6;
 
-/// The point that the pointer has to be brought to before this action; `None` if nobody wants it checked.
+/// The point that the pointer has to be brought to before this action; `None` if nobody wants it checked. What a person has
+/// agreed to (`is_approved`) always is: what they saw was seen without the pointer.
 pub(super) fn due(
     planned: &PlannedAction,
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
+    is_approved: bool,
 ) -> Option<CapturePoint> {
     let Action::Click { at, .. } = action else {
         return None;
@@ -48,8 +50,12 @@ pub(super) fn due(
         let side = target.width().min(target.height());
         side > least && side < SMALL
     });
-    let wanted = planned.verify_pointer || is_small || risk::assess(planned).is_some();
-    at.filter(|_| wanted)
+    at.filter(|_| is_small || is_weighty(planned, is_approved))
+}
+
+/// Whether so much hangs on a click that it waits for what the screen makes of the pointer.
+pub(super) fn is_weighty(planned: &PlannedAction, is_approved: bool) -> bool {
+    is_approved || planned.verify_pointer || risk::assess(planned).is_some()
 }
 
 /// Whether the pointer is where a click would hit the target.
@@ -300,17 +306,27 @@ mod tests {
     }
 
     fn check_due(intent: &str, verify_pointer: bool, target: CaptureRect, expected: bool) {
+        check_due_when(false, intent, verify_pointer, target, expected);
+    }
+
+    fn check_due_when(
+        is_approved: bool,
+        intent: &str,
+        verify_pointer: bool,
+        target: CaptureRect,
+        expected: bool,
+    ) {
         let planned = PlannedAction {
             action: click(Target::Element(ElementId(1))),
             intent: intent.to_owned(),
             verify_pointer,
             repeatable: true,
         };
-        let due = due(&planned, &click(target.center()), Some(target));
+        let due = due(&planned, &click(target.center()), Some(target), is_approved);
         assert_eq!(
             due.is_some(),
             expected,
-            "{intent} {verify_pointer} {target:?}"
+            "{intent} {verify_pointer} {is_approved} {target:?}"
         );
     }
 
@@ -321,6 +337,7 @@ mod tests {
         check_due("open", true, wide, true);
         check_due("open", false, small, true);
         check_due("click \"Delete\"", false, wide, true);
+        check_due_when(true, "open", false, wide, true);
     }
 
     #[test]

@@ -3,18 +3,23 @@
 //!
 //! Whoever is asked takes time, a planner most of all. So the place is compared before the rules are asked and again after
 //! everybody else was, and judged anew where it has changed. A button that lights up because the pointer came is read once
-//! more: if it says what it said, it is the same button. What is left is the moment between the last look and the input.
-//! Nothing is performed here but the way of the pointer.
+//! more: if it says what it said, it is the same button. Applications take a few frames to answer a pointer, so a click that
+//! much hangs on waits for that answer before the last look. What is left is the moment between that look and the input, and
+//! what clicks of no weight meet. Nothing is performed here but the way of the pointer.
+
+use std::ops::Range;
+use std::time::Duration;
 
 use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::CaptureRect;
-use motorium_proto::service::CompareRequest;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{AwaitQuiet, CompareRequest};
 use tokio::time::Instant;
+use tonic::Code;
 
 use super::act::{Attempt, Resolved, meets_the_screen};
 use super::permission::{Intended, Permission, place, with_surroundings};
-use super::{Flow, Runner, pointer};
+use super::{Flow, Runner, halt, pointer};
 use crate::effect::is_small;
 use crate::hooks::Point;
 use crate::policy;
@@ -23,6 +28,11 @@ use crate::task::{ActionRecord, machine};
 
 /// What is no wider than this is a caret that blinks, in pixels.
 const CARET: i32 = 4;
+/// So long is waited for what an application makes of the pointer: a browser that answers takes two to four frames, and
+/// several times that where the machine has other things to do.
+const ANSWER_TO_THE_POINTER: Duration = Duration::from_millis(250);
+/// So long, altogether, until what it makes of the pointer has come to rest.
+const AT_REST: Duration = Duration::from_secs(1);
 
 /// Whether an action can be performed now.
 pub(super) enum Ready {
@@ -110,7 +120,13 @@ impl Runner {
             self.record(vec![judged]).await?;
             return Ok(Ready::No);
         }
-        let point = pointer::due(&attempt.planned, &resolved.action, resolved.target);
+        let is_approved = self.is_approved(index);
+        let point = pointer::due(
+            &attempt.planned,
+            &resolved.action,
+            resolved.target,
+            is_approved,
+        );
         if let Some(point) = point
             && !self
                 .bring_pointer(&attempt.id, &attempt.planned, point, resolved.target)
@@ -120,6 +136,11 @@ impl Runner {
         }
         if attempt.is_repeated() || !machine::has_effect(&resolved.action) {
             return Ok(Ready::Yes);
+        }
+        if let (Some(_), Some(before)) = (point, &baseline)
+            && pointer::is_weighty(&attempt.planned, is_approved)
+        {
+            self.await_answer_to_the_pointer(before, resolved).await?;
         }
         let lights_up = match (point, baseline) {
             (Some(_), Some(before)) => self.differs_since(&before, resolved).await?,
@@ -136,6 +157,36 @@ impl Runner {
         } else {
             Ready::Changed
         })
+    }
+
+    /// Waits until what the application makes of the pointer, where an action is to be done, has come to rest, or until
+    /// it is clear that it makes nothing of it. What it has come to is for those to judge that look next.
+    async fn await_answer_to_the_pointer(&mut self, before: &Frame, resolved: &Resolved) -> Flow {
+        let Some(place) = place(resolved, self.task.pointed_at()) else {
+            return Ok(());
+        };
+        let began = Instant::now();
+        let request = AwaitQuiet {
+            display: self.display(),
+            since_frame: Some(before.id.clone()),
+            first_change_timeout: ANSWER_TO_THE_POINTER,
+            timeout: AT_REST,
+            ignore: outside(place, before.bounds()),
+            ..AwaitQuiet::default()
+        };
+        let answered = self
+            .ask_for_answer("waiting for what becomes of a place", move |ports| {
+                let request = request.clone();
+                async move { ports.perception.await_quiet(request).await }
+            })
+            .await?;
+        self.timed("pointer", began);
+        match answered {
+            Ok(_) => Ok(()),
+            // The look before is not known any more: whoever compares with it finds that out, too, and reads.
+            Err(report) if report.code == Code::NotFound => Ok(()),
+            Err(report) => Err(halt("waiting for what becomes of a place", report)),
+        }
     }
 
     /// Whether the place of an action looks otherwise than before the pointer came.
@@ -208,8 +259,61 @@ fn changes_at(
         })
 }
 
+/// All of a screen but one place.
+fn outside(place: CaptureRect, screen: CaptureRect) -> Vec<CaptureRect> {
+    let Some(hole) = place.intersection(&screen) else {
+        return Vec::new();
+    };
+    let (Range { start: x0, end: x1 }, Range { start: y0, end: y1 }) =
+        (hole.x_range(), hole.y_range());
+    let corners = |x: Range<i32>, y: Range<i32>| {
+        CaptureRect::new(
+            CapturePoint::new(x.start, y.start),
+            CapturePoint::new(x.end, y.end),
+        )
+    };
+    let all = [
+        corners(screen.x_range(), screen.min.y..y0),
+        corners(screen.x_range(), y1..screen.max.y),
+        corners(screen.min.x..x0, y0..y1),
+        corners(x1..screen.max.x, y0..y1),
+    ];
+    all.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
 /// The window that keys and text go to.
 fn in_front(frame: &Frame) -> Option<(&str, &str)> {
     let window = frame.active_window()?;
     Some((&window.id, &window.title))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rect(x0: i32, y0: i32, x1: i32, y1: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x0, y0), CapturePoint::new(x1, y1))
+    }
+
+    #[test]
+    fn outside_and_the_place_are_the_whole_screen_and_do_not_meet() {
+        let screen = rect(0, 0, 100, 80);
+        for place in [
+            rect(20, 30, 60, 50),
+            rect(0, 0, 10, 10),
+            rect(90, 70, 120, 90),
+            screen,
+        ] {
+            let parts = outside(place, screen);
+            let seen = place.intersection(&screen).unwrap();
+            let area = parts.iter().map(CaptureRect::area).sum::<i32>() + seen.area();
+            assert_eq!(area, screen.area(), "{place:?}");
+            for (index, part) in parts.iter().enumerate() {
+                assert!(!part.intersects(&place), "{part:?} of {place:?}");
+                let others = &parts[index + 1..];
+                assert!(!others.iter().any(|other| other.intersects(part)));
+            }
+        }
+        assert_eq!(outside(rect(200, 200, 210, 210), screen), []);
+    }
 }

@@ -344,6 +344,26 @@ async fn a_button_that_becomes_another_one_under_the_pointer_is_not() {
 }
 
 #[tokio::test]
+async fn what_was_approved_waits_for_what_the_pointer_makes_of_its_place() {
+    // By the rules for its words, and for a provider's warning alone.
+    for (element, warned) in [(1, false), (2, true)] {
+        let cluster = shop(vec![act([click(element)]), done("left")]).await;
+        if warned {
+            cluster.world.warn(warning());
+        }
+        let becomes = Some("Delete account");
+        cluster.world.light_up_in_some_frames(element, becomes);
+        let name = cluster.create().await;
+        cluster.happened(&name, "user_asked").await;
+        let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+        resolve(&cluster, &approval.name, true).await.unwrap();
+        let story = cluster.follow(&name).await;
+        assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+        assert_eq!(cluster.world.done(), [], "{element}");
+    }
+}
+
+#[tokio::test]
 async fn a_click_is_judged_by_what_the_click_before_has_opened() {
     let at_a_point = PlannedAction {
         action: Action::Click {

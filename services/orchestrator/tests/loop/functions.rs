@@ -641,19 +641,20 @@ async fn an_approved_call_survives_a_crash_and_is_made_once() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_of_a_function_can_only_make_it_riskier() {
-    let tools = Tools::mcp().await;
-    let calls = call([("notes_tidy", "{}"), ("notes_remove_note", NOTE)]);
-    let cluster = careful(&tools, vec![calls, done("left")]).await;
-    let name = cluster.create_with(notes()).await;
-    let asked = resolve(&cluster, &name, false).await;
-    assert_eq!(asked.rules, ["destructive-function"]);
-    cluster.happened_times(&name, "user_asked", 2).await;
-    // That it only reads is what the server says.
-    let asked = resolve(&cluster, &name, false).await;
-    assert_eq!(asked.rules, ["delete"]);
-    assert_eq!(cluster.follow(&name).await.answer(), "left");
-    assert_eq!(tools.notes.names(), Vec::<String>::new());
+async fn what_a_tool_says_of_a_function_can_only_make_it_riskier() {
+    for tools in both().await {
+        let calls = call([("notes_tidy", "{}"), ("notes_remove_note", NOTE)]);
+        let cluster = careful(&tools, vec![calls, done("left")]).await;
+        let name = cluster.create_with(notes()).await;
+        let asked = resolve(&cluster, &name, false).await;
+        assert_eq!(asked.rules, ["destructive-function"]);
+        cluster.happened_times(&name, "user_asked", 2).await;
+        // That it only reads is what an MCP server says.
+        let asked = resolve(&cluster, &name, false).await;
+        assert_eq!(asked.rules, ["delete"]);
+        assert_eq!(cluster.follow(&name).await.answer(), "left");
+        assert_eq!(tools.notes.names(), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]

@@ -211,6 +211,53 @@ async fn a_button_that_lights_up_under_the_pointer_is_the_same() {
     assert_eq!(stage.clicked_elements().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_that_the_pointer_turns_into_another_one_is_not_what_was_approved() {
+    let mut stage = Stage::start().await;
+    let found = [act(click("Pay now")), done("found")];
+    stage
+        .services
+        .restart_orchestrator(&["orchestrator.rules=free"])
+        .await;
+    let told = stage.carry_out(task("find it"), found).await;
+    let (x, y) = told.story.clicks()[0];
+    stage.services.restart_orchestrator(&[]).await;
+    let by_place = || PlannedAction {
+        action: Action::Click {
+            at: Some(Target::Point(CapturePoint::new(x, y))),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        },
+        ..click("Pay now")
+    };
+    // The browser takes its own time to show it: no luck of one try.
+    for turn in 0..6 {
+        stage.site.load_anew().await;
+        // The pointer is elsewhere at first.
+        place_of(&mut stage, "Beacon").await;
+        stage.site.order("trap").await;
+        let by_words = turn % 2 == 0;
+        let pay = if by_words {
+            click("Pay now")
+        } else {
+            by_place()
+        };
+        let (watched, approval) = asks_to(&mut stage, act(pay)).await;
+        assert_eq!(approval.rules, ["pay"]);
+        resolve(&stage, &approval, true).await;
+        let told = stage.carry_on(watched.name.clone(), [done("left")]).await;
+        stage.keep_pictures("approval-trap", &told.story).await;
+        assert_eq!(stage.presses(), [], "{}", told.story.text());
+        // What it was known by is gone, or it is another one at the same place.
+        let mut expected = vec![State::Pending, State::Approved];
+        if !by_words {
+            expected.push(State::Invalidated);
+        }
+        assert_eq!(approvals(&told), expected);
+    }
+}
+
 /// What was entered into the page, letter by letter.
 fn struck(stage: &Stage) -> usize {
     let entries = stage.site.inputs().into_iter();

@@ -150,6 +150,7 @@ impl ToolService for Notes {
             name: name.to_owned(),
             description: format!("For tests: {name}."),
             parameters_json_schema: schema.to_string(),
+            destructive: name == "tidy",
         };
         Ok(Response::new(ListFunctionsResponse {
             functions: functions().into_iter().map(declared).collect(),

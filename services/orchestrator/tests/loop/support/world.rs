@@ -115,6 +115,10 @@ struct State {
     redrawn: u32,
     /// What lights up when the pointer comes to it, and what it says then, if something else.
     lights_up: Option<(u32, Option<&'static str>)>,
+    /// It takes some frames to do so: nobody who does not wait for it sees it.
+    takes_frames: bool,
+    /// What the pointer has come to and has not lit up yet.
+    pointed_at: Option<(u32, Option<&'static str>)>,
     /// How many of the changes are not to be seen at other places.
     drawn_apart: u64,
     /// A caret blinks: every other look at a part of the screen shows it.
@@ -127,6 +131,15 @@ struct State {
 }
 
 impl State {
+    fn answer_the_pointer(&mut self, (element, content): (u32, Option<&'static str>)) {
+        self.redrawn += 1;
+        self.changes += 1;
+        self.changed_at = Some(box_of(element).center());
+        if let Some(content) = content {
+            self.renamed = Some((element, 0, content));
+        }
+    }
+
     /// What the planner's conversation shows after this request.
     fn shown_again(&self, request: &PlanRequest) -> Vec<[u8; 32]> {
         let past = request.history.iter().map(|step| &step.image);
@@ -286,6 +299,12 @@ impl World {
     /// This element looks otherwise as soon as the pointer comes to it, and may say something else.
     pub(crate) fn light_up(&self, element: u32, content: Option<&'static str>) {
         self.state().lights_up = Some((element, content));
+    }
+
+    /// The same, some frames after the pointer has come: whoever waits for a change there sees it.
+    pub(crate) fn light_up_in_some_frames(&self, element: u32, content: Option<&'static str>) {
+        self.light_up(element, content);
+        self.state().takes_frames = true;
     }
 
     /// A caret blinks wherever one looks closely.
@@ -568,15 +587,12 @@ impl World {
             state.moves.push((to.x, to.y));
             let pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
             state.pointer = pointer;
-            if let Some((element, content)) = state.lights_up
-                && box_of(element).contains(pointer)
-            {
-                state.lights_up = None;
-                state.redrawn += 1;
-                state.changes += 1;
-                state.changed_at = Some(box_of(element).center());
-                if let Some(content) = content {
-                    state.renamed = Some((element, 0, content));
+            let lit = |(element, _): &(u32, _)| box_of(*element).contains(pointer);
+            if let Some(lit) = state.lights_up.take_if(|what| lit(what)) {
+                if state.takes_frames {
+                    state.pointed_at = Some(lit);
+                } else {
+                    state.answer_the_pointer(lit);
                 }
             }
             return;
@@ -752,6 +768,15 @@ impl Perception for StandIn {
 
     async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
         self.0.enter("await_quiet").await?;
+        let is_watched = |(element, _): &mut (u32, _)| {
+            let center = box_of(*element).center();
+            !request.ignore.iter().any(|place| place.contains(center))
+        };
+        let mut state = self.0.state();
+        if let Some(lit) = state.pointed_at.take_if(is_watched) {
+            state.answer_the_pointer(lit);
+        }
+        drop(state);
         let since = request.since_frame.as_ref();
         let before = since.map(|since| self.0.changes_at(since)).transpose()?;
         let changed = before.is_some_and(|before| before != self.0.state().changes);
