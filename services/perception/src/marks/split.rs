@@ -4,7 +4,9 @@
 //! is to have its own words.
 //!
 //! Pure. What it does not do: it does not say whose label a part is, and it cuts no word in two, as a box that ends within
-//! one is not where a control ends. A line of which it is not known where its characters are stays whole.
+//! one is not where a control ends. Readers now and then pass over the space between words, of short ones such as the days of a
+//! calendar most of all; so characters that are far apart are no word, either. A line of which it is not known where its
+//! characters are stays whole.
 
 use std::ops::Range;
 
@@ -18,6 +20,10 @@ use crate::parse::read::TextLine;
 const HEIGHT_INSIDE: f64 = 0.7;
 /// From the middle of a character to its side, in heights of its line: for wide ones, of which a box must cut off nothing.
 const HALF_A_CHARACTER: f64 = 0.4;
+
+/// Neighbours of which the middles are farther apart than this, in heights of their line, belong to different words: two of
+/// the widest letters are not. The days of a calendar in a small font are 0.9 apart.
+const APART: f64 = 2.1 * HALF_A_CHARACTER;
 
 /// A word, or a single character where a script has no spaces.
 #[derive(Debug)]
@@ -67,6 +73,7 @@ fn words(line: &TextLine) -> Vec<Word> {
     }
     let (left, width) = (f64::from(line.bounds.min.x), f64::from(line.bounds.width()));
     let place = |at: usize| left + f64::from(line.places[at]) * width;
+    let farthest = APART * f64::from(line.bounds.height());
     let mut end = 0;
     let pieces = line.text.split_word_bounds().map(|piece| {
         let characters = end..end + piece.chars().count();
@@ -75,7 +82,14 @@ fn words(line: &TextLine) -> Vec<Word> {
     });
     pieces
         .filter(|(piece, _)| !piece.trim().is_empty())
-        .map(|(_, characters)| Word {
+        .flat_map(|(_, characters)| {
+            let places: Vec<usize> = characters.collect();
+            let near = |one: &usize, next: &usize| place(*next) - place(*one) <= farthest;
+            let words = places.chunk_by(near);
+            let words = words.map(|word| word[0]..word[0] + word.len());
+            words.collect::<Vec<_>>()
+        })
+        .map(|characters| Word {
             first: place(characters.start),
             last: place(characters.end - 1),
             characters,
@@ -193,6 +207,27 @@ mod tests {
                 ("terms", 187, 243),
                 ("before you sign.", 247, 410),
             ],
+        );
+    }
+
+    #[test]
+    fn days_of_a_calendar_are_apart_also_where_the_spaces_were_not_read() {
+        let places = [5, 11, 29, 35, 53, 59].map(|x| x as f32 / 64.0);
+        let days = TextLine {
+            places: places.to_vec(),
+            ..TextLine::new(
+                CaptureRect::new(CapturePoint::new(100, 102), CapturePoint::new(164, 116)),
+                "151617",
+                0.9,
+            )
+        };
+        let parts = among(&days, &[span(96, 120), span(120, 144), span(144, 168)]);
+        let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
+        assert_eq!(texts, ["15", "16", "17"]);
+        assert_eq!(
+            among(&days, &[span(96, 108)]).len(),
+            1,
+            "a box that ends within a number"
         );
     }
 
