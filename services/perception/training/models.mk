@@ -6,6 +6,9 @@ RUN ?= $(OUT)/run
 MINUTES ?= 110
 FINISH ?= 0
 MODEL ?= $(RUN)/weights.pt
+# The folder with pictures of real applications, if there is one.
+APPLICATIONS ?=
+REAL = $(if $(APPLICATIONS),--applications "$(APPLICATIONS)")
 
 .PHONY: test train evaluate scene export card icons states icons-card
 
@@ -19,11 +22,11 @@ test: $(PYTHON)
 
 # One command: trains for MINUTES, then says how good it is on screens that were not trained on.
 train: named $(PYTHON)
-	$(PYTHON) -m detector.train --screens "$(SCREENS)" --run "$(RUN)" --minutes $(MINUTES) --finish $(FINISH)
-	$(PYTHON) -m detector.evaluate --model "$(RUN)/weights.pt" --screens "$(SCREENS)" --out "$(RUN)" --gallery
+	$(PYTHON) -m detector.train --screens "$(SCREENS)" $(REAL) --run "$(RUN)" --minutes $(MINUTES) --finish $(FINISH)
+	$(PYTHON) -m detector.evaluate --model "$(RUN)/weights.pt" --screens "$(SCREENS)" $(REAL) --out "$(RUN)" --gallery
 
 evaluate: named $(PYTHON)
-	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" --out "$(RUN)" --gallery
+	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" $(REAL) --out "$(RUN)" --gallery
 
 # The whole product on the same screens: PROGRAM sees them with the network DETECTOR.
 PROGRAM ?= motorium
@@ -36,7 +39,7 @@ export: named $(PYTHON)
 	$(PYTHON) -m detector.export --weights "$(RUN)/weights.pt" --screens "$(SCREENS)" --out "$(RUN)"
 
 card: named $(PYTHON)
-	$(PYTHON) -m detector.card --run "$(RUN)" --screens "$(SCREENS)"
+	$(PYTHON) -m detector.card --run "$(RUN)" --screens "$(SCREENS)" $(REAL)
 
 icons: named $(PYTHON) pages/node_modules
 	$(PYTHON) -m icons.train --packages pages/node_modules --run "$(RUN)" --minutes $(MINUTES)

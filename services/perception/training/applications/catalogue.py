@@ -27,7 +27,10 @@ def _dialog(name: str, *arguments: str) -> Application:
 
 # Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap
 # (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
-# hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus), pluma (choices in its status bar), and whatever
+# hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus), pluma (choices in its status bar), remmina (a
+# button of its status bar), rhythmbox (its sliders are too high), eog (its choice of a scale), kcharselect and ktimer
+# (cells of a grid, what is disabled), those of which no picture stays whole (mate-system-monitor, gnome-disks, gparted,
+# xfburn, gthumb, okular, gwenview), whatever is a relative of one that is judged on (evince, file-roller), and what
 # is drawn by GTK 4, such as gnome-calculator (it does not say where on the screen things are).
 # FILE and FOLDER stand for a text and a folder that the session makes.
 APPLICATIONS = (
@@ -62,6 +65,20 @@ APPLICATIONS = (
     _gtk("d-feet", "train"),
     _gtk("glade", "train"),
     _qt("qbittorrent", "train"),
+    _gtk("gedit", "train", "FILE"),
+    _gtk("xfce4-appfinder", "train"),
+    _gtk("caja", "train", "--no-desktop", "FOLDER"),
+    _gtk("eom", "train"),
+    _gtk("system-config-printer", "train"),
+    _qt("kwrite", "train", "FILE"),
+    _qt("ark", "train"),
+    _qt("kfind", "train"),
+    _qt("kolourpaint", "train"),
+    _qt("smplayer", "train"),
+    _qt("juk", "train"),
+    _qt("kate", "train"),
+    _qt("kdiff3", "train"),
+    _qt("kompare", "train"),
     _gtk("mate-calc", "validation"),
     _gtk("engrampa", "validation"),
     _qt("qpdfview", "validation"),

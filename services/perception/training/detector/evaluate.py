@@ -1,9 +1,10 @@
 """How good a model is on screens it was not trained on.
 
-    python -m detector.evaluate --model weights.pt --screens FOLDER --out FOLDER [--split test] [--gallery]
+    python -m detector.evaluate --model weights.pt --screens FOLDER --out FOLDER [--applications FOLDER] [--split test] [--gallery]
 
 Writes FOLDER/metrics.json, prints it as tables, and with --gallery leaves pictures of the worst mistakes. The least
-score asked for is chosen on the validation screens, never on those that are reported.
+score asked for is chosen on the validation screens, never on those that are reported; where real applications are named,
+on both kinds of screens together, because the product has one for all.
 """
 
 import argparse
@@ -28,7 +29,7 @@ Seen = list[tuple[Screen, Found]]
 GROUPS: dict[str, Callable[[dict], str]] = {
     "picture": lambda about: f"{about['size'][0]}x{about['size'][1]}",
     "theme": lambda about: str(about.get("theme", "–")),
-    "kit": lambda about: str(about.get("look" if about.get("kit") == "drawn" else "kit", "–")),
+    "kit": lambda about: str(about.get("look" if about.get("kit") == "drawn" else "kit", "–")).removeprefix("application "),
     "scale": lambda about: str(about.get("scale", "–")),
     "language": lambda about: str(about.get("language", "–")),
 }
@@ -62,7 +63,14 @@ def _grouped(judged: list[Judged], least_score: float, key: Callable[[dict], str
 
 
 def as_text(figures: dict[str, Any]) -> str:
-    """The report as tables in Markdown."""
+    """The report as tables in Markdown, that of real applications last, if there is one."""
+    parts = [_tables(figures)]
+    if "applications" in figures:
+        parts += ["### On real applications", _tables(figures["applications"])]
+    return "\n\n".join(parts)
+
+
+def _tables(figures: dict[str, Any]) -> str:
     parts = [
         f"Least score {figures['least_score']}; mean AP50 {figures['mean_average_precision']:.3f}.",
         general_table("screens", {"all": figures["all"]}),
@@ -99,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, required=True, help="weights.pt or an ONNX file")
     parser.add_argument("--screens", type=Path, required=True)
+    parser.add_argument("--applications", type=Path, help="the folder that pictures of applications were written to")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--split", default="test", help="the folder with the screens to report on")
     parser.add_argument("--gallery", action="store_true")
@@ -108,17 +117,28 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     model = models.model(arguments.model, arguments.threads)
-    seen = see(model, screens.read(arguments.screens / "validation")[: arguments.most], arguments.most_pixels)
-    least_score = metrics.best_score(judge(seen, LOWEST_SCORE))
+    sources = {"drawn": arguments.screens, "applications": arguments.applications}
+    sources = {name: folder for name, folder in sources.items() if folder}
+
+    def seen_of(split: str) -> dict[str, Seen]:
+        return {
+            name: see(model, screens.read(folder / split)[: arguments.most], arguments.most_pixels)
+            for name, folder in sources.items()
+        }
+
+    seen = seen_of("validation")
+    least_score = metrics.best_score([one for pictures in seen.values() for one in judge(pictures, LOWEST_SCORE)])
     if arguments.split != "validation":
-        seen = see(model, screens.read(arguments.screens / arguments.split)[: arguments.most], arguments.most_pixels)
-    judged = judge(seen, least_score)
-    figures = {"split": arguments.split} | report(judged, least_score)
+        seen = seen_of(arguments.split)
     arguments.out.mkdir(parents=True, exist_ok=True)
+    figures: dict[str, Any] = {"split": arguments.split}
+    for name, pictures in seen.items():
+        judged = judge(pictures, least_score)
+        figures |= report(judged, least_score) if name == "drawn" else {name: report(judged, least_score)}
+        if arguments.gallery:
+            print(gallery.write(pictures, judged, least_score, arguments.out / "gallery" / name))
     write(arguments.out / "metrics.json", figures)
     print(as_text(figures))
-    if arguments.gallery:
-        print(gallery.write(seen, judged, least_score, arguments.out / "gallery"))
 
 
 if __name__ == "__main__":

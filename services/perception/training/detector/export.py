@@ -7,7 +7,8 @@ The layout is the usual one: one input `[1, 3, height, width]`, RGB from 0 to 1,
 free input alone the exporter writes down fixed shapes behind it, and the int8 file then fails at every other size.
 
 In int8, activations are unsigned and weights signed, per channel. The last convolutions stay in float: one step of
-a quantised logarithm of a distance would be several pixels.
+a quantised logarithm of a distance would be several pixels. The int8 file is judged as it is written, so any processor will
+do for that; only its time wants one with VNNI.
 """
 
 import argparse
@@ -143,9 +144,10 @@ def calibration(folder: Path) -> list[numpy.ndarray]:
     return [prepare(screen.pixels(), CALIBRATION_PIXELS)[0] for screen in read[::step][:CALIBRATION_PICTURES]]
 
 
-def farthest(network: Network, path: Path, pictures: list[numpy.ndarray]) -> dict[str, float]:
-    """How far a file's answer is from PyTorch's, where either sees something: scores, and boxes in pixels."""
-    ours, theirs = models.from_network(network), models.from_onnx(path, 2)
+def farthest(network: Network, path: Path, pictures: list[numpy.ndarray], exactly: bool) -> dict[str, float]:
+    """How far a file's answer is from PyTorch's, where either sees something: scores, and boxes in pixels. `exactly`: as the
+    file is written, and not as this processor is quickest with it."""
+    ours, theirs = models.from_network(network), models.from_onnx(path, 2, exactly)
     score = pixels = 0.0
     for picture in pictures:
         a, b = ours(picture)[0], theirs(picture)[0]
@@ -184,7 +186,8 @@ def main() -> None:
     for name, path in (("float", floats), ("int8", int8)):
         figures[name] = {
             "bytes": path.stat().st_size,
-            "farthest_from_pytorch": farthest(network, path, pictures[:8]),
+            "farthest_from_pytorch": farthest(network, path, pictures[:8], exactly=True),
+            "farthest_as_computed_here": farthest(network, path, pictures[:8], exactly=False),
             "milliseconds_1_thread": milliseconds(path, 1),
             "milliseconds_2_threads": milliseconds(path, 2),
         }

@@ -18,6 +18,9 @@ from .network import STRIDES
 NEAR = 2
 """Candidates reach so many cells to each side of the one in which the middle is."""
 
+BAR_CELLS = 4
+"""So many cells long is a bar, which a stride sees that would be too coarse for how thin it is."""
+
 POSITIVES = 10
 """At most so many cells answer for one element."""
 
@@ -116,8 +119,10 @@ def candidates(truth: Truth, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
     for stride in STRIDES:
         rows, columns = size[0] // stride, size[1] // stride
         reach = (extent / 2).clamp(min=stride / 2)
-        # Of a stride of which a cell is twice as large as the box, neighbours would fall into one cell.
-        sees = (extent.amin(1) >= stride / 2) | torch.tensor(stride == STRIDES[0], device=device)
+        # Of a stride of which a cell is twice as large as the box, neighbours would fall into one cell. What is thin and
+        # long, as a scroll bar, has no such neighbours, and on the finer strides its middle looks like all the rest of it.
+        is_bar = (extent.amin(1) >= stride / 4) & (extent.amax(1) >= BAR_CELLS * stride)
+        sees = (extent.amin(1) >= stride / 2) | is_bar | torch.tensor(stride == STRIDES[0], device=device)
         x, x_valid = along(middle[:, 0], reach[:, 0], steps, columns, stride)
         y, y_valid = along(middle[:, 1], reach[:, 1], steps, rows, stride)
         index = offset[:, None, None] + y[:, :, None] * columns + x[:, None, :]

@@ -183,7 +183,7 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     real = screens.read(arguments.applications / "train") if arguments.applications else []
     training.progress.screens |= Counter(screen.source for screen in drawn + real)
     print(f"{len(drawn)} drawn screens, {len(real)} of applications; from image {training.progress.images} on", flush=True)
-    coming = groups(mixed(drawn, real, OF_APPLICATIONS), plan, training.progress.group, arguments.workers)
+    coming = groups(mixed(drawn, real, arguments.share), plan, training.progress.group, arguments.workers)
     while time.monotonic() < until and not is_finished(training.progress):
         began, before = time.monotonic(), training.progress.images
         group = next(coming)
@@ -248,6 +248,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--screens", type=Path, required=True, help="the folder that was drawn to")
     parser.add_argument("--applications", type=Path, help="the folder that pictures of applications were written to")
+    parser.add_argument("--share", type=float, default=OF_APPLICATIONS, help="of crops, from pictures of applications")
     parser.add_argument("--run", type=Path, required=True, help="where checkpoints go; one that is there is gone on from")
     parser.add_argument("--weights", type=Path, help="weights to begin with where there is no checkpoint")
     parser.add_argument("--keep-norms", action="store_true", help="of the weights to begin with: for batches of few crops")

@@ -33,6 +33,13 @@ def test_something_smaller_than_a_cell_still_has_one():
     assert (cells[valid] < 256).all(), "coarser strides do not tell such things apart"
 
 
+def test_a_bar_is_seen_by_a_stride_that_takes_in_more_of_it():
+    cells, valid = candidates(truth((110, 0, 118, 128), (40, 40, 48, 60)), SIZE)
+    bar, stub = (cells[one][valid[one]] for one in (0, 1))
+    assert (bar >= 256 + 64).any(), "the coarsest stride"
+    assert (stub < 256 + 64).all(), "as thin, but not long"
+
+
 def test_the_cells_that_fit_best_answer_with_the_best_target():
     found = assign(*answers((40, 40, 72, 72)), truth((40, 40, 72, 72)), SIZE)
     assert 1 <= len(found.cells) <= 10

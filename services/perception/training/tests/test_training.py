@@ -105,7 +105,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_steps(tmp_path):
 
 def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
     drawn(tmp_path / "train")
-    arguments = argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.05, finish=0, workers=0, applications=None)
+    arguments = argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.05, finish=0, workers=0, applications=None, share=0.3)
     training = Training(tiny(), seed=1)
     train(training, PLAN, arguments)
     assert training.progress.images == training.progress.group * PLAN.pictures * PLAN.crops > 0
@@ -126,7 +126,7 @@ def test_weights_alone_are_gone_on_from_with_other_crops_and_a_rate_that_rises_a
     assert share_of_rate(progress) < 0.1
     drawn(tmp_path / "train", 3)
     training = Training(tiny(), seed=1, progress=progress)
-    train(training, PLAN, argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.01, finish=0, workers=0, applications=None))
+    train(training, PLAN, argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.01, finish=0, workers=0, applications=None, share=0.3))
     assert sum(training.progress.screens.values()) == 4_416 + 3
 
 
