@@ -85,7 +85,7 @@ impl From<FunctionDeclaration> for wire::FunctionDeclaration {
             name: function.name,
             description: function.description,
             parameters_json_schema: function.parameters_json_schema,
-            // For the rules alone, which have judged by it before a planner hears of the function.
+            // It is for the rules; a planner need not know.
             destructive: false,
         }
     }

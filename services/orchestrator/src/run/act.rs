@@ -107,11 +107,22 @@ impl Runner {
                         "what a person agreed to does not come to rest on the screen".to_owned();
                     return self.record(vec![Event::TargetMissed { message }]).await;
                 }
-                // What never comes to rest is judged by what was seen of it last.
-                Ready::Yes | Ready::Changed => return self.attempt(attempt, resolved).await,
+                Ready::Changed => return self.attempt_as_seen_last(index, attempt).await,
+                Ready::Yes => return self.attempt(attempt, resolved).await,
                 Ready::No => return Ok(()),
             }
         }
+    }
+
+    /// Tries what never comes to rest: it is judged by what was seen of it last.
+    async fn attempt_as_seen_last(&mut self, index: usize, attempt: Attempt) -> Flow {
+        let Some(resolved) = self.resolved(&attempt).await? else {
+            return Ok(());
+        };
+        if self.is_permitted(index, &attempt, &resolved).await? {
+            self.attempt(attempt, resolved).await?;
+        }
+        Ok(())
     }
 
     /// Whether an attempt was made that is to be repeated: it may only be while nothing has changed.

@@ -87,6 +87,23 @@ impl Runner {
         }
     }
 
+    /// Whether the rules, and people, let an action be performed on the screen as it was seen last.
+    pub(super) async fn is_permitted(
+        &mut self,
+        index: usize,
+        attempt: &Attempt,
+        resolved: &Resolved,
+    ) -> Flow<bool> {
+        let intended = Intended {
+            index,
+            planned: &attempt.planned,
+            resolved,
+            is_repeated: attempt.is_repeated(),
+        };
+        let permission = self.permission(intended).await?;
+        Ok(matches!(permission, Permission::Given))
+    }
+
     /// Everything that has to be so before an action is performed: the rules, the hooks, the pointer, and the screen.
     pub(super) async fn ready(
         &mut self,
@@ -141,6 +158,8 @@ impl Runner {
             && pointer::is_weighty(&attempt.planned, is_approved)
         {
             self.await_answer_to_the_pointer(before, resolved).await?;
+            // What it has come to is what the place looks like now: no stirring of its own, and no effect of the click.
+            self.look_again().await?;
         }
         let lights_up = match (point, baseline) {
             (Some(_), Some(before)) => self.differs_since(&before, resolved).await?,
@@ -151,7 +170,10 @@ impl Runner {
         if !changed && !lights_up {
             return Ok(Ready::Yes);
         }
-        let is_the_same = point.is_some() && self.reads_the_same(intended).await?;
+        // To read takes long enough for the place to become another one meanwhile.
+        let is_the_same = point.is_some()
+            && self.reads_the_same(intended).await?
+            && !self.changes_where(resolved, Reach::There).await?;
         Ok(if is_the_same {
             Ready::Yes
         } else {
@@ -166,27 +188,46 @@ impl Runner {
             return Ok(());
         };
         let began = Instant::now();
-        let request = AwaitQuiet {
+        let since_the_look_before = AwaitQuiet {
             display: self.display(),
             since_frame: Some(before.id.clone()),
             first_change_timeout: ANSWER_TO_THE_POINTER,
+            // Something may have changed there already that is not the answer, or not all of it.
+            quiet: ANSWER_TO_THE_POINTER,
             timeout: AT_REST,
             ignore: outside(place, before.bounds()),
             ..AwaitQuiet::default()
         };
-        let answered = self
-            .ask_for_answer("waiting for what becomes of a place", move |ports| {
-                let request = request.clone();
-                async move { ports.perception.await_quiet(request).await }
-            })
-            .await?;
-        self.timed("pointer", began);
-        match answered {
-            Ok(_) => Ok(()),
-            // The look before is not known any more: whoever compares with it finds that out, too, and reads.
-            Err(report) if report.code == Code::NotFound => Ok(()),
-            Err(report) => Err(halt("waiting for what becomes of a place", report)),
+        let from_now_on = AwaitQuiet {
+            since_frame: None,
+            ..since_the_look_before.clone()
+        };
+        for request in [since_the_look_before, from_now_on] {
+            let answered = self
+                .ask_for_answer("waiting for what becomes of a place", move |ports| {
+                    let request = request.clone();
+                    async move { ports.perception.await_quiet(request).await }
+                })
+                .await?;
+            match answered {
+                Ok(_) => break,
+                // Perception does not know the look before any more.
+                Err(report) if report.code == Code::NotFound => {}
+                Err(report) => return Err(halt("waiting for what becomes of a place", report)),
+            }
         }
+        self.timed("pointer", began);
+        Ok(())
+    }
+
+    /// The screen as it is now is what comes next is compared with.
+    async fn look_again(&mut self) -> Flow {
+        let hidden = self.task.secret_fields.boxes();
+        let now = self.frame_of_now(&hidden).await?;
+        if let Some(view) = &mut self.view {
+            view.latest = now;
+        }
+        Ok(())
     }
 
     /// Whether the place of an action looks otherwise than before the pointer came.

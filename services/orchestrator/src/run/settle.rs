@@ -345,7 +345,7 @@ impl Runner {
     }
 
     /// The screen without the pointer, which follows every click and is no effect of it.
-    async fn frame_of_now(&mut self, hidden: &[CaptureRect]) -> Flow<Frame> {
+    pub(super) async fn frame_of_now(&mut self, hidden: &[CaptureRect]) -> Flow<Frame> {
         let capture = CaptureRequest {
             display: self.display(),
             omit_cursor: true,

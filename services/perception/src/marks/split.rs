@@ -25,6 +25,9 @@ const HALF_A_CHARACTER: f64 = 0.4;
 /// the widest letters are not. The days of a calendar in a small font are 0.9 apart.
 const APART: f64 = 2.1 * HALF_A_CHARACTER;
 
+/// From here on characters may be as wide as high (Hangul, kana, full-width letters) and stand as far apart within a word.
+const WIDE: char = '\u{1100}';
+
 /// A word, or a single character where a script has no spaces.
 #[derive(Debug)]
 struct Word {
@@ -73,6 +76,7 @@ fn words(line: &TextLine) -> Vec<Word> {
     }
     let (left, width) = (f64::from(line.bounds.min.x), f64::from(line.bounds.width()));
     let place = |at: usize| left + f64::from(line.places[at]) * width;
+    let characters_of: Vec<char> = line.text.chars().collect();
     let farthest = APART * f64::from(line.bounds.height());
     let mut end = 0;
     let pieces = line.text.split_word_bounds().map(|piece| {
@@ -84,7 +88,10 @@ fn words(line: &TextLine) -> Vec<Word> {
         .filter(|(piece, _)| !piece.trim().is_empty())
         .flat_map(|(_, characters)| {
             let places: Vec<usize> = characters.collect();
-            let near = |one: &usize, next: &usize| place(*next) - place(*one) <= farthest;
+            let near = |one: &usize, next: &usize| {
+                let are_wide = characters_of[*one] >= WIDE || characters_of[*next] >= WIDE;
+                are_wide || place(*next) - place(*one) <= farthest
+            };
             let words = places.chunk_by(near);
             let words = words.map(|word| word[0]..word[0] + word.len());
             words.collect::<Vec<_>>()
@@ -224,6 +231,16 @@ mod tests {
         let parts = among(&days, &[span(96, 120), span(120, 144), span(144, 168)]);
         let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
         assert_eq!(texts, ["15", "16", "17"]);
+        let wide = TextLine {
+            text: "キャンセル".to_owned(),
+            places: [5, 18, 31, 44, 57].map(|x| x as f32 / 64.0).to_vec(),
+            ..days.clone()
+        };
+        assert_eq!(
+            among(&wide, &[span(96, 124)]).len(),
+            1,
+            "a word of wide characters"
+        );
         assert_eq!(
             among(&days, &[span(96, 108)]).len(),
             1,

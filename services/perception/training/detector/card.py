@@ -61,8 +61,10 @@ def files(export: dict[str, Any]) -> str:
 
 
 def all_weaknesses(measured: dict[str, Any]) -> list[str]:
-    real = {"split": measured["split"]} | measured["applications"] if "applications" in measured else None
-    return [*([f"real applications, {one}" for one in weaknesses(real)] if real else []), *weaknesses(measured)]
+    sources = [("", measured)]
+    if "applications" in measured:
+        sources.insert(0, ("real applications, ", {"split": measured["split"]} | measured["applications"]))
+    return [f"{source}{one}" for source, figures_ in sources for one in weaknesses(figures_)] or ["none that these screens show"]
 
 
 def weaknesses(measured: dict[str, Any]) -> list[str]:
@@ -80,7 +82,7 @@ def weaknesses(measured: dict[str, Any]) -> list[str]:
         for name, one in entries.items():
             if one["elements"] >= FEW and (one["recall"] < WEAK or one["spurious"] > SPURIOUS):
                 found.append((one["recall"], f"{group} {name}: recall {one['recall']:.3f}, spurious {one['spurious']:.3f}"))
-    return [words for _, words in sorted(found)] or ["none that these screens show"]
+    return [words for _, words in sorted(found)]
 
 
 def main() -> None:

@@ -82,8 +82,8 @@ def _tables(figures: dict[str, Any]) -> str:
 
 
 def general_table(name: str, group: dict[str, Any]) -> str:
-    head = [name, "pictures", "elements", "recall", "click point", "clickable", "spurious", "kind right"]
-    columns = ["recall", "click_point", "clickable", "spurious", "kind_right"]
+    head = [name, "pictures", "elements", "recall", "click point", "clickable", "reached", "spurious", "kind right"]
+    columns = ["recall", "click_point", "clickable", "reached", "spurious", "kind_right"]
     return markdown_table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
 
 

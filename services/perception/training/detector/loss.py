@@ -120,7 +120,7 @@ def candidates(truth: Truth, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
         rows, columns = size[0] // stride, size[1] // stride
         reach = (extent / 2).clamp(min=stride / 2)
         # Of a stride of which a cell is twice as large as the box, neighbours would fall into one cell. What is thin and
-        # long, as a scroll bar, has no such neighbours, and on the finer strides its middle looks like all the rest of it.
+        # long, as a scroll bar, has few such neighbours, and on the finer strides its middle looks like all the rest of it.
         is_bar = (extent.amin(1) >= stride / 4) & (extent.amax(1) >= BAR_CELLS * stride)
         sees = (extent.amin(1) >= stride / 2) | is_bar | torch.tensor(stride == STRIDES[0], device=device)
         x, x_valid = along(middle[:, 0], reach[:, 0], steps, columns, stride)

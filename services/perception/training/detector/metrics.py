@@ -38,6 +38,8 @@ class Judged:
     """Which found box stands for the element, whatever it was taken for; -1 if none."""
     clicked: numpy.ndarray
     """Whether a click into the middle of that box goes to the element."""
+    reached: numpy.ndarray
+    """Whether a click into the middle of any box goes to the element, one that stands for nothing among them."""
     found_kinds: numpy.ndarray
     found_scores: numpy.ndarray
     found_right: numpy.ndarray
@@ -62,6 +64,7 @@ def judge(screen: Screen, found: Found, least_score: float) -> Judged:
         true_sides=_shorter(screen.boxes),
         matched=matched,
         clicked=clicks(screen.boxes, found.boxes, matched),
+        reached=reached(screen.boxes, screen.acts, found.boxes[sure]),
         found_kinds=found.kinds,
         found_scores=found.scores,
         found_right=right,
@@ -99,6 +102,17 @@ def clicks(true: numpy.ndarray, found: numpy.ndarray, matched: numpy.ndarray) ->
     return result
 
 
+def reached(true: numpy.ndarray, acts: numpy.ndarray, found: numpy.ndarray) -> numpy.ndarray:
+    """For each element, whether the middle of a found box is in it and in no smaller one that one can act on."""
+    result = numpy.zeros(len(true), bool)
+    areas = numpy.where(acts, area(true), numpy.inf)
+    for box in found:
+        hit = numpy.flatnonzero(_holds(true, (box[:2] + box[2:]) / 2))
+        if len(hit):
+            result[hit[areas[hit].argmin()]] = True
+    return result
+
+
 def _holds(boxes: numpy.ndarray, point: numpy.ndarray) -> numpy.ndarray:
     return (boxes[:, :2] <= point).all(1) & (point < boxes[:, 2:]).all(1)
 
@@ -118,6 +132,8 @@ class General:
     """Of those found, how many a click into the middle of the found box goes to."""
     clickable: float
     """Of all, found or not."""
+    reached: float
+    """Of all, how many a click into the middle of any box goes to: what a planner can do with the boxes, right or not."""
     spurious: float
     """Of the boxes found, how many stand for nothing."""
     kind_right: float
@@ -135,18 +151,25 @@ class OfClass:
 
 def general(judged: Iterable[Judged], least_score: float) -> General:
     can_act = numpy.array(classes.INTERACTABLE)
-    pictures = elements = found = clicked = boxes = wrong = right = 0
+    pictures = elements = found = clicked = hit = boxes = wrong = right = 0
     for one in judged:
         pictures += 1
         acts = one.true_acts
         is_found = acts & (one.matched >= 0)
         elements, found = elements + int(acts.sum()), found + int(is_found.sum())
-        clicked += int((is_found & one.clicked).sum())
+        clicked, hit = clicked + int((is_found & one.clicked).sum()), hit + int((acts & one.reached).sum())
         right += int((one.found_kinds[one.matched[is_found]] == one.true_kinds[is_found]).sum())
         said = (one.found_scores >= least_score) & can_act[one.found_kinds]
         boxes, wrong = boxes + int(said.sum()), wrong + int((said & (one.found_true < 0)).sum())
     return General(
-        pictures, elements, _share(found, elements), _share(clicked, found), _share(clicked, elements), _share(wrong, boxes), _share(right, found)
+        pictures,
+        elements,
+        recall=_share(found, elements),
+        click_point=_share(clicked, found),
+        clickable=_share(clicked, elements),
+        reached=_share(hit, elements),
+        spurious=_share(wrong, boxes),
+        kind_right=_share(right, found),
     )
 
 

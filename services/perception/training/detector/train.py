@@ -204,7 +204,7 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
 
 def mixed(drawn: list[Screen], real: list[Screen], share: float) -> list[Screen]:
     """All of them, the real ones as often as makes them about this share."""
-    if not real:
+    if not real or share <= 0:
         return drawn
     return drawn + real * max(1, round(share / (1 - share) * len(drawn) / len(real)))
 
@@ -265,6 +265,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args()
+    if not 0 <= arguments.share < 1:
+        parser.error(f"--share {arguments.share}: it is a share of all crops, from 0 to less than 1")
     arguments.run.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     training = begin(arguments)

@@ -57,6 +57,14 @@ def test_a_click_that_hits_a_smaller_thing_inside_is_wrong():
     assert general(nested, [("text_field", (0, 0, 150, 40), 0.9), ("icon", CROSS, 0.8)]).click_point == 1
 
 
+def test_a_pictogram_found_in_place_of_its_button_still_takes_a_click_there():
+    result = general([("button", FIELD), ("icon", FAR)], [("icon", CROSS, 0.9)])
+    assert (result.recall, result.reached, result.spurious) == (0, 0.5, 1)
+    nested = general([("text_field", FIELD), ("icon", CROSS)], [("text_field", FIELD, 0.9)])
+    assert (nested.recall, nested.reached) == (0.5, 0.5), "the click goes to the pictogram"
+    assert general([("button", FIELD)], [("button", FIELD, 0.4)]).reached == 0
+
+
 def test_a_window_over_it_is_no_smaller_thing_in_it():
     true = [("list_item", (0, 0, 300, 30)), ("dialog", (100, 0, 200, 200))]
     assert general(true, [("list_item", (0, 0, 300, 30), 0.9)]).click_point == 1
