@@ -234,7 +234,7 @@ mod tests {
         let wide = TextLine {
             text: "キャンセル".to_owned(),
             places: [5, 18, 31, 44, 57].map(|x| x as f32 / 64.0).to_vec(),
-            ..days.clone()
+            ..days
         };
         assert_eq!(
             among(&wide, &[span(96, 124)]).len(),
