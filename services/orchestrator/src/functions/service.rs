@@ -130,11 +130,12 @@ fn is_broken_off(report: &ErrorReport) -> bool {
     report.reason == reason::TRANSPORT && report.metadata.contains_key(ENDPOINT)
 }
 
-/// A status, as the planner is told.
+/// A status, as the planner is told. A server that keeps to the time that we allow may say so before we do, and some call that
+/// cancelled; nobody has cancelled a call of which the answer is still awaited.
 fn refusal(report: &ErrorReport) -> String {
     let message = &report.message;
     match report.code {
-        Code::DeadlineExceeded => {
+        Code::DeadlineExceeded | Code::Cancelled => {
             format!("no answer came in time ({message}); whether it happened is not known")
         }
         code => format!("it failed with {code:?}: {message}"),
@@ -163,5 +164,24 @@ fn problem(status: &Status) -> Problem {
         Problem::Away(words)
     } else {
         Problem::Unusable(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_ran_out_of_time_may_have_happened_whoever_says_so_first() {
+        let refused = |status: Status| refusal(&ErrorReport::from_status(&status));
+        for late in [
+            Status::deadline_exceeded("too slow"),
+            Status::cancelled("Timeout expired"),
+        ] {
+            let words = refused(late);
+            assert!(words.contains("is not known"), "{words}");
+        }
+        let words = refused(Status::internal("it broke"));
+        assert!(words.contains("it failed with Internal"), "{words}");
     }
 }
