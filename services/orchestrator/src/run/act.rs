@@ -10,6 +10,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, Sought};
 use tokio::time::{Duration, Instant};
 
+use super::permission::Intended;
 use super::ready::Ready;
 use super::settle::Deed;
 use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient};
@@ -65,6 +66,16 @@ impl Attempt {
     /// It was performed before, in vain.
     pub(super) fn is_repeated(&self) -> bool {
         self.before.as_ref().is_some_and(ActionRecord::performed)
+    }
+
+    /// What the rules are asked about: the action at this place of its step, with its targets found.
+    pub(super) fn intended<'a>(&'a self, index: usize, resolved: &'a Resolved) -> Intended<'a> {
+        Intended {
+            index,
+            planned: &self.planned,
+            resolved,
+            is_repeated: self.is_repeated(),
+        }
     }
 }
 

@@ -94,13 +94,7 @@ impl Runner {
         attempt: &Attempt,
         resolved: &Resolved,
     ) -> Flow<bool> {
-        let intended = Intended {
-            index,
-            planned: &attempt.planned,
-            resolved,
-            is_repeated: attempt.is_repeated(),
-        };
-        let permission = self.permission(intended).await?;
+        let permission = self.permission(attempt.intended(index, resolved)).await?;
         Ok(matches!(permission, Permission::Given))
     }
 
@@ -111,12 +105,7 @@ impl Runner {
         attempt: &Attempt,
         resolved: &Resolved,
     ) -> Flow<Ready> {
-        let intended = Intended {
-            index,
-            planned: &attempt.planned,
-            resolved,
-            is_repeated: attempt.is_repeated(),
-        };
+        let intended = attempt.intended(index, resolved);
         if let Permission::Withheld = self.permission(intended).await? {
             return Ok(Ready::No);
         }
