@@ -81,6 +81,14 @@ impl Scene {
         page.unwrap().expect("a browser is listened to")
     }
 
+    /// Opens a page and clicks into its field, until the page itself tells that the field has the keyboard: on a busy
+    /// machine a browser that has just been started shows it later than it says that it has loaded it.
+    async fn open_and_enter_field(&self, host: &str, path: &str) {
+        self.open(host, path).await;
+        perform(&self.driver, click_in_page()).await.unwrap();
+        self.web.wait_asked(host, &format!("/focused{path}")).await;
+    }
+
     /// Reads the page in front again and again until it is the one that is meant.
     async fn read_until(&self, what: &str, is_it: impl Fn(&PageText) -> bool) -> PageText {
         let end = Instant::now() + PATIENCE;
@@ -385,10 +393,11 @@ async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
 #[tokio::test]
 async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     let field = "<title>Bank</title><input id=i autofocus style='position:fixed;width:100%;height:100%' \
-                 oninput='fetch(\"/typed?\" + i.value.length)'>";
+                 onfocus='fetch(\"/focused\" + location.pathname)' oninput='fetch(\"/typed?\" + i.value.length)'>";
     let framed = "<div id=d></div><script>d.attachShadow({ mode: 'open' }).innerHTML = \
                   '<iframe src=http://evil.test:PORT/ style=\"position:fixed;width:100%;height:100%\">'</script>";
     let moving = "<input autofocus style='position:fixed;width:100%;height:100%' \
+                  onfocus='fetch(\"/focused\" + location.pathname)' \
                   oninput='location = \"http://evil.test:PORT/\"'>";
     let pages = [("/", field), ("/framed", framed), ("/moving", moving)];
     let scene = Scene::start(&pages).await;
@@ -404,8 +413,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
         };
         scene.driver.perform(work, &CancellationToken::new()).await
     };
-    scene.open("evil.test", "/").await;
-    perform(&scene.driver, click_in_page()).await.unwrap();
+    scene.open_and_enter_field("evil.test", "/").await;
     let failure = enter("hunter2").await.unwrap_err();
     assert!(!failure.input_sent);
     let told = failure.to_string();
@@ -414,8 +422,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
         "{told}"
     );
 
-    scene.open("bank.test", "/").await;
-    perform(&scene.driver, click_in_page()).await.unwrap();
+    scene.open_and_enter_field("bank.test", "/").await;
     enter("hunter2").await.unwrap();
     scene.web.wait_asked("bank.test", "/typed?7").await;
 
@@ -440,8 +447,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     assert!(!scene.web.asked_of("evil.test").iter().any(typed));
 
     // The page goes away in the middle: no more goes in than is under way at a time.
-    scene.open("bank.test", "/moving").await;
-    perform(&scene.driver, click_in_page()).await.unwrap();
+    scene.open_and_enter_field("bank.test", "/moving").await;
     let failure = enter(&long).await.unwrap_err();
     assert!(failure.input_sent, "{failure}");
     let astray = scene.web.asked_of("evil.test");
