@@ -58,8 +58,8 @@ pub struct Settings {
     pub frame_memory: usize,
     /// Threads to parse with. Without it, one per core, at most four.
     pub threads: Option<usize>,
-    /// What finds controls: `built_in`, an ONNX file in the layout of YOLOv8, or `none`: elements are text alone then.
-    /// `none` until the one that is built in misses less (its model card).
+    /// What finds controls: `built_in` (what it misses is in its model card), an ONNX file in the layout of YOLOv8, or `none`:
+    /// elements are text alone then.
     pub detector: String,
     /// Controls that are less certain than this are left out, 0 to 1.
     pub detector_confidence: f32,
@@ -97,7 +97,7 @@ impl Default for Settings {
             frames: 64,
             frame_memory: 192,
             threads: None,
-            detector: "none".to_owned(),
+            detector: "built_in".to_owned(),
             detector_confidence: LEAST_CONFIDENCE,
             text_long_side: reading.locate_long_side,
             remembered_lines: reading.remembered_lines,

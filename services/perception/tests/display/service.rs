@@ -11,7 +11,7 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_perception::{Config, PerceptionService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
-use motorium_proto::domain::element::ElementSource;
+use motorium_proto::domain::element::{ElementKind, ElementSource};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
@@ -426,7 +426,10 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         .iter()
         .find(|element| element.content == "Save changes")
         .unwrap();
-    assert_eq!(button.source, ElementSource::Ocr);
+    assert_eq!(
+        (button.source, button.kind),
+        (ElementSource::Both, ElementKind::Button)
+    );
     let line = seen
         .prompt_lines
         .iter()

@@ -16,6 +16,8 @@ from PIL import Image, ImageChops  # noqa: E402
 Box = tuple[int, int, int, int]
 LEAST_VISIBLE = 0.35
 SMALLEST = 4
+# Two boxes that share more of their union are one thing.
+ONE_THING = 0.7
 MOST_OF_A_SCREEN = 0.85
 # How much brighter or darker than what is around it a pixel of a check mark's frame is, at least.
 FAINTEST = 14
@@ -95,7 +97,7 @@ class Reader:
                 self._visit(application, screen, None, 0)
         self._need_popups()
         self._need_windows()
-        return self.found
+        return once_each(self.found)
 
     def _factor_of(self, application: Atspi.Accessible) -> int:
         """The factor by which one of the application's frames is a window of the screen."""
@@ -332,7 +334,7 @@ class Reader:
             if mark is None:
                 raise Unfit(f"no mark was found in a cell with a {role}")
             self.found.append(Found(MARKS[role], mark, _states(MARKS[role], role, states)))
-        headers = [one for one in headers if _area(one) and one[3] - one[1] > SMALLEST]
+        headers = [one for one in headers if min(one[2] - one[0], one[3] - one[1]) > SMALLEST]
         top = max((one[3] for one in headers), default=clip[1])
         columns = max((len(cells) for cells in rows.values()), default=0)
         for one in headers:
@@ -352,6 +354,20 @@ class Reader:
             if visible >= LEAST_VISIBLE and seen[3] - seen[1] > SMALLEST:
                 kind = "table_row" if columns > 1 and headers else "list_item"
                 self.found.append(Found(kind, seen, {"selected": chosen[start]}, share=visible))
+
+
+def once_each(found: list[Found]) -> list[Found]:
+    """Each thing once: some toolkits name the headings of a table in the table and in a head of its own, a pixel apart."""
+    kept: list[Found] = []
+    for one in found:
+        if not any(one.kind == other.kind and _are_one(one.box, other.box) for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _are_one(a: Box, b: Box) -> bool:
+    shared = _area(_cut(a, b))
+    return shared > ONE_THING * (_area(a) + _area(b) - shared)
 
 
 def _extents(node, factor: int) -> Box | None:

@@ -3,7 +3,7 @@
 import unittest
 
 from PIL import Image
-from tree import Reader, Unfit
+from tree import Found, Reader, Unfit, once_each
 
 BELOW, ABOVE, MENU = (1, (0, 0, 100, 100), False), (2, (60, 0, 200, 50), False), (3, (0, 20, 30, 100), True)
 
@@ -49,6 +49,13 @@ class Windows(unittest.TestCase):
         found = reader(BELOW, (2, (0, 0, 100, 100), False))
         found.named = {2}
         found._need_windows()
+
+
+class Once(unittest.TestCase):
+    def test_a_heading_that_is_named_twice_is_one(self) -> None:
+        name, again = Found("control", (0, 0, 100, 20), {}), Found("control", (1, 1, 101, 20), {})
+        size, row = Found("control", (101, 0, 200, 20), {}), Found("table_row", (0, 0, 100, 20), {})
+        self.assertEqual(once_each([name, again, size, row]), [name, size, row])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,13 @@ UNSCALED = 0.4
 
 SMALLEST, LARGEST = 0.5, 2.0
 
+FROM_AFAR = 0.2
+"""Share of crops that show a screen from one end to the other or nearly so, as the look from afar does (frame.py)."""
+
+FARTHEST = 0.3
+NEARER = 1.6
+"""At most so much larger than what would just fit is a screen that is seen from afar."""
+
 
 @dataclass(frozen=True)
 class Crop:
@@ -77,13 +84,20 @@ def somewhere(
     random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int], towards: numpy.ndarray | None
 ) -> Place:
     """A place by chance, with the middle of the box `towards` in it if there is one. Sizes are height and width."""
-    scale = 1.0 if random.random() < UNSCALED else SMALLEST * (LARGEST / SMALLEST) ** random.random()
+    scale = _scale(random, screen, size)
     left, width, x, to_width = _along(random, screen[1], size[1], scale, towards[[0, 2]] if towards is not None else None)
     top, height, y, to_height = _along(random, screen[0], size[0], scale, towards[[1, 3]] if towards is not None else None)
     # Half of the small pictures lie in the corner, where a whole picture lies when it is looked at.
     if random.random() < 0.5:
         x = y = 0
     return Place(left, top, width, height, (x, y), (to_width, to_height))
+
+
+def _scale(random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int]) -> float:
+    if random.random() < FROM_AFAR:
+        fits = min(size[0] / screen[0], size[1] / screen[1])
+        return min(1.0, max(FARTHEST, fits * random.uniform(1, NEARER)))
+    return 1.0 if random.random() < UNSCALED else SMALLEST * (LARGEST / SMALLEST) ** random.random()
 
 
 def _along(random: numpy.random.Generator, screen: int, size: int, scale: float, towards: numpy.ndarray | None) -> tuple[int, int, int, int]:

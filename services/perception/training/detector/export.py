@@ -26,7 +26,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from . import classes, models, screens, weights
 from .figures import as_text, write
-from .frame import prepare
+from .frame import own_scale, prepare
 from .network import Exported, Network
 
 OPSET = 17
@@ -141,7 +141,8 @@ def kept_in_float(graph: onnx.GraphProto) -> list[str]:
 def calibration(folder: Path) -> list[numpy.ndarray]:
     read = screens.read(folder / "validation")
     step = max(1, len(read) // CALIBRATION_PICTURES)
-    return [prepare(screen.pixels(), CALIBRATION_PIXELS)[0] for screen in read[::step][:CALIBRATION_PICTURES]]
+    pictures = (screen.pixels() for screen in read[::step][:CALIBRATION_PICTURES])
+    return [prepare(pixels, own_scale(pixels, CALIBRATION_PIXELS)) for pixels in pictures]
 
 
 def farthest(network: Network, path: Path, pictures: list[numpy.ndarray], exactly: bool) -> dict[str, float]:

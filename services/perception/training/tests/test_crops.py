@@ -67,7 +67,14 @@ def test_places_fit_and_hold_what_they_are_laid_towards(size):
             assert 0 <= place.top and place.top + place.height <= screen[0]
             assert place.at[0] + place.to[0] <= size[1] and place.at[1] + place.to[1] <= size[0]
             assert place.left <= 730 <= place.left + place.width and place.top <= 45 <= place.top + place.height
-            assert 0.45 <= place.to[0] / place.width <= 2.1
+            assert 0.29 <= place.to[0] / place.width <= 2.1
+
+
+def test_a_share_of_crops_shows_a_screen_from_one_end_to_the_other():
+    random = numpy.random.default_rng(2)
+    places = [crops.somewhere(random, (1080, 1920), (640, 640), None) for _ in range(400)]
+    whole = [place for place in places if place.width >= 1920 / crops.NEARER]
+    assert 0.12 <= len(whole) / len(places) <= 0.28
 
 
 def test_colours_change_and_places_do_not(tmp_path):

@@ -166,6 +166,21 @@ def test_a_whole_picture_is_looked_at_in_its_own_pixels_up_to_a_limit(tmp_path):
     assert halved.boxes.tolist() == [[32, 16, 48, 24]]
 
 
+def test_what_is_large_comes_from_the_look_from_afar_and_only_that():
+    shown = []
+
+    def model(pixels):
+        shown.append(pixels.shape[2:])
+        answer = numpy.zeros((1, 4 + 19, 2), numpy.float32)
+        answer[0, :5, 0] = [20, 10, 8, 4, 0.9]
+        answer[0, :5, 1] = [400, 200, 500, 100, 0.9]
+        return answer
+
+    found = look(model, numpy.zeros((640, 1280, 3), numpy.uint8), 0.5)
+    assert shown == [(640, 1280), (320, 640)]
+    assert found.boxes.tolist() == [[16, 8, 24, 12], [300, 300, 1280, 500]]
+
+
 def test_pictures_of_applications_come_as_often_as_they_should():
     assert mixed(["drawn"] * 70, ["real"] * 10, 0.3) == ["drawn"] * 70 + ["real"] * 30
     assert mixed(["drawn"] * 70, [], 0.3) == ["drawn"] * 70

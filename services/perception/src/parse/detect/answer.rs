@@ -16,33 +16,57 @@ const SAME_THING: f32 = 0.4;
 /// No screen has more controls than this.
 const MOST: usize = 1000;
 
-/// A box in pixels of what was shown: left, top, right, bottom.
+/// A box: left, top, right, bottom.
 type Sides = [f32; 4];
 
-/// The detections of an answer, the most confident first, inside of a picture of `size` of which `scale` pixels were shown
-/// for each of its own. `values` are the answer's rows one after the other: four, and one for each of `kinds`.
-pub(super) fn detections(
+/// A box that a network is sure enough of. There may be many for one thing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    sides: Sides,
+    kind: ElementKind,
+    score: f32,
+}
+
+impl Candidate {
+    /// Of its two sides, in pixels of the picture.
+    pub(super) fn longest_side(&self) -> f32 {
+        let [x1, y1, x2, y2] = self.sides;
+        (x2 - x1).max(y2 - y1)
+    }
+}
+
+/// What an answer is at least so sure of, in pixels of a picture of which `scale` pixels were shown for each of its own.
+/// `values` are the answer's rows one after the other: four, and one for each of `kinds`.
+pub(super) fn candidates(
     values: &[f32],
     kinds: &[ElementKind],
     least: f32,
     scale: f64,
-    size: CaptureSize,
-) -> Vec<Detection> {
+) -> Vec<Candidate> {
     let cells = values.len() / (4 + kinds.len());
     let (boxes, scores) = values.split_at(4 * cells);
     let (scores, classes) = best(scores, cells);
-    let mut found: Vec<usize> = (0..cells).filter(|&cell| scores[cell] >= least).collect();
-    found.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    (0..cells)
+        .filter(|&cell| scores[cell] >= least)
+        .map(|cell| Candidate {
+            sides: sides(boxes, cells, cell).map(|side| (f64::from(side) / scale) as f32),
+            kind: kinds[classes[cell]],
+            score: scores[cell],
+        })
+        .filter(|candidate| candidate.sides.iter().all(|side| side.is_finite()))
+        .collect()
+}
+
+/// One detection for each thing, the most confident first, inside of a picture of `size`.
+pub(super) fn detections(mut candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Detection> {
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     // More than this before duplicates are left out is noise.
-    found.truncate(4 * MOST);
-    let candidates = found
-        .into_iter()
-        .map(|cell| (cell, sides(boxes, cells, cell)));
+    candidates.truncate(4 * MOST);
     without_duplicates(candidates)
         .into_iter()
-        .filter_map(|(cell, sides)| {
-            let bounds = bounds(sides, scale, size)?;
-            Some(Detection::new(bounds, kinds[classes[cell]], scores[cell]))
+        .filter_map(|found| {
+            let bounds = bounds(found.sides, size)?;
+            Some(Detection::new(bounds, found.kind, found.score))
         })
         .collect()
 }
@@ -68,17 +92,17 @@ fn sides(boxes: &[f32], cells: usize, cell: usize) -> Sides {
 }
 
 /// The most confident come first.
-fn without_duplicates(candidates: impl Iterator<Item = (usize, Sides)>) -> Vec<(usize, Sides)> {
-    let mut kept: Vec<(usize, Sides)> = Vec::new();
-    for (cell, sides) in candidates {
+fn without_duplicates(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
         if kept.len() == MOST {
             break;
         }
         if kept
             .iter()
-            .all(|(_, other)| overlap(*other, sides) <= SAME_THING)
+            .all(|other| overlap(other.sides, candidate.sides) <= SAME_THING)
         {
-            kept.push((cell, sides));
+            kept.push(candidate);
         }
     }
     kept
@@ -96,12 +120,9 @@ fn overlap(a: Sides, b: Sides) -> f32 {
     shared / (area(a) + area(b) - shared).max(f32::MIN_POSITIVE)
 }
 
-/// The box in the picture's own whole pixels; `None` if it has no inside there, or is no box at all.
-fn bounds(sides: Sides, scale: f64, size: CaptureSize) -> Option<CaptureRect> {
-    if sides.iter().any(|side| !side.is_finite()) {
-        return None;
-    }
-    let [x1, y1, x2, y2] = sides.map(|side| (f64::from(side) / scale).round() as i32);
+/// The box in whole pixels; `None` if it has no inside in the picture.
+fn bounds(sides: Sides, size: CaptureSize) -> Option<CaptureRect> {
+    let [x1, y1, x2, y2] = sides.map(|side| side.round() as i32);
     let bounds = CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2));
     let inside = bounds.intersection(&CaptureRect::from_size(size))?;
     (!inside.is_empty()).then_some(inside)
@@ -126,7 +147,7 @@ mod tests {
     #[track_caller]
     fn check(cells: &[[f32; 6]], scale: f64, expected: &[(ElementKind, [i32; 4])]) {
         let size = CaptureSize::new(200, 100);
-        let found = detections(&answer(cells), &KINDS, 0.5, scale, size);
+        let found = detections(candidates(&answer(cells), &KINDS, 0.5, scale), size);
         let got: Vec<_> = found
             .iter()
             .map(|found| {
@@ -184,7 +205,7 @@ mod tests {
             cells in prop::collection::vec(prop::array::uniform6(prop::num::f32::ANY), 0..40)
         ) {
             let size = CaptureSize::new(64, 48);
-            for found in detections(&answer(&cells), &KINDS, 0.5, 0.7, size) {
+            for found in detections(candidates(&answer(&cells), &KINDS, 0.5, 0.7), size) {
                 prop_assert!(!found.bounds.is_empty());
                 prop_assert!(CaptureRect::from_size(size).contains_box(&found.bounds));
                 prop_assert!(found.confidence >= 0.5);

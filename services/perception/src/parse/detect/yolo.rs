@@ -2,7 +2,8 @@
 //!
 //! One input `[1, 3, height, width]`, RGB from 0 to 1, sides in multiples of 32; one output, see [`super::answer`]. A picture
 //! is looked at in its own pixels, because a checkbox has 13 of them; only one that is larger than 2560×1440 is made smaller,
-//! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look.
+//! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look. What is [`LARGE`] is taken
+//! from a second one, from afar: a network sees no further than some hundred pixels.
 
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ use ort::session::Session;
 use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::detections;
+use super::answer::{Candidate, candidates, detections};
 use super::{Detection, Detector, names};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
@@ -31,6 +32,11 @@ const BUILT_IN_FLOAT: &[u8] = include_bytes!("../../../models/detector.onnx");
 const GRID: usize = 32;
 /// Most pixels that are looked at, as in training.
 const MOST_PIXELS: f64 = 2560.0 * 1440.0;
+/// So many shown pixels long or high is what is taken from the look from afar, as in training.
+const LARGE: f64 = 400.0;
+/// Size of the picture as it is looked at from afar, of what is looked at otherwise. A fourth more time; of a third, recall is a
+/// point less (training's validation screens).
+const FROM_AFAR: f64 = 0.5;
 /// Pixels around a part that are looked at as well: what a row or a button is shows beside it.
 const SURROUNDINGS: i32 = 96;
 /// What is beside a picture that does not end on the grid: a grey, as in training.
@@ -97,7 +103,7 @@ impl Detector for YoloDetector {
     ) -> Result<Vec<Detection>, Error> {
         let found = self.with_network(|network| {
             stop_if(cancel)?;
-            network.look(pixels, within, self.settings.least_confidence)
+            network.look(pixels, within, self.settings.least_confidence, cancel)
         })?;
         stop_if(cancel)?;
         Ok(found)
@@ -142,14 +148,29 @@ impl Network {
         pixels: &RgbaImage,
         within: CaptureRect,
         least: f32,
+        cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
         if within.is_empty() {
             return Ok(Vec::new());
         }
         let seen = surrounded(within, CaptureRect::from_size(size_of(pixels)));
-        let found = self.look_at_all_of(pixels, seen, least)?;
+        let scale = own_scale(pixels.width(), pixels.height());
+        let mut found = self.look_at_all_of(pixels, seen, scale, least)?;
+        let large = LARGE / scale;
+        if f64::from(within.width().max(within.height())) >= large {
+            stop_if(cancel)?;
+            let afar = self.look_at_all_of(pixels, seen, FROM_AFAR * scale, least)?;
+            let is_large = |found: &Candidate| f64::from(found.longest_side()) >= large;
+            found.retain(|found| !is_large(found));
+            found.extend(afar.into_iter().filter(is_large));
+        }
+        let found = detections(found, CaptureSize::new(seen.width(), seen.height()));
         Ok(found
             .into_iter()
+            .map(|found| Detection {
+                bounds: found.bounds.translate(seen.min.to_vector()),
+                ..found
+            })
             .filter(|found| within.contains(found.bounds.center()))
             .filter_map(|found| {
                 // What goes on beyond the part ends at its edge, which tells the caller that it does.
@@ -159,13 +180,14 @@ impl Network {
             .collect())
     }
 
+    /// In pixels from the part's upper left corner.
     fn look_at_all_of(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
+        scale: f64,
         least: f32,
-    ) -> Result<Vec<Detection>, Error> {
-        let scale = scale_of(pixels.width(), pixels.height());
+    ) -> Result<Vec<Candidate>, Error> {
         let shown = [within.width(), within.height()]
             .map(|side| ((f64::from(side) * scale).round() as usize).max(1));
         let padded = shown.map(|side| side.next_multiple_of(GRID));
@@ -179,15 +201,7 @@ impl Network {
             let row = |y: usize| &pixels.as_raw()[(top + y) * stride + left * 4..][..shown[0] * 4];
             fill(&mut self.input, row, shown, padded);
         }
-        let size = CaptureSize::new(within.width(), within.height());
-        let found = self.run(padded, least, scale, size)?;
-        Ok(found
-            .into_iter()
-            .map(|found| Detection {
-                bounds: found.bounds.translate(within.min.to_vector()),
-                ..found
-            })
-            .collect())
+        self.run(padded, least, scale)
     }
 
     /// What is on what is in `input`.
@@ -196,8 +210,7 @@ impl Network {
         [width, height]: [usize; 2],
         least: f32,
         scale: f64,
-        size: CaptureSize,
-    ) -> Result<Vec<Detection>, Error> {
+    ) -> Result<Vec<Candidate>, Error> {
         let input = ArrayView4::from_shape((1, 3, height, width), &self.input).map_err(failed)?;
         let outputs = self
             .session
@@ -210,7 +223,7 @@ impl Network {
         if shape.len() != 3 || shape[1] != rows as i64 || !values.len().is_multiple_of(rows) {
             return Err(failed(format!("the answer has the shape {shape}")));
         }
-        Ok(detections(values, &self.kinds, least, scale, size))
+        Ok(candidates(values, &self.kinds, least, scale))
     }
 
     /// The part at the size at which it is shown, four bytes a pixel.
@@ -303,7 +316,7 @@ fn surrounded(within: CaptureRect, whole: CaptureRect) -> CaptureRect {
 }
 
 /// How many pixels are shown for one of a picture of that size. It is the same for a part of it.
-fn scale_of(width: u32, height: u32) -> f64 {
+fn own_scale(width: u32, height: u32) -> f64 {
     let pixels = f64::from(width) * f64::from(height);
     (MOST_PIXELS / pixels.max(1.0)).sqrt().min(1.0)
 }
@@ -343,9 +356,9 @@ mod tests {
 
     #[test]
     fn only_what_is_larger_than_1440_lines_is_made_smaller() {
-        assert!((scale_of(1920, 1080) - 1.0).abs() < f64::EPSILON);
-        assert!((scale_of(2560, 1440) - 1.0).abs() < f64::EPSILON);
-        assert!((scale_of(5120, 2880) - 0.5).abs() < f64::EPSILON);
+        assert!((own_scale(1920, 1080) - 1.0).abs() < f64::EPSILON);
+        assert!((own_scale(2560, 1440) - 1.0).abs() < f64::EPSILON);
+        assert!((own_scale(5120, 2880) - 0.5).abs() < f64::EPSILON);
     }
 
     #[test]
