@@ -393,7 +393,8 @@ async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
 #[tokio::test]
 async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     let field = "<title>Bank</title><input id=i autofocus style='position:fixed;width:100%;height:100%' \
-                 onfocus='fetch(\"/focused\" + location.pathname)' oninput='fetch(\"/typed?\" + i.value.length)'>";
+                 onfocus='fetch(\"/focused\" + location.pathname)' oninput='fetch(\"/typed?\" + i.value.length)' \
+                 onblur='fetch(\"/left?\" + i.value.length)'>";
     let framed = "<div id=d></div><script>d.attachShadow({ mode: 'open' }).innerHTML = \
                   '<iframe src=http://evil.test:PORT/ style=\"position:fixed;width:100%;height:100%\">'</script>";
     let moving = "<input autofocus style='position:fixed;width:100%;height:100%' \
@@ -428,7 +429,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
 
     // The address bar is no page, whatever page is below it.
     perform(&scene.driver, chord("ctrl+l")).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    scene.web.wait_asked("bank.test", "/left?7").await;
     let failure = enter("hunter2").await.unwrap_err();
     assert!(
         matches!(failure.error, Error::WrongWindow { .. }),
@@ -522,9 +523,14 @@ async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
     let failure = perform(&scene.driver, Action::Refresh).await.unwrap_err();
     assert!(matches!(failure.error, Error::BrowserUnreachable { .. }) && !failure.input_sent);
     scene.open("good.test", "/dialog").await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let silent = scene.driver.read_page(10).await.unwrap_err();
-    assert!(matches!(silent, Error::PageSilent { .. }), "{silent}");
+    let end = Instant::now() + PATIENCE;
+    while !matches!(
+        scene.driver.read_page(10).await,
+        Err(Error::PageSilent { .. })
+    ) {
+        assert!(Instant::now() < end, "the dialog does not come");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     perform(&scene.driver, chord("Return")).await.unwrap();
     let dialog = scene.web.address("good.test", "/dialog");
     scene

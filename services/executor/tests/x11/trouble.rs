@@ -89,7 +89,7 @@ async fn a_stop_in_the_middle_of_a_text_ends_it_at_once() {
     // The page cannot be asked whether it has begun: flooded with keys, a browser reports nothing until they end. All of
     // the text takes half a minute or more.
     let stopping = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         stop.cancel();
     };
     let (outcome, ()) = tokio::join!(typing, stopping);

@@ -23,7 +23,6 @@ use image::RgbaImage;
 use motorium_proto::domain::frame::{Display, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::DisplayId;
-use tokio::time::Instant;
 
 use crate::error::Error;
 use cursor::CursorImage;
@@ -111,8 +110,6 @@ pub trait Changes: Send + fmt::Debug {
 /// Something was drawn, perhaps what was there before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// When this process learned of it.
-    pub at: Instant,
     /// Boxes that cover what was drawn; they may overlap.
     pub regions: Vec<CaptureRect>,
 }

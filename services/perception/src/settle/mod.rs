@@ -48,7 +48,7 @@ pub async fn await_quiet(
             continue;
         };
         shadow = shadow
-            .look_again(screen, drawn, |changed| waiting.observe(change.at, changed))
+            .look_again(screen, drawn, |at, changed| waiting.observe(at, changed))
             .await?;
     }
     // A server that has stopped draws nothing either; only one that answers is quiet.

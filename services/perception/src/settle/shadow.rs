@@ -13,6 +13,7 @@ use motorium_imaging::picture::size_of;
 use motorium_imaging::resize::crop;
 use motorium_proto::domain::effect::ChangedRegion;
 use motorium_proto::domain::geometry::CaptureRect;
+use tokio::time::Instant;
 
 use crate::capture::{Area, CaptureRequest, Screen, Shot};
 use crate::error::Error;
@@ -57,12 +58,13 @@ impl Shadow {
         .await
     }
 
-    /// Captures what may have changed, and takes over what `counts` of the changes.
+    /// Captures what may have changed, and takes over what `counts` of the changes. It is told when they were seen, which may
+    /// be after they were reported: a capture also shows what was drawn since.
     pub(super) async fn look_again(
         self,
         screen: &dyn Screen,
         drawn: CaptureRect,
-        mut counts: impl FnMut(&[ChangedRegion]) -> Vec<CaptureRect>,
+        mut counts: impl FnMut(Instant, &[ChangedRegion]) -> Vec<CaptureRect>,
     ) -> Result<Self, Error> {
         let request = CaptureRequest {
             area: Area::Region(drawn),
@@ -76,19 +78,21 @@ impl Shadow {
         };
         if size_of(&self.pixels) != shot.display.size {
             let shot = screen.capture(CaptureRequest::default()).await?;
-            counts(&[ChangedRegion {
+            let all = ChangedRegion {
                 bounds: shot.bounds,
                 changed_pixels: area(shot.bounds),
-            }]);
+            };
+            counts(Instant::now(), &[all]);
             return Ok(Self::new(shot.pixels, self.ignore));
         }
+        let seen_at = Instant::now();
         let mut shadow = self;
         let (mut shadow, shot, regions) = off_the_workers(move || {
             let regions = shadow.differences(&shot);
             (shadow, shot, regions)
         })
         .await?;
-        for region in counts(&regions) {
+        for region in counts(seen_at, &regions) {
             let corner = shot.bounds.min.to_vector();
             if let Ok(part) = crop(&shot.pixels, region.translate(-corner)) {
                 put(&mut shadow.pixels, &part, region);

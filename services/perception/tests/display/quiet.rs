@@ -7,7 +7,7 @@ use motorium_perception::error::Error;
 use motorium_perception::settle::await_quiet;
 use motorium_proto::domain::frame::Window;
 use motorium_proto::service::AwaitQuiet;
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 
 use crate::support::{Client, Desktop, PATIENCE, at, pattern};
 
@@ -19,6 +19,13 @@ fn request() -> AwaitQuiet {
         timeout: Duration::from_secs(8),
         ..AwaitQuiet::default()
     }
+}
+
+/// Never sooner, as a machine catches up that had other work: three blinks of a caret at once would be an animation.
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 #[tokio::test]
@@ -46,7 +53,7 @@ async fn a_small_wheel_that_turns_is_no_quiet_screen() {
             .into_iter()
             .cycle();
         let (mut left, mut top) = positions.next().unwrap();
-        let mut ticks = interval(Duration::from_millis(40));
+        let mut ticks = every(Duration::from_millis(40));
         loop {
             client.draw(window, &image::RgbaImage::new(6, 6), left, top);
             (left, top) = positions.next().unwrap();
@@ -70,7 +77,7 @@ async fn a_small_thing_that_is_drawn_again_as_it_was_changes_once() {
     let tick = pattern(6, 6, 1);
     let request = request();
     let draw = async {
-        let mut ticks = interval(Duration::from_millis(30));
+        let mut ticks = every(Duration::from_millis(30));
         loop {
             ticks.tick().await;
             client.draw(window, &tick, 10, 10);
@@ -95,7 +102,7 @@ async fn what_fades_in_by_faint_steps_is_waited_for() {
     let window = client.show(&shaded(0), 100, 100);
     let request = request();
     let fade = async {
-        let mut ticks = interval(Duration::from_millis(20));
+        let mut ticks = every(Duration::from_millis(20));
         for shade in (0..=250).step_by(5) {
             ticks.tick().await;
             client.draw(window, &shaded(shade), 0, 0);
@@ -117,24 +124,27 @@ async fn a_window_that_opens_and_then_rests() {
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
     let act = async {
-        sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(300)).await;
         client.show(&pattern(200, 100, 5), 50, 50);
         sleep(Duration::from_millis(80)).await;
+        let last_drawn_at = Instant::now();
         client.show(&pattern(200, 100, 6), 300, 50);
+        last_drawn_at
     };
     let request = request();
-    let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), act);
-    let quiet = quiet.unwrap();
+    let waiting = async {
+        let quiet = await_quiet(&screen, None, &request).await.unwrap();
+        (quiet, Instant::now())
+    };
+    let ((quiet, quiet_at), last_drawn_at) = tokio::join!(waiting, act);
     assert!(quiet.settled && quiet.changed, "{quiet:?}");
     let first = quiet.first_change_after.unwrap();
     assert!(
-        first >= Duration::from_millis(80) && first < quiet.elapsed,
+        first >= Duration::from_millis(300) && first < quiet.elapsed,
         "{quiet:?}"
     );
-    assert!(
-        quiet.elapsed >= first + Duration::from_millis(80) + request.quiet,
-        "{quiet:?}"
-    );
+    let rested = quiet_at - last_drawn_at;
+    assert!(rested >= request.quiet, "after {rested:?}: {quiet:?}");
     assert!(quiet.still_changing.is_empty());
 }
 
@@ -145,7 +155,7 @@ async fn an_animation_is_given_up_and_named() {
     let client = Client::connect(&desktop.display);
     let window = client.show(&pattern(60, 60, 0), 400, 300);
     let animate = async {
-        let mut ticks = interval(Duration::from_millis(20));
+        let mut ticks = every(Duration::from_millis(20));
         for seed in 1.. {
             ticks.tick().await;
             client.draw(window, &pattern(60, 60, seed), 0, 0);
@@ -167,7 +177,7 @@ async fn an_animation_is_given_up_and_named() {
         ..request
     };
     let animate = async {
-        let mut ticks = interval(Duration::from_millis(20));
+        let mut ticks = every(Duration::from_millis(20));
         for seed in 1.. {
             ticks.tick().await;
             client.draw(window, &pattern(60, 60, seed), 0, 0);
@@ -187,7 +197,7 @@ async fn a_caret_does_not_count() {
     let client = Client::connect(&desktop.display);
     let caret = client.show(&pattern(3, 18, 1), 100, 100);
     let blink = async {
-        let mut ticks = interval(Duration::from_millis(250));
+        let mut ticks = every(Duration::from_millis(250));
         for seed in 1.. {
             ticks.tick().await;
             client.draw(caret, &pattern(3, 18, seed), 0, 0);
@@ -214,7 +224,7 @@ async fn what_is_drawn_anew_and_looks_the_same_does_not_count() {
     let picture = pattern(200, 200, 7);
     let window = client.show(&picture, 100, 100);
     let redraw = async {
-        let mut ticks = interval(Duration::from_millis(20));
+        let mut ticks = every(Duration::from_millis(20));
         loop {
             ticks.tick().await;
             client.draw(window, &picture, 0, 0);
@@ -274,6 +284,7 @@ async fn typing_into_an_editor_with_a_blinking_caret() {
     }
     await_quiet(&screen, None, &request()).await.unwrap();
     let request = AwaitQuiet {
+        first_change_timeout: PATIENCE / 2,
         timeout: PATIENCE,
         ..request()
     };
@@ -283,12 +294,16 @@ async fn typing_into_an_editor_with_a_blinking_caret() {
                 client.tap(KEY_A);
                 sleep(Duration::from_millis(30)).await;
             }
+            Instant::now()
         };
-        let (quiet, ()) = tokio::join!(await_quiet(&screen, None, &request), typing);
-        let quiet = quiet.unwrap();
+        let waiting = async {
+            let quiet = await_quiet(&screen, None, &request).await.unwrap();
+            (quiet, Instant::now())
+        };
+        let ((quiet, quiet_at), typed_at) = tokio::join!(waiting, typing);
         assert!(quiet.changed && quiet.settled, "{quiet:?}");
         assert!(
-            quiet.elapsed > Duration::from_millis(300),
+            quiet_at > typed_at,
             "quiet before the typing had ended: {quiet:?}"
         );
     }

@@ -59,7 +59,8 @@ async fn what_is_used_up_ends_a_task_and_says_so() {
     let took = duration(&told);
     // It began when it was given to somebody, a little after it was created.
     assert!(took >= limit, "{took:?}");
-    assert!(took < limit + Duration::from_secs(5), "{took:?}");
+    // The step that it is in is still ended, which takes a busy machine some seconds.
+    assert!(took < limit + Duration::from_secs(15), "{took:?}");
 }
 
 /// From the first event to the last.

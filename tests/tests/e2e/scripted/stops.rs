@@ -25,7 +25,7 @@ use super::task;
 /// Without `MOTORIUM_STOPS`.
 const TRIES: usize = 5;
 /// No stop takes longer, however busy the machine is.
-const BOUND: Duration = Duration::from_secs(1);
+const BOUND: Duration = Duration::from_secs(5);
 /// No input for so long: none is on its way.
 const SILENCE: Duration = Duration::from_millis(200);
 /// Typing them takes long enough to be interrupted.

@@ -90,7 +90,7 @@ impl DamageWatch {
         // A watcher that was slow gets what is held for it also if nothing more is drawn.
         let mut is_held = false;
         for watcher in &mut self.watchers {
-            watcher.tell(&[], now);
+            watcher.tell(&[]);
             is_held |= !watcher.held.is_empty();
         }
         let waiting = self.dirty || is_held;
@@ -107,7 +107,7 @@ impl DamageWatch {
         let whole = CaptureRect::from_size(connection.size);
         let regions = boxes_of(&fetched.rectangles, whole);
         for watcher in &mut self.watchers {
-            watcher.tell(&regions, now);
+            watcher.tell(&regions);
         }
         Ok(())
     }
@@ -136,13 +136,12 @@ pub(super) fn boxes_of(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<Capt
 }
 
 impl Watcher {
-    fn tell(&mut self, regions: &[CaptureRect], at: Instant) {
+    fn tell(&mut self, regions: &[CaptureRect]) {
         self.held.extend_from_slice(regions);
         if self.held.is_empty() {
             return;
         }
         let change = Change {
-            at,
             regions: std::mem::take(&mut self.held),
         };
         if let Err(TrySendError::Full(Ok(change))) = self.sender.try_send(Ok(change)) {
@@ -170,20 +169,19 @@ mod tests {
 
     #[test]
     fn a_slow_watcher_is_told_all_of_it_in_little_room() {
-        let now = Instant::now();
         let (sender, mut receiver) = mpsc::channel(1);
         let mut watcher = Watcher {
             sender,
             held: Vec::new(),
         };
         for x in 0..10_000 {
-            watcher.tell(&[at(x)], now);
+            watcher.tell(&[at(x)]);
         }
         assert!(watcher.held.len() <= MOST_HELD, "{}", watcher.held.len());
         assert_eq!(receiver.try_recv().unwrap().unwrap().regions, [at(0)]);
         // Nothing more is drawn: what is held is told all the same, and once.
-        watcher.tell(&[], now);
-        watcher.tell(&[], now);
+        watcher.tell(&[]);
+        watcher.tell(&[]);
         let told = receiver.try_recv().unwrap().unwrap().regions;
         let enclosing = told.into_iter().reduce(|all, one| all.union(&one)).unwrap();
         assert_eq!(enclosing, at(1).union(&at(9_999)));
