@@ -17,8 +17,8 @@ def _gtk(name: str, split: str, *arguments: str, package: str = "") -> Applicati
     return Application(name, split, (name, *arguments), package or name, "gtk")
 
 
-def _qt(name: str, split: str, *arguments: str) -> Application:
-    return Application(name, split, (name, *arguments), name, "qt")
+def _qt(name: str, split: str, *arguments: str, package: str = "") -> Application:
+    return Application(name, split, (name, *arguments), package or name, "qt")
 
 
 def _dialog(name: str, *arguments: str) -> Application:
@@ -29,9 +29,11 @@ def _dialog(name: str, *arguments: str) -> Application:
 # (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
 # hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus), pluma (choices in its status bar), remmina (a
 # button of its status bar), rhythmbox (its sliders are too high), eog (its choice of a scale), kcharselect and ktimer
-# (cells of a grid, what is disabled), those of which no picture stays whole (mate-system-monitor, gnome-disks, gparted,
-# xfburn, gthumb, okular, gwenview), whatever is a relative of one that is judged on (evince, file-roller), and what
-# is drawn by GTK 4, such as gnome-calculator (it does not say where on the screen things are).
+# (cells of a grid, what is disabled), assistant, krename and gitg (links), bluefish (tabs of documents), strawberry (a
+# slider), those of which no picture stays whole (mate-system-monitor, xfce4-taskmanager, gnome-disks, gparted, xfburn,
+# gthumb, okular, gwenview, vlc, pcmanfm-qt), those that show one dialog and no more (texstudio, zim, grisbi), whatever is
+# a relative of one that is judged on (evince, file-roller), and what is drawn by GTK 4, such as gnome-calculator (it does
+# not say where on the screen things are).
 # FILE and FOLDER stand for a text and a folder that the session makes.
 APPLICATIONS = (
     _dialog(
@@ -79,6 +81,17 @@ APPLICATIONS = (
     _qt("kate", "train"),
     _qt("kdiff3", "train"),
     _qt("kompare", "train"),
+    _qt("designer", "train", package="qttools5-dev-tools"),
+    _qt("linguist", "train", package="qttools5-dev-tools"),
+    _qt("focuswriter", "train"),
+    _gtk("cherrytree", "train"),
+    _gtk("homebank", "train"),
+    _gtk("uget-gtk", "train", package="uget"),
+    _gtk("catfish", "train"),
+    _gtk("mate-search-tool", "train", package="mate-utils"),
+    _gtk("mate-dictionary", "train", package="mate-utils"),
+    _gtk("liferea", "train"),
+    _gtk("abiword", "train"),
     _gtk("mate-calc", "validation"),
     _gtk("engrampa", "validation"),
     _qt("qpdfview", "validation"),

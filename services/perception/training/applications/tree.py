@@ -334,7 +334,7 @@ class Reader:
             if mark is None:
                 raise Unfit(f"no mark was found in a cell with a {role}")
             self.found.append(Found(MARKS[role], mark, _states(MARKS[role], role, states)))
-        headers = [one for one in headers if min(one[2] - one[0], one[3] - one[1]) > SMALLEST]
+        headers = [one for one in headers if min(one[2] - one[0], one[3] - one[1]) >= SMALLEST]
         top = max((one[3] for one in headers), default=clip[1])
         columns = max((len(cells) for cells in rows.values()), default=0)
         for one in headers:

@@ -12,6 +12,7 @@ from typing import Any
 from . import classes, figures, screens, weights
 from .crops import FILLING
 from .evaluate import as_text, markdown_table
+from .frame import LARGE
 
 TEMPLATE = Path(__file__).parent / "MODEL_CARD.template.md"
 
@@ -26,6 +27,7 @@ def card(measured: dict[str, Any], export: dict[str, Any], about: dict[str, Any]
     return Template(TEMPLATE.read_text()).substitute(
         classes=len(classes.NAMES),
         filling=FILLING,
+        large=LARGE,
         outputs=4 + len(classes.NAMES),
         names=", ".join(classes.NAMES),
         parameters=f"{export['parameters']:,}",

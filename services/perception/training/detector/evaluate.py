@@ -35,8 +35,8 @@ GROUPS: dict[str, Callable[[dict], str]] = {
 }
 
 
-def see(model: Model, read: list[Screen], most_pixels: int) -> Seen:
-    return [(screen, look(model, screen.pixels(), LOWEST_SCORE, most_pixels)) for screen in read]
+def see(model: Model, read: list[Screen], most_pixels: int, large_from: float | None) -> Seen:
+    return [(screen, look(model, screen.pixels(), LOWEST_SCORE, most_pixels, large_from)) for screen in read]
 
 
 def judge(seen: Seen, least_score: float) -> list[Judged]:
@@ -117,12 +117,13 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     model = models.model(arguments.model, arguments.threads)
+    large_from = models.large_from(arguments.model, arguments.threads)
     sources = {"drawn": arguments.screens, "applications": arguments.applications}
     sources = {name: folder for name, folder in sources.items() if folder}
 
     def seen_of(split: str) -> dict[str, Seen]:
         return {
-            name: see(model, screens.read(folder / split)[: arguments.most], arguments.most_pixels)
+            name: see(model, screens.read(folder / split)[: arguments.most], arguments.most_pixels, large_from)
             for name, folder in sources.items()
         }
 

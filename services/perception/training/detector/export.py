@@ -26,7 +26,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from . import classes, models, screens, weights
 from .figures import as_text, write
-from .frame import own_scale, prepare
+from .frame import LARGE, own_scale, prepare
 from .network import Exported, Network
 
 OPSET = 17
@@ -91,8 +91,8 @@ def tell(path: Path, properties: dict[str, str]) -> None:
 
 
 def _tell(path: Path) -> None:
-    """The names of the classes, under the key that others look for."""
-    tell(path, {"names": json.dumps(dict(enumerate(classes.NAMES)))})
+    """The names of the classes, under the key that others look for, and from which size on it wants a look from afar."""
+    tell(path, {"names": json.dumps(dict(enumerate(classes.NAMES))), "large_from": str(LARGE)})
 
 
 class Pictures(CalibrationDataReader):

@@ -43,14 +43,20 @@ class Found:
         return Found(self.boxes[which], self.kinds[which], self.scores[which])
 
 
-def look(model: Model, pixels: numpy.ndarray, least_score: float, most_pixels: int = MOST_PIXELS) -> Found:
-    """What is on `pixels`, RGB."""
+def look(
+    model: Model,
+    pixels: numpy.ndarray,
+    least_score: float,
+    most_pixels: int = MOST_PIXELS,
+    large_from: float | None = LARGE,
+) -> Found:
+    """What is on `pixels`, RGB. Without `large_from` there is no look from afar."""
     scale = own_scale(pixels, most_pixels)
     near = _look_at(model, pixels, scale, least_score)
-    if max(pixels.shape[:2]) * scale < LARGE:
+    if large_from is None or max(pixels.shape[:2]) * scale < large_from:
         return apart(near, pixels.shape[:2])
     afar = _look_at(model, pixels, FROM_AFAR * scale, least_score)
-    large = LARGE / scale
+    large = large_from / scale
     return apart(together(near.only(~is_large(near, large)), afar.only(is_large(afar, large))), pixels.shape[:2])
 
 
@@ -69,7 +75,9 @@ def prepare(pixels: numpy.ndarray, scale: float) -> numpy.ndarray:
     """What the model is shown of `pixels`, with `scale` pixels for one of them."""
     if scale < 1:
         height, width = pixels.shape[:2]
-        pixels = cv2.resize(pixels, (round(width * scale), round(height * scale)), interpolation=cv2.INTER_AREA)
+        # Halves up, as the product rounds.
+        size = max(1, int(width * scale + 0.5)), max(1, int(height * scale + 0.5))
+        pixels = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
     height, width = pixels.shape[:2]
     shown = numpy.full((-height % GRID + height, -width % GRID + width, 3), FILLING, numpy.uint8)
     shown[:height, :width] = pixels
@@ -96,10 +104,11 @@ def together(one: Found, other: Found) -> Found:
 
 def apart(found: Found, size: tuple[int, int]) -> Found:
     """One box for each thing, inside of a picture of `size`, height and width; the most confident first."""
-    order = numpy.argsort(-found.scores, kind="stable")[: 4 * MOST_FOUND]
-    boxes = found.boxes[order].clip(0, (size[1], size[0]) * 2)
-    kept = without_duplicates(boxes)[:MOST_FOUND]
-    return Found(boxes, found.kinds[order], found.scores[order]).only(kept)
+    boxes = found.boxes.clip(0, (size[1], size[0]) * 2)
+    has_an_inside = (boxes[:, 2:] > boxes[:, :2]).all(1)
+    inside = Found(boxes, found.kinds, found.scores).only(has_an_inside)
+    surest = inside.only(numpy.argsort(-inside.scores, kind="stable")[: 4 * MOST_FOUND])
+    return surest.only(without_duplicates(surest.boxes)[:MOST_FOUND])
 
 
 def without_duplicates(boxes: numpy.ndarray) -> numpy.ndarray:

@@ -7,13 +7,21 @@ import onnxruntime
 import torch
 
 from . import weights
-from .frame import Model
+from .frame import LARGE, Model
 from .network import Exported, Network
 
 
 def model(path: Path, threads: int) -> Model:
     """To be judged: an int8 file as it is written, whatever this processor would make of it."""
     return from_onnx(path, threads, exactly=True) if path.suffix == ".onnx" else from_network(weights.load(path)[0])
+
+
+def large_from(path: Path, threads: int) -> float | None:
+    """From which size on it wants a look from afar: a network from elsewhere that says nothing of it wants none."""
+    if path.suffix != ".onnx":
+        return LARGE
+    told = session_of(path, threads).get_modelmeta().custom_metadata_map.get("large_from")
+    return None if told is None else float(told)
 
 
 def from_network(network: Network) -> Model:

@@ -73,7 +73,7 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const link = (more) => make('link', more);
   const text = (low = 1, high = 2) => escape(t.words(low, high));
   const bare = (more = '') =>
-    `<span class="dk-ico" style="margin:${r.int(3, 9)}px;font-size:${r.int(11, 20)}px;${more}" ${label('icon')}>${pictogram()}</span>`;
+    `<span class="dk-ico" style="padding:${r.int(3, 9)}px;font-size:${r.int(11, 20)}px;${more}" ${label('icon')}>${pictogram()}</span>`;
 
   const flex = (inner, style = '') => `<div style="display:flex;align-items:center;${style}">${inner}</div>`;
   const row = (inner, style = '') => flex(inner, `gap:${r.int(4, 14)}px;flex-wrap:wrap;${style}`);

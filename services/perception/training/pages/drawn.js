@@ -383,7 +383,7 @@ export const controlsOf = (f) => ({
   icon: (o) =>
     o.framed
       ? `<span class="dk-ico framed ${o.toggled ? 'on' : ''} ${o.off} ${o.focus}" ${o.a('icon', o.toggled ? { checked: true } : {})}>${o.icon}</span>`
-      : `<span class="dk-ico ${o.off}" style="margin:${o.int(2, 9)}px" ${o.a('icon')}>${o.icon}</span>`,
+      : `<span class="dk-ico ${o.off}" style="padding:${o.int(2, 9)}px" ${o.a('icon')}>${o.icon}</span>`,
   text_field: (o) =>
     `<span class="dk-field ${o.off} ${o.focus}" style="width:${o.width}px" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>${o.maybe(0.2) ? o.icon : ''}<span class="${o.empty ? 'ph' : ''}">${o.text}</span>${o.maybe(0.1) ? `<span style="margin-inline-start:auto;font-size:11px;opacity:.7">${signs.close}</span>` : ''}</span>`,
   text_area: (o) =>

@@ -44,15 +44,6 @@ export function measure({ scale, acts }) {
     clips.set(element, clip);
     return clip;
   }
-  /** Frameless pictograms are what is drawn of them. */
-  function drawnOf(element, own) {
-    const frameless =
-      element.dataset.k === 'icon' &&
-      own.backgroundColor === 'rgba(0, 0, 0, 0)' &&
-      own.backgroundImage === 'none' &&
-      parseFloat(own.borderTopWidth) === 0;
-    return (frameless && element.querySelector('svg,img')) || element;
-  }
   /** The share of `box` where `element` is on top, and the part of the box in which that is so. */
   function seen(element, box) {
     const [x, y, w, h] = [box[0], box[1], box[2] - box[0], box[3] - box[1]];
@@ -107,7 +98,7 @@ export function measure({ scale, acts }) {
   for (const element of document.querySelectorAll('[data-k]')) {
     const own = getComputedStyle(element);
     if (own.visibility === 'hidden' || own.display === 'none' || Number(own.opacity) === 0) continue;
-    const r = drawnOf(element, own).getBoundingClientRect();
+    const r = element.getBoundingClientRect();
     if (r.width < SMALLEST || r.height < SMALLEST) continue;
     const within = cut([r.left, r.top, r.right, r.bottom], clipOf(element.parentElement));
     const [w, h] = [within[2] - within[0], within[3] - within[1]];

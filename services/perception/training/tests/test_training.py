@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from detector import classes, evaluate, metrics, models, weights
-from detector.frame import look
+from detector.frame import LARGE, look
 from detector.loader import Groups, Plan, groups, weights as chances
 from detector.network import Exported, Network
 from detector.train import RISING, Progress, Training, after, begins_to_finish, is_finished, mixed, share_of_rate, train
@@ -42,7 +42,7 @@ def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
         training.progress.images = max(training.progress.images, 8_000)
         losses += [training.step(batch)["loss"] for batch in dataset[number]]
     assert numpy.mean(losses[-10:]) < 0.4 * numpy.mean(losses[:10])
-    judged = evaluate.judge(evaluate.see(models.from_network(training.mean), read, 10**7), 0.3)
+    judged = evaluate.judge(evaluate.see(models.from_network(training.mean), read, 10**7, LARGE), 0.3)
     learnt = [metrics.of_class(judged, kind, 0.3) for kind in range(len(classes.NAMES))]
     assert numpy.mean([one.average_precision for one in learnt if one.elements]) > 0.8
     figures = evaluate.report(judged, 0.3)

@@ -58,14 +58,16 @@ pub(super) fn candidates(
 }
 
 /// One detection for each thing, the most confident first, inside of a picture of `size`.
-pub(super) fn detections(mut candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Detection> {
+pub(super) fn detections(candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Detection> {
+    let inside = |candidate| inside(candidate, size);
+    let mut candidates: Vec<_> = candidates.into_iter().filter_map(inside).collect();
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     // More than this before duplicates are left out is noise.
     candidates.truncate(4 * MOST);
     without_duplicates(candidates)
         .into_iter()
         .filter_map(|found| {
-            let bounds = bounds(found.sides, size)?;
+            let bounds = bounds(found.sides)?;
             Some(Detection::new(bounds, found.kind, found.score))
         })
         .collect()
@@ -89,6 +91,20 @@ fn sides(boxes: &[f32], cells: usize, cell: usize) -> Sides {
     let [x, y, width, height] = [0, 1, 2, 3].map(|row| boxes[row * cells + cell]);
     let (across, down) = (width / 2.0, height / 2.0);
     [x - across, y - down, x + across, y + down]
+}
+
+/// What of it is in the picture, if any is. Before boxes are compared: two that differ only beyond the edge are one thing.
+fn inside(candidate: Candidate, size: CaptureSize) -> Option<Candidate> {
+    let (width, height) = (size.width as f32, size.height as f32);
+    let [x1, y1, x2, y2] = candidate.sides;
+    let sides = [
+        x1.clamp(0.0, width),
+        y1.clamp(0.0, height),
+        x2.clamp(0.0, width),
+        y2.clamp(0.0, height),
+    ];
+    let has_an_inside = sides[0] < sides[2] && sides[1] < sides[3];
+    has_an_inside.then_some(Candidate { sides, ..candidate })
 }
 
 /// The most confident come first.
@@ -120,12 +136,11 @@ fn overlap(a: Sides, b: Sides) -> f32 {
     shared / (area(a) + area(b) - shared).max(f32::MIN_POSITIVE)
 }
 
-/// The box in whole pixels; `None` if it has no inside in the picture.
-fn bounds(sides: Sides, size: CaptureSize) -> Option<CaptureRect> {
+/// The box in whole pixels; `None` if it has no inside.
+fn bounds(sides: Sides) -> Option<CaptureRect> {
     let [x1, y1, x2, y2] = sides.map(|side| side.round() as i32);
     let bounds = CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2));
-    let inside = bounds.intersection(&CaptureRect::from_size(size))?;
-    (!inside.is_empty()).then_some(inside)
+    (!bounds.is_empty()).then_some(bounds)
 }
 
 #[cfg(test)]

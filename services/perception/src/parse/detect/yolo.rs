@@ -2,8 +2,9 @@
 //!
 //! One input `[1, 3, height, width]`, RGB from 0 to 1, sides in multiples of 32; one output, see [`super::answer`]. A picture
 //! is looked at in its own pixels, because a checkbox has 13 of them; only one that is larger than 2560×1440 is made smaller,
-//! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look. What is [`LARGE`] is taken
-//! from a second one, from afar: a network sees no further than some hundred pixels.
+//! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look. What is large is taken
+//! from a second one, from afar, if a network's file says so ([`LARGE_FROM`]): a small network sees no further than some
+//! hundred pixels.
 
 use std::path::PathBuf;
 
@@ -32,8 +33,8 @@ const BUILT_IN_FLOAT: &[u8] = include_bytes!("../../../models/detector.onnx");
 const GRID: usize = 32;
 /// Most pixels that are looked at, as in training.
 const MOST_PIXELS: f64 = 2560.0 * 1440.0;
-/// So many shown pixels long or high is what is taken from the look from afar, as in training.
-const LARGE: f64 = 400.0;
+/// Key of the metadata under which a file says how many shown pixels long or high is what is taken from the look from afar.
+const LARGE_FROM: &str = "large_from";
 /// Size of the picture as it is looked at from afar, of what is looked at otherwise. A fourth more time; of a third, recall is a
 /// point less (training's validation screens).
 const FROM_AFAR: f64 = 0.5;
@@ -72,6 +73,8 @@ pub struct YoloDetector {
 struct Network {
     session: Session,
     kinds: Vec<ElementKind>,
+    /// In shown pixels. Without it there is one look alone.
+    large_from: Option<f64>,
     resizer: Resizer,
     /// Kept between calls: of a whole screen it is 25 MB.
     input: Vec<f32>,
@@ -128,16 +131,19 @@ impl Network {
                 runtime::built_in(&environment, model, settings.threads).map_err(failed)?
             }
         };
-        let kinds = kinds(&mut session).map_err(|detail| match &settings.model {
+        let unusable = |detail| match &settings.model {
             Model::File(path) => Error::ModelFileUnusable {
                 path: path.clone(),
                 detail,
             },
             Model::BuiltIn => failed(detail),
-        })?;
+        };
+        let kinds = kinds(&mut session).map_err(unusable)?;
+        let large_from = large_from(&session).map_err(unusable)?;
         Ok(Self {
             session,
             kinds,
+            large_from,
             resizer: Resizer::new(),
             input: Vec::new(),
         })
@@ -156,8 +162,9 @@ impl Network {
         let seen = surrounded(within, CaptureRect::from_size(size_of(pixels)));
         let scale = own_scale(pixels.width(), pixels.height());
         let mut found = self.look_at_all_of(pixels, seen, scale, least)?;
-        let large = LARGE / scale;
-        if f64::from(within.width().max(within.height())) >= large {
+        let large_from = self.large_from.map(|shown| shown / scale);
+        let longest = f64::from(seen.width().max(seen.height()));
+        if let Some(large) = large_from.filter(|large| longest >= *large) {
             stop_if(cancel)?;
             let afar = self.look_at_all_of(pixels, seen, FROM_AFAR * scale, least)?;
             let is_large = |found: &Candidate| f64::from(found.longest_side()) >= large;
@@ -285,6 +292,19 @@ fn kinds(session: &mut Session) -> Result<Vec<ElementKind>, String> {
     ))
 }
 
+/// From how many shown pixels on things are looked for from afar, if the file says so.
+fn large_from(session: &Session) -> Result<Option<f64>, String> {
+    let metadata = session.metadata().map_err(|error| error.to_string())?;
+    let Some(text) = metadata.custom(LARGE_FROM) else {
+        return Ok(None);
+    };
+    let pixels = text.trim().parse().ok();
+    let usable = pixels.filter(|pixels: &f64| pixels.is_finite() && *pixels > 0.0);
+    usable.map(Some).ok_or_else(|| {
+        format!("its metadata has \"{text}\" under \"{LARGE_FROM}\"; that has to be a number of pixels above 0")
+    })
+}
+
 /// The shape of the only one of these, with -1 for what is free.
 fn shape_of(outlets: &[Outlet], which: &str) -> Result<Vec<i64>, String> {
     let [outlet] = outlets else {
@@ -305,9 +325,10 @@ fn try_out(session: &mut Session) -> Result<Vec<i64>, ort::Error> {
     Ok(shape.to_vec())
 }
 
-/// A part with what surrounds it, on the network's grid, so that it gives about what the whole picture gives.
+/// A part with what surrounds it, on the network's grid also as it is seen from afar, so that it gives about what the whole
+/// picture gives.
 fn surrounded(within: CaptureRect, whole: CaptureRect) -> CaptureRect {
-    let grid = GRID as i32;
+    let grid = (GRID as f64 / FROM_AFAR) as i32;
     let onto_grid = |side: i32| (side - SURROUNDINGS).div_euclid(grid) * grid;
     let min = CapturePoint::new(onto_grid(within.min.x), onto_grid(within.min.y));
     let max = within.inflate(SURROUNDINGS, SURROUNDINGS).max;
@@ -374,9 +395,9 @@ mod tests {
                 "{within:?}"
             );
         };
-        check([320, 200, 330, 210], [224, 96, 426, 306]);
+        check([320, 200, 330, 210], [192, 64, 426, 306]);
         check([0, 0, 800, 600], [0, 0, 800, 600]);
-        check([10, 590, 20, 600], [0, 480, 116, 600]);
+        check([10, 590, 20, 600], [0, 448, 116, 600]);
     }
 
     #[test]
