@@ -34,7 +34,7 @@ fn settings(model: Model) -> DetectSettings {
         model,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads: 2,
-        least_confidence: 0.2,
+        least_confidence: 0.26,
     }
 }
 
@@ -128,6 +128,24 @@ fn a_picture_that_nobody_waits_for_is_not_looked_at() {
         .detect(&RgbaImage::new(640, 480), at(0, 0, 640, 480), &cancel)
         .unwrap_err();
     assert_eq!(error, Error::Cancelled);
+}
+
+#[test]
+fn a_file_that_says_nonsense_of_itself_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.onnx");
+    let mut model = include_bytes!("../../models/detector.onnx").to_vec();
+    let told = b"large_from\x12\x03400";
+    let place = model.windows(told.len()).position(|bytes| bytes == told);
+    let place = place.expect("the built-in network asks for a look from afar");
+    model[place..][..told.len()].copy_from_slice(b"large_from\x12\x03all");
+    std::fs::write(&file, model).unwrap();
+    let detector = YoloDetector::new(settings(Model::File(file)));
+    let text = detector.warm_up().unwrap_err().to_string();
+    assert!(
+        text.contains("own.onnx") && text.contains("\"all\" under \"large_from\""),
+        "{text}"
+    );
 }
 
 #[test]
