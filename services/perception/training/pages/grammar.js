@@ -71,12 +71,14 @@ function themeOf(r, kit) {
   return wanted;
 }
 
-/** `svg(set, r)` gives the text of a random pictogram. */
-export function screen(seed, split, svg) {
+/** `svg(set, r)` gives the text of a random pictogram; `only` names the layouts to draw, where not all of them are wanted. */
+export function screen(seed, split, svg, only = []) {
   const r = chance(seed);
   const parts = {};
   const choose = (table, fits) => {
-    const name = r.pick(shared(tables[table], namesOf(tables[table], split, fits)));
+    const names = namesOf(tables[table], split, fits);
+    const wanted = table === 'layouts' && only.length ? names.filter((name) => only.includes(name)) : names;
+    const name = r.pick(shared(tables[table], wanted));
     (parts[table] ??= []).push(name);
     return name;
   };

@@ -1,5 +1,5 @@
 // Draws screens in headless Chromium and writes pictures and labels:
-//   node render.js --out DIR --seed 1 --train 1000 --validation 100 --test 150 [--workers 1] [--labels-only]
+//   node render.js --out DIR --seed 1 --train 1000 --validation 100 --test 150 [--workers 1] [--labels-only] [--layouts form,login]
 // One line of JSON per picture in DIR/SPLIT/labels.jsonl; what is there already is kept, so a run can be resumed.
 // Tests and validation come first: what is judged on is there before what is learned from is complete.
 
@@ -20,12 +20,14 @@ const { values: args } = parseArgs({
     validation: { type: 'string', default: '100' },
     test: { type: 'string', default: '150' },
     workers: { type: 'string', default: '1' },
+    layouts: { type: 'string', default: '' },
     chromium: { type: 'string', default: '/usr/bin/chromium' },
     'labels-only': { type: 'boolean', default: false },
   },
 });
 if (!args.out) throw new Error('name the folder to write to: --out DIR');
 
+const onlyLayouts = args.layouts.split(',').filter(Boolean);
 const acts = Object.fromEntries(
   JSON.parse(readFileSync(new URL('../classes.json', import.meta.url), 'utf8')).classes.map((one) => [
     one.name,
@@ -35,7 +37,7 @@ const acts = Object.fromEntries(
 const svg = pictogramFrom(modules);
 
 async function draw(job, show, cdp, page) {
-  const s = screen(job.seed, job.split, svg);
+  const s = screen(job.seed, job.split, svg, onlyLayouts);
   await show(s);
   await page.evaluate(settle);
   const boxes = await page.evaluate(measure, { scale: s.scale, acts });

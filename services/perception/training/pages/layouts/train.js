@@ -13,6 +13,36 @@ export const layouts = {
   login: (b) =>
     `<div style="margin:auto;padding:24px;width:${b.r.int(260, 400)}px" class="dk-panel">${b.face(48)}${b.labelled(b.field(), true)}${b.labelled(b.field(), true)}${b.choice('checkbox')}<div>${b.link()}</div>${b.row(b.button() + b.button())}</div>`,
 
+  /** Fields and buttons as wide as the page lets them be, which a network sees whole from afar alone. */
+  wideForm: (b) => {
+    const width = b.r.int(Math.min(380, b.width - 40), Math.max(400, Math.min(1300, b.width - 60)));
+    const pad = b.r.int(12, 48);
+    const inside = { width: width - 2 * pad };
+    const one = () =>
+      b.r.pick([
+        () => b.field({ ...inside, empty: b.r.maybe(0.5) }),
+        () => b.field({ ...inside, empty: b.r.maybe(0.5) }),
+        () => b.dropDown(inside),
+        () => b.make('text_area', { ...inside, empty: b.r.maybe(0.5) }),
+        () => b.field({ width: Math.round(inside.width / 2) }),
+      ])();
+    return b.scrolled(
+      `<div class="${b.r.pick(['dk-card', 'dk-panel', ''])}" style="box-sizing:border-box;width:${width}px;margin:${b.r.int(0, 60)}px auto;padding:${b.r.int(10, 36)}px ${pad}px">${b.heading(b.r.pick([1.3, 1.6, 2]))}${b.r.maybe(0.6) ? `<p>${b.sentence()}</p>` : ''}${b.r.many(2, 8, () => b.labelled(one(), true)).join('')}${b.r.maybe(0.6) ? `<div>${b.choice('checkbox')}</div>` : ''}${b.row(b.button({ style: 'main' }) + (b.r.maybe(0.5) ? b.button() : ''))}</div>`,
+    );
+  },
+
+  /** One field over all of the window, with much, little or nothing written in it. */
+  note: (b) =>
+    b.column(
+      (b.r.maybe(0.7) ? b.menuBar() : '') +
+        (b.r.maybe(0.4) ? b.toolbar() : '') +
+        b.across(
+          (b.r.maybe(0.2) ? b.sideBar() : '') +
+            `<div ${b.label('text_field')} class="dk-base" style="flex:1;min-width:0;display:flex;${b.r.maybe(0.4) ? `margin:${b.r.int(2, 24)}px;border:1px solid ${b.f.border}` : ''}">${b.scrolled(`<div style="padding:${b.r.int(2, 14)}px">${b.r.times(b.r.pick([0, 1, 2, 5, 12, 40]), () => (b.r.maybe(0.5) ? b.sentence() : b.t.code())).join('<br>')}</div>`)}</div>`,
+        ) +
+        (b.r.maybe(0.5) ? b.statusBar() : ''),
+    ),
+
   settings: (b) =>
     b.across(
       b.sideBar() +
