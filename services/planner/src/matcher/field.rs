@@ -82,11 +82,9 @@ fn names_a_field(kind: ElementKind) -> bool {
 
 /// The field that the label belongs to.
 fn field_of(screen: &Screen<'_>, label: &Hit) -> Hit {
-    let height = f64::from(label.bounds.height().max(1));
-    let fields = screen.items.iter().filter(|item| item.is_field());
-    let belonging = fields
-        .filter_map(|item| belongs(label.bounds, item, height).map(|distance| (distance, item)));
-    if let Some((_, item)) = belonging.min_by(|a, b| a.0.total_cmp(&b.0)) {
+    let nearest = nearest(screen, label.bounds, Item::is_field)
+        .or_else(|| nearest(screen, label.bounds, Item::may_be_field));
+    if let Some(item) = nearest {
         let field = hit(item, Some(item.kind()), label.score, None);
         return Hit {
             rank: label.rank,
@@ -100,6 +98,22 @@ fn field_of(screen: &Screen<'_>, label: &Hit) -> Hit {
         whole: false,
         ..label.clone()
     }
+}
+
+/// Of those that are `wanted` and may belong to the label, the one that is nearest to it.
+fn nearest<'a, 'b>(
+    screen: &'a Screen<'b>,
+    label: CaptureRect,
+    wanted: impl Fn(&Item<'b>) -> bool,
+) -> Option<&'a Item<'b>> {
+    let height = f64::from(label.height().max(1));
+    let belonging = screen
+        .items
+        .iter()
+        .filter(|item| wanted(item))
+        .filter_map(|item| belongs(label, item, height).map(|distance| (distance, item)));
+    let nearest = belonging.min_by(|a, b| a.0.total_cmp(&b.0));
+    nearest.map(|(_, item)| item)
 }
 
 /// How far the field is from the label, if the label may be its own: around it, to its left, or above it.

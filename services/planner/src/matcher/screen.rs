@@ -7,6 +7,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
 use super::likeness::Folded;
 
+/// A control that may be a field is at least so many times as wide as high. Cells and days of calendars are narrower.
+const FIELD_SHAPE: i32 = 4;
+
 /// How far up a thing lies, the furthest down first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layer {
@@ -44,6 +47,13 @@ impl Item<'_> {
             self.kind(),
             ElementKind::TextField | ElementKind::SpinBox | ElementKind::DropDown
         )
+    }
+
+    /// Whether it is shaped like a field, and nothing is known of it but that one can act on it: a detector knows a wide
+    /// field less surely than a narrow one.
+    pub(super) fn may_be_field(&self) -> bool {
+        self.kind() == ElementKind::Control
+            && self.bounds.width() >= FIELD_SHAPE * self.bounds.height()
     }
 
     /// Whether it can be on or off.

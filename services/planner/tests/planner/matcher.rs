@@ -452,6 +452,38 @@ fn what_a_field_below_its_label_holds_is_where_it_is() {
 }
 
 #[test]
+fn a_wide_control_below_a_label_is_its_field() {
+    // As a detector sees a form in the middle of a page that is not sure what its fields are.
+    let seen = screen(
+        r#"
+        label 676,284 49x24 "Name"
+        control 672,305 310x50 "Ada Lovelace"
+        label 676,372 54x24 "E-mail"
+        label 689,410 138x26 "name@example.org"
+        label 676,460 36x24 "City"
+        control 678,484 300x50 "Choose a city"
+        "#,
+    );
+    check(&seen, &text("Name"), Purpose::Enter, (672, 982), (306, 354));
+    check(
+        &seen,
+        &text("E-mail"),
+        Purpose::Enter,
+        (689, 827),
+        (410, 436),
+    );
+    check(&seen, &text("City"), Purpose::Enter, (678, 978), (485, 533));
+    // By what it holds, too.
+    check(
+        &seen,
+        &text("Choose a city"),
+        Purpose::Enter,
+        (678, 978),
+        (485, 533),
+    );
+}
+
+#[test]
 fn a_plain_field_right_below_its_label_is_hit_in_its_middle() {
     // As Chromium draws a form without any style: a field of 21 pixels touches the line of its label.
     let seen = screen(
