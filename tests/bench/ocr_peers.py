@@ -166,6 +166,8 @@ def ours(program: Path) -> Iterator[Engine]:
     [port] = demo.free_ports(1)
     address = f"127.0.0.1:{port}"
     environment = {k: v for k, v in os.environ.items() if k != "DISPLAY" and not k.startswith("MOTORIUM_")}
+    # Its peers read and do no more.
+    environment["MOTORIUM_PERCEPTION__DETECTOR"] = "none"
     with tempfile.TemporaryDirectory(prefix="motorium-bench-", ignore_cleanup_errors=True) as state, ExitStack() as stack:
         demo.link_models(Path(state))
         log = Path(state) / "perception.log"

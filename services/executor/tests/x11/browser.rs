@@ -102,6 +102,20 @@ impl Scene {
         }
     }
 
+    /// Reads the page in front again and again until that fails as it is meant to.
+    async fn read_until_it_fails(&self, what: &str, is_it: impl Fn(&Error) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !self
+            .driver
+            .read_page(10)
+            .await
+            .is_err_and(|error| is_it(&error))
+        {
+            assert!(Instant::now() < end, "waited for {what}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Types an address into the address bar, as a model may try, until the page in front is another one.
     ///
     /// On a busy machine the bar may take the keyboard later than a person would wait: then the text goes nowhere.
@@ -523,14 +537,8 @@ async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
     let failure = perform(&scene.driver, Action::Refresh).await.unwrap_err();
     assert!(matches!(failure.error, Error::BrowserUnreachable { .. }) && !failure.input_sent);
     scene.open("good.test", "/dialog").await;
-    let end = Instant::now() + PATIENCE;
-    while !matches!(
-        scene.driver.read_page(10).await,
-        Err(Error::PageSilent { .. })
-    ) {
-        assert!(Instant::now() < end, "the dialog does not come");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let is_silent = |error: &Error| matches!(error, Error::PageSilent { .. });
+    scene.read_until_it_fails("the dialog", is_silent).await;
     perform(&scene.driver, chord("Return")).await.unwrap();
     let dialog = scene.web.address("good.test", "/dialog");
     scene
@@ -538,14 +546,10 @@ async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
         .await;
 
     perform(&scene.driver, chord("ctrl+shift+w")).await.unwrap();
-    let end = Instant::now() + PATIENCE;
-    while !matches!(
-        scene.driver.read_page(10).await,
-        Err(Error::BrowserUnreachable { .. })
-    ) {
-        assert!(Instant::now() < end, "the browser does not end");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let is_away = |error: &Error| matches!(error, Error::BrowserUnreachable { .. });
+    scene
+        .read_until_it_fails("the browser to end", is_away)
+        .await;
     scene.open("good.test", "/").await;
     assert_eq!(scene.read().await.text, "here");
 }

@@ -11,7 +11,7 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_perception::{Config, PerceptionService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
-use motorium_proto::domain::element::{ElementKind, ElementSource};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
@@ -377,17 +377,20 @@ const PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Orders</title>
 <p><button onclick="document.getElementById('state').textContent = 'Stored safely'">Save changes</button></p>
 <p id="state">Nothing stored</p></body>"#;
 
+fn element_of<'a>(scene: &'a Scene, content: &str) -> &'a Element {
+    let mut elements = scene.elements.iter();
+    let found = elements.find(|element| element.content == content);
+    found.unwrap_or_else(|| panic!("no `{content}` in {scene:#?}"))
+}
+
 /// What is white in the one picture and black in the other, about as high as `y`.
 fn blackened(plain: &image::RgbaImage, hidden: &image::RgbaImage, y: i32) -> CaptureRect {
-    let near = |row: u32| (row as i32 - y).abs() < 40;
-    let was_hidden = |&(x, y, now): &(u32, u32, &image::Rgba<u8>)| {
-        now.0 == [0, 0, 0, 255] && plain.get_pixel(x, y).0 == [255, 255, 255, 255]
+    let was_hidden = |&(x, row, now): &(u32, u32, &image::Rgba<u8>)| {
+        let is_near = (row as i32 - y).abs() < 40;
+        is_near && now.0 == [0, 0, 0, 255] && plain.get_pixel(x, row).0 == [255, 255, 255, 255]
     };
-    let places = hidden
-        .enumerate_pixels()
-        .filter(|(_, row, _)| near(*row))
-        .filter(was_hidden);
-    let dots = places.map(|(x, y, _)| at(x as i32, y as i32, 1, 1));
+    let places = hidden.enumerate_pixels().filter(was_hidden);
+    let dots = places.map(|(x, row, _)| at(x as i32, row as i32, 1, 1));
     dots.reduce(|all, one| all.union(&one))
         .expect("something was hidden")
 }
@@ -435,12 +438,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     let seen = observe_until(&service, "Save changes", &request).await;
     assert_eq!(seen.scene.frame, seen.frame.id);
     assert_eq!(seen.prompt_lines.len(), seen.scene.elements.len());
-    let button = seen
-        .scene
-        .elements
-        .iter()
-        .find(|element| element.content == "Save changes")
-        .unwrap();
+    let button = element_of(&seen.scene, "Save changes");
     assert_eq!(
         (button.source, button.kind),
         (ElementSource::Both, ElementKind::Button)
@@ -497,20 +495,10 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         },
     )
     .await;
-    let same = again
-        .scene
-        .elements
-        .iter()
-        .find(|element| element.content == "Save changes")
-        .unwrap();
+    let same = element_of(&again.scene, "Save changes");
     assert_eq!(same.id, button.id, "numbers stay with their elements");
     let delta = again.delta.unwrap();
-    let state = again
-        .scene
-        .elements
-        .iter()
-        .find(|element| element.content == "Stored safely")
-        .unwrap();
+    let state = element_of(&again.scene, "Stored safely");
     assert!(
         delta.added.contains(&state.id) || delta.changed.contains(&state.id),
         "{delta:?}"
@@ -520,12 +508,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         !delta.added.contains(&button.id) && !delta.removed.contains(&button.id),
         "{button:?} became {same:?}"
     );
-    let title = again
-        .scene
-        .elements
-        .iter()
-        .find(|element| element.content == "Invoice form")
-        .unwrap();
+    let title = element_of(&again.scene, "Invoice form");
     assert!(!delta.changed.contains(&title.id), "{title:?}: {delta:?}");
 
     let few = ObserveRequest {
@@ -558,8 +541,9 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
             .all(|element| !element.content.contains("4111"))
     );
     // Where its digits are: what is taken for a row of a table has its middle elsewhere.
+    let shown = pixels(again.image.as_ref().unwrap());
     let digits = blackened(
-        &pixels(again.image.as_ref().unwrap()),
+        &shown,
         &pixels(hidden.image.as_ref().unwrap()),
         card.centre.y,
     );
@@ -573,14 +557,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         .unwrap()
         .image
         .unwrap();
-    assert_eq!(
-        blackened(
-            &pixels(again.image.as_ref().unwrap()),
-            &pixels(&stored),
-            card.centre.y
-        ),
-        digits
-    );
+    assert_eq!(blackened(&shown, &pixels(&stored), card.centre.y), digits);
 
     // A second look at a small part, and lines of a block as one.
     let closer = ObserveRequest {
@@ -626,13 +603,8 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         parsing: ParseOptions::default(),
     };
     let parsed = service.parse(brought).await.unwrap();
-    let contents: Vec<_> = parsed
-        .scene
-        .elements
-        .iter()
-        .map(|element| element.content.as_str())
-        .collect();
-    assert!(contents.contains(&"Invoice form"), "{contents:?}");
+    element_of(&parsed.scene, "Invoice form");
+    element_of(&parsed.scene, "Stored safely");
     assert_eq!(parsed.size, CaptureSize::new(1920, 1080));
 }
 

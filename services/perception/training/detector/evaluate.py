@@ -117,7 +117,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     model = models.model(arguments.model, arguments.threads)
-    large_from = models.large_from(arguments.model, arguments.threads)
+    large_from = models.large_from(arguments.model)
     sources = {"drawn": arguments.screens, "applications": arguments.applications}
     sources = {name: folder for name, folder in sources.items() if folder}
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy
+import onnx
 import onnxruntime
 import torch
 
@@ -16,12 +17,12 @@ def model(path: Path, threads: int) -> Model:
     return from_onnx(path, threads, exactly=True) if path.suffix == ".onnx" else from_network(weights.load(path)[0])
 
 
-def large_from(path: Path, threads: int) -> float | None:
+def large_from(path: Path) -> float | None:
     """From which size on it wants a look from afar: a network from elsewhere that says nothing of it wants none."""
     if path.suffix != ".onnx":
         return LARGE
-    told = session_of(path, threads).get_modelmeta().custom_metadata_map.get("large_from")
-    return None if told is None else float(told)
+    told = {one.key: one.value for one in onnx.load(path, load_external_data=False).metadata_props}
+    return float(told["large_from"]) if "large_from" in told else None
 
 
 def from_network(network: Network) -> Model:
