@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::again::{self, Again, Placed};
 use super::detect::{Detection, Detector};
 use super::read::{Detail, Reader, TextLine};
-use super::{Effort, Parse, Parser};
+use super::{Effort, Parse, Parser, veil};
 use crate::error::Error;
 
 /// How many pictures are remembered: those that an application switches between, or that several callers look at.
@@ -43,7 +43,9 @@ pub struct EmbeddedParser {
 #[derive(Debug, Clone)]
 struct Known {
     pixels: Arc<RgbaImage>,
+    /// Those behind a veil among them: it may go away over what is looked at again only in part.
     detections: Arc<[Detection]>,
+    in_reach: Arc<[Detection]>,
     text: Arc<[Text]>,
     /// What the text was found with.
     detail: Detail,
@@ -231,8 +233,11 @@ impl Parser for EmbeddedParser {
         let (detections, read) = std::thread::scope(|scope| {
             let detecting = scope.spawn(|| {
                 let started = Instant::now();
-                let detections = self.detect(pixels, before, cancel);
-                (detections, started.elapsed())
+                let found = self.detect(pixels, before, cancel).map(|found| {
+                    let in_reach = veil::without_veiled(pixels, Arc::clone(&found));
+                    (found, in_reach)
+                });
+                (found, started.elapsed())
             });
             let read = self.read(pixels, before, cancel, &mut effort);
             (detecting.join(), read)
@@ -241,7 +246,8 @@ impl Parser for EmbeddedParser {
         let (detections, took) =
             detections.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         effort.detecting = took;
-        let latest = Known::new(Arc::clone(pixels), detections?, text, detail);
+        let (detections, in_reach) = detections?;
+        let latest = Known::new(Arc::clone(pixels), detections, in_reach, text, detail);
         let parse = latest.parse(effort);
         self.remember(latest);
         Ok(parse)
@@ -257,6 +263,7 @@ impl Known {
     fn new(
         pixels: Arc<RgbaImage>,
         detections: Arc<[Detection]>,
+        in_reach: Arc<[Detection]>,
         mut text: Vec<Text>,
         detail: Detail,
     ) -> Self {
@@ -265,6 +272,7 @@ impl Known {
         Self {
             pixels,
             detections,
+            in_reach,
             text: text.into(),
             detail,
             lines,
@@ -273,7 +281,7 @@ impl Known {
 
     fn parse(&self, effort: Effort) -> Parse {
         Parse {
-            detections: Arc::clone(&self.detections),
+            detections: Arc::clone(&self.in_reach),
             lines: Arc::clone(&self.lines),
             effort,
         }

@@ -2,9 +2,10 @@
 //!
 //! [`detect`] finds controls, [`describe`] looks closer at them, [`read`] finds and reads text. Detecting and reading are
 //! traits with a seat for other implementations.
-//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`remote`] and [`omniparser`] let
-//! another server look instead; [`queue`] lets one picture in at a time, and [`turns`] says whose; [`magnify`] is for a
-//! second look at something small. Merging what they find, order, numbers and prompt lines are the matter of `marks`.
+//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`veil`] tells which controls are out
+//! of reach behind a dialog; [`remote`] and [`omniparser`] let another server look instead; [`queue`] lets one picture in
+//! at a time, and [`turns`] says whose; [`magnify`] is for a second look at something small. Merging what they find,
+//! order, numbers and prompt lines are the matter of `marks`.
 
 mod again;
 pub mod describe;
@@ -18,6 +19,7 @@ pub mod read;
 pub mod remote;
 mod runtime;
 mod turns;
+mod veil;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The service as its callers see it: in this process, and over gRPC.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use motorium_imaging::picture;
@@ -606,6 +606,69 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     element_of(&parsed.scene, "Invoice form");
     element_of(&parsed.scene, "Stored safely");
     assert_eq!(parsed.size, CaptureSize::new(1920, 1080));
+}
+
+/// Buttons, and a dialog that has to be answered before one of them can be clicked again.
+const DIALOG_PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Shelves</title>
+<style>
+  body { font: 18px sans-serif; margin: 24px }
+  main { display: grid; grid-template-columns: repeat(4, 1fr); gap: 24px }
+  button { font: inherit; padding: 8px 24px }
+  dialog { width: 380px; padding: 24px; border: 1px solid #888; border-radius: 6px }
+  dialog::backdrop { background: #0008 }
+</style>
+<main></main>
+<dialog><h3>Remove this shelf?</h3><p>Its books stay.</p><button onclick="this.closest('dialog').close()">Keep it</button></dialog>
+<script>
+  for (let shelf = 1; shelf <= 28; shelf++) {
+    const button = document.querySelector('main').appendChild(document.createElement('button'));
+    button.textContent = `Shelf ${shelf}`;
+    button.onclick = () => document.querySelector('dialog').showModal();
+  }
+</script>"#;
+
+#[tokio::test]
+async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
+    let mut desktop = Desktop::start_large().await;
+    let page = desktop.path("page.html");
+    std::fs::write(&page, DIALOG_PAGE).unwrap();
+    desktop.browse(&page, [40, 40, 1000, 800]);
+    let service = service(&[&desktop.display]).await;
+    let client = Client::connect(&desktop.display);
+    let click = |element: &Element| {
+        let CapturePoint { x, y, .. } = element.centre;
+        client.move_pointer(x.try_into().unwrap(), y.try_into().unwrap());
+        client.click();
+    };
+    let buttons = |scene: &Scene| {
+        let shelves = scene
+            .elements
+            .iter()
+            .filter(|element| element.interactable && element.content.starts_with("Shelf"));
+        shelves.count()
+    };
+
+    let request = ObserveRequest::default();
+    let open = observe_until(&service, "Shelf 28", &request).await.scene;
+    assert!(buttons(&open) > 20, "{open:#?}");
+
+    click(element_of(&open, "Shelf 2"));
+    let asked = observe_until(&service, "Remove this shelf?", &request).await;
+    assert_eq!(buttons(&asked.scene), 0, "{:#?}", asked.scene);
+    let behind = element_of(&asked.scene, "Shelf 28");
+    assert_eq!(behind.kind, ElementKind::Label);
+    let keep = element_of(&asked.scene, "Keep it");
+    assert!(keep.interactable, "{keep:?}");
+
+    click(keep);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answered = service.observe(request.clone()).await.unwrap().scene;
+        if buttons(&answered) > 20 {
+            break;
+        }
+        assert!(Instant::now() < end, "{answered:#?}");
+    }
 }
 
 #[tokio::test]

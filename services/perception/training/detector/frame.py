@@ -8,6 +8,7 @@
 - Of boxes that share more than 0.4 of their union the most confident stays, whatever its class: what
   `parse/detect/answer.rs` does. What a control has in it is smaller than that. With 0.7, on 50 validation screens, a recall
   of 0.674 had 26.9 % of boxes that stand for nothing, a fourth of them second ones; with 0.4, one of 0.755 has 25.7 %.
+- What is out of reach behind a dialog is left out (veil.py).
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import cv2
 import numpy
 
+from . import veil
 from .boxes import overlaps
 from .crops import FILLING
 from .network import GRID
@@ -52,12 +54,13 @@ def look(
 ) -> Found:
     """What is on `pixels`, RGB. Without `large_from` there is no look from afar."""
     scale = own_scale(pixels, most_pixels)
-    near = _look_at(model, pixels, scale, least_score)
-    if large_from is None or max(pixels.shape[:2]) * scale < large_from:
-        return apart(near, pixels.shape[:2])
-    afar = _look_at(model, pixels, FROM_AFAR * scale, least_score)
-    large = large_from / scale
-    return apart(together(near.only(~is_large(near, large)), afar.only(is_large(afar, large))), pixels.shape[:2])
+    found = _look_at(model, pixels, scale, least_score)
+    if large_from is not None and max(pixels.shape[:2]) * scale >= large_from:
+        afar = _look_at(model, pixels, FROM_AFAR * scale, least_score)
+        large = large_from / scale
+        found = together(found.only(~is_large(found, large)), afar.only(is_large(afar, large)))
+    found = apart(found, pixels.shape[:2])
+    return found.only(~veil.veiled(pixels, found.boxes, found.kinds, found.scores))
 
 
 def own_scale(pixels: numpy.ndarray, most_pixels: int = MOST_PIXELS) -> float:

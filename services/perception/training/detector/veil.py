@@ -1,0 +1,130 @@
+"""What lies behind a veil: the dimmed surroundings of a dialog that has to be answered first.
+
+What `parse/veil.rs` does, with the same constants; why it does it is written there. What is judged here has boxes of less
+confidence as well, so those that the product would not be told about give no evidence, and go with the others.
+"""
+
+import cv2
+import numpy
+
+from . import classes
+
+TOLD = 0.26
+"""The least score that the product asks for. A dialog that is less certain shows no veil."""
+CONTRAST = 140
+THROUGH = 0.68, 0.4
+"""Shares of a dialog's brightness that a dark veil and, on the negative, a light one lets through at most."""
+TILE = 16
+SURROUNDINGS = 40
+RIM = 6
+MOST_BRIGHT = 0.3
+POINTER = 2
+SOMETHING = 24
+LEAST_SEEN = 24
+MOST_SEEN_BRIGHT = 0.12
+LEAST_CONTROLS = 4
+MOSTLY = 0.66
+
+Tiles = tuple[int, int, int, int]
+"""Left, top, right and bottom, the last two outside, counted in tiles."""
+
+
+def veiled(pixels: numpy.ndarray, boxes: numpy.ndarray, kinds: numpy.ndarray, scores: numpy.ndarray) -> numpy.ndarray:
+    """Which of the boxes on `pixels`, RGB, are out of reach; `boxes` are `[elements, 4]` in pixels."""
+    behind = numpy.zeros(len(boxes), bool)
+    dialogs = boxes[(kinds == classes.NAMES.index("dialog")) & (scores >= TOLD)]
+    if not len(dialogs):
+        return behind
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
+    # On the negative a light veil is a dark one.
+    for picture, through in zip((grey, 255 - grey), THROUGH):
+        extremes = _extremes(picture)
+        for dialog in dialogs:
+            behind |= _behind(picture, extremes, numpy.rint(dialog).astype(int), through, boxes, scores >= TOLD)
+    return behind
+
+
+def _behind(
+    picture: numpy.ndarray,
+    extremes: tuple[numpy.ndarray, numpy.ndarray],
+    dialog: numpy.ndarray,
+    through: float,
+    boxes: numpy.ndarray,
+    told: numpy.ndarray,
+) -> numpy.ndarray:
+    none = numpy.zeros(len(boxes), bool)
+    inside = dialog + numpy.array((RIM, RIM, -RIM, -RIM))
+    darkest, brightest = at_share(picture, inside, 0.005), at_share(picture, inside, 0.995)
+    if brightest - darkest < CONTRAST:
+        return none
+    limit = int(through * brightest)
+    hole = _tiles_under(dialog + numpy.array((-1, -1, 1, 1)) * SURROUNDINGS, extremes[0].shape)
+    veil = _grown(extremes[1] > limit, hole)
+    if not _is_dim_around(extremes, hole, veil, limit):
+        return none
+    middles = (boxes[:, :2] + boxes[:, 2:]) / 2
+    around = _contains(numpy.array(veil) * TILE, middles) & ~_contains(dialog, middles)
+    dim = around.copy()
+    for index in numpy.flatnonzero(around):
+        dim[index] = at_share(picture, numpy.rint(boxes[index]).astype(int), 0.98) <= limit
+    seen = (dim & told).sum()
+    return dim if seen >= LEAST_CONTROLS and seen >= MOSTLY * (around & told).sum() else none
+
+
+def at_share(picture: numpy.ndarray, part: numpy.ndarray, share: float) -> int:
+    """The brightness that `share` of the pixels in a part do not exceed; 0 where there is no part."""
+    left, top, right, bottom = part.clip(0)
+    pixels = picture[top:bottom, left:right]
+    if not pixels.size:
+        return 0
+    counts = numpy.bincount(pixels.ravel(), minlength=256).cumsum()
+    return int(numpy.searchsorted(counts, share * pixels.size))
+
+
+def _extremes(picture: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The darkest and the brightest of each tile."""
+    height, width = picture.shape
+    whole = numpy.pad(picture, ((0, -height % TILE), (0, -width % TILE)), "edge")
+    tiles = whole.reshape(whole.shape[0] // TILE, TILE, whole.shape[1] // TILE, TILE)
+    return tiles.min((1, 3)).astype(int), tiles.max((1, 3)).astype(int)
+
+
+def _tiles_under(part: numpy.ndarray, shape: tuple[int, int]) -> Tiles:
+    left, top, right, bottom = part
+    return max(0, left // TILE), max(0, top // TILE), min(shape[1], -(-right // TILE)), min(shape[0], -(-bottom // TILE))
+
+
+def _grown(bright: numpy.ndarray, hole: Tiles) -> Tiles:
+    """The rectangle around `hole` over which nearly nothing is bright."""
+    veil, before = hole, None
+    while veil != before:
+        before = veil
+        for side in range(4):
+            wider, strip = _beside(veil, side, bright)
+            if strip.size and strip.sum() <= max(POINTER, MOST_BRIGHT * strip.size):
+                veil = wider
+    return veil
+
+
+def _beside(veil: Tiles, side: int, bright: numpy.ndarray) -> tuple[Tiles, numpy.ndarray]:
+    """What the rectangle becomes with the tiles on one side, and these; there are none beyond the picture."""
+    left, top, right, bottom = veil
+    wider = (left - 1, top, right, bottom), (left, top - 1, right, bottom), (left, top, right + 1, bottom), (left, top, right, bottom + 1)
+    rows, columns = slice(top, bottom), slice(left, right)
+    # Before the first there would be the last ones.
+    part = (rows, slice(max(0, left - 1), left)), (slice(max(0, top - 1), top), columns), (rows, slice(right, right + 1)), (slice(bottom, bottom + 1), columns)
+    return wider[side], bright[part[side]]
+
+
+def _is_dim_around(extremes: tuple[numpy.ndarray, numpy.ndarray], hole: Tiles, veil: Tiles, limit: int) -> bool:
+    """Whether there is enough to be seen on the veil, and next to nothing of it bright."""
+    darkest, brightest = extremes
+    seen = numpy.zeros(darkest.shape, bool)
+    seen[veil[1] : veil[3], veil[0] : veil[2]] = True
+    seen[hole[1] : hole[3], hole[0] : hole[2]] = False
+    seen &= brightest - darkest >= SOMETHING
+    return seen.sum() >= LEAST_SEEN and (seen & (brightest > limit)).sum() <= MOST_SEEN_BRIGHT * seen.sum()
+
+
+def _contains(part: numpy.ndarray, points: numpy.ndarray) -> numpy.ndarray:
+    return (points >= part[:2]).all(1) & (points < part[2:]).all(1)
