@@ -43,6 +43,79 @@ export const layouts = {
         (b.r.maybe(0.5) ? b.statusBar() : ''),
     ),
 
+  /** Text that is wide, framed or coloured as fields and buttons are, and is none of them. */
+  plainPage: (b) => {
+    const width = b.r.int(Math.min(300, b.width - 40), b.width - 10);
+    const size = b.r.pick([12, 14, 16, 18, 22, 28]);
+    const framed = (inner) =>
+      `<div style="margin:${b.r.int(4, 16)}px 0;padding:${b.r.int(2, 14)}px;${b.r.pick([
+        `border:1px solid ${b.f.border}`,
+        `border-inline-start:4px solid ${b.f.accent}`,
+        `background:color-mix(in srgb, ${b.f.accent} 12%, ${b.f.base})`,
+        `background:color-mix(in srgb, ${b.f.ink} 7%, ${b.f.base});border-radius:${b.r.int(0, 8)}px`,
+      ])}">${inner}</div>`;
+    const words = () => b.text(1, b.r.pick([2, 4, 9]));
+    const one = () =>
+      b.r.pick([
+        () => b.heading(b.r.pick([1.2, 1.5, 2])),
+        () => `<p>${b.sentence()}</p>`,
+        () => `<p>${words()}</p>`,
+        () => `<p>${words()}</p>`,
+        () => `<div>${b.text()}: ${b.escape(b.t.value())}</div>`,
+        () => framed(b.sentence()),
+        () => framed(words()),
+        () => framed(b.monospaced(b.code(b.r.int(1, 4)))),
+        () => `<hr style="border:0;border-top:1px solid ${b.f.border};margin:12px 0">`,
+      ])();
+    const rare = () =>
+      b.r.pick([
+        () => b.labelled(b.field({ width: b.r.int(160, Math.max(200, width - 80)) }), true),
+        () => b.row(b.button()),
+        () => `<div>${b.link()}</div>`,
+      ])();
+    return b.scrolled(
+      `<div style="font-size:${size}px;width:${width}px;box-sizing:border-box;padding:${b.r.int(4, 30)}px;margin:${b.r.maybe(0.4) ? '0 auto' : '0'};${b.r.maybe(0.15) ? 'text-align:center' : ''}">${b.r.many(3, 14, () => (b.r.maybe(0.14) ? rare() : one())).join('')}</div>`,
+    );
+  },
+
+  /** Sliders of every length, lying and standing, with their names and what they are set to. */
+  mixer: (b) => {
+    const lying = () =>
+      `<div style="margin:${b.r.int(4, 16)}px 0;${b.r.maybe(0.3) ? `border:1px solid ${b.f.border};padding:8px` : ''}">${b.row(`<b style="flex:1">${b.text(1, 3)}</b>${b.bare()}${b.r.maybe(0.5) ? b.bare() : ''}`)}${b.row(`<span>${b.text(1, 1)}</span>${b.make('slider', { drawn: b.r.maybe(0.6), long: b.r.int(140, Math.max(160, b.width - 240)), width: b.r.int(140, Math.max(160, b.width - 240)) })}<span>${b.r.int(0, 100)} %</span>`)}</div>`;
+    const standing = () =>
+      b.row(
+        b.r
+          .many(
+            3,
+            12,
+            () =>
+              `<span style="text-align:center;width:${b.r.pick([40, 54])}px;overflow:hidden">${b.make('slider', { tall: true, drawn: true })}<br><small>${b.r.int(1, 16)} kHz</small></span>`,
+          )
+          .join(''),
+      );
+    return b.column(
+      (b.r.maybe(0.5) ? b.tabs() : '') +
+        b.scrolled(
+          `<div style="padding:${b.r.int(6, 24)}px">${b.r.many(1, 6, () => (b.r.maybe(0.25) ? standing() : lying())).join('')}</div>`,
+        ) +
+        b.line(`${b.choice('checkbox')}<span style="flex:1"></span>${b.button()}`, 'padding:6px'),
+    );
+  },
+
+  /** A tool bar of large buttons with a sign and a word each, over a table whose rows are wide and thin. */
+  largeTools: (b) => {
+    const upright = b.r.maybe(0.6);
+    const size = b.r.int(20, 40);
+    const tool = (off = b.r.maybe(0.2)) =>
+      `<span class="dk-item" style="display:inline-flex;flex-direction:${upright ? 'column' : 'row'};align-items:center;justify-content:center;gap:${b.r.int(2, 6)}px;padding:${b.r.int(3, 9)}px ${b.r.int(5, 14)}px;${off ? 'opacity:.4' : ''}" ${b.label('button', off ? { disabled: true } : {})}><span style="font-size:${size}px;display:flex">${b.pictogram()}</span>${b.text(1, 2)}</span>`;
+    return b.column(
+      b.menuBar() +
+        `<div class="dk-panel" style="display:flex;gap:${b.r.int(0, 8)}px;padding:4px;flex:none;overflow:hidden;white-space:nowrap;${b.edge('bottom')}">${b.r.many(4, 12, () => tool()).join('')}</div>` +
+        b.scrolled(b.table(b.r.int(5, 30), { columns: b.r.int(4, 9) })) +
+        b.statusBar(),
+    );
+  },
+
   settings: (b) =>
     b.across(
       b.sideBar() +
