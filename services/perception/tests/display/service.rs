@@ -1,7 +1,7 @@
 //! The service as its callers see it: in this process, and over gRPC.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use motorium_imaging::picture;
@@ -21,7 +21,7 @@ use motorium_proto::service::{
     ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient, PerceptionServer,
     Redaction, SensitiveText, StreamRequest,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::reading::data_folder;
 use crate::support::{Client, Desktop, NewWindow, PATIENCE, at, pattern};
