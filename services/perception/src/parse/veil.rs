@@ -62,17 +62,19 @@ pub(super) fn without_veiled(pixels: &RgbaImage, detections: Arc<[Detection]>) -
     if dialogs.is_empty() || detections.len() < LEAST_CONTROLS {
         return detections;
     }
-    let mut brightness = Brightness::of(GreyFrame::of(pixels));
     let mut veiled = vec![false; detections.len()];
-    // On the negative a light veil is a dark one.
-    for through in [THROUGH_DARK, THROUGH_LIGHT] {
+    let mut look = |brightness: &Brightness, through: f64| {
         for &dialog in &dialogs {
-            for index in behind(&brightness, dialog, through, &detections) {
+            for index in behind(brightness, dialog, through, &detections) {
                 veiled[index] = true;
             }
         }
-        brightness.invert();
-    }
+    };
+    let mut brightness = Brightness::of(&GreyFrame::of(pixels));
+    look(&brightness, THROUGH_DARK);
+    // On the negative a light veil is a dark one.
+    brightness.invert();
+    look(&brightness, THROUGH_LIGHT);
     if !veiled.contains(&true) {
         return detections;
     }
@@ -134,7 +136,7 @@ struct Brightness {
 }
 
 impl Brightness {
-    fn of(frame: GreyFrame) -> Self {
+    fn of(frame: &GreyFrame) -> Self {
         let whole = CaptureRect::from_size(frame.size());
         let (width, tile) = (whole.width().max(0) as usize, TILE as usize);
         let across = width.div_ceil(tile);
