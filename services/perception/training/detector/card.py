@@ -12,7 +12,7 @@ from typing import Any
 from . import classes, figures, screens, weights
 from .crops import FILLING
 from .evaluate import as_text, markdown_table
-from .frame import LARGE
+from .looks import LARGE
 
 TEMPLATE = Path(__file__).parent / "MODEL_CARD.template.md"
 

@@ -17,7 +17,8 @@ import torch
 
 from . import classes, gallery, metrics, models, screens
 from .figures import write
-from .frame import MOST_PIXELS, Found, Model, look
+from .found import Found
+from .frame import MOST_PIXELS, Model, look
 from .metrics import Judged
 from .screens import Screen
 

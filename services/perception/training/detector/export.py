@@ -26,7 +26,8 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from . import classes, models, screens, weights
 from .figures import as_text, write
-from .frame import LARGE, own_scale, prepare
+from .frame import own_scale, prepare
+from .looks import LARGE
 from .network import Exported, Network
 
 OPSET = 17

@@ -3,8 +3,8 @@
 - A picture is looked at in its own pixels. One of more than `MOST_PIXELS` (larger than 2560x1440) is made smaller: on
   such displays everything is drawn at one and a half times or more.
 - It lies in the upper left; grey fills up to the grid on the right and below.
-- What is large is looked for from afar, in a smaller copy of the picture: a network sees no further than some hundred
-  pixels, and trains on crops that are no larger. What is not large is looked for in the picture's own pixels alone.
+- What is large is looked for from afar as well, in smaller copies of the picture (looks.py), and rows are laid on their
+  text (rows.py). What is not large is looked for in the picture's own pixels alone.
 - Of boxes that share more than 0.4 of their union the most confident stays, whatever its class: what
   `parse/detect/answer.rs` does. What a control has in it is smaller than that. With 0.7, on 50 validation screens, a recall
   of 0.674 had 26.9 % of boxes that stand for nothing, a fourth of them second ones; with 0.4, one of 0.755 has 25.7 %.
@@ -12,21 +12,17 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import cv2
 import numpy
 
-from . import veil
+from . import looks, rows, veil
 from .boxes import overlaps
 from .crops import FILLING
+from .found import Found
 from .network import GRID
 
 MOST_PIXELS = 2560 * 1440
-LARGE = 400
-"""So many pixels long or high is what is taken from the look from afar."""
-FROM_AFAR = 0.5
-"""Size of the copy that is looked at from afar, of what the first look is shown. A third, or two looks from afar, find less."""
 SAME_THING = 0.4
 MOST_FOUND = 1000
 
@@ -34,32 +30,22 @@ Model = Callable[[numpy.ndarray], numpy.ndarray]
 """`[1, 3, height, width]` from 0 to 1 to `[1, 4 + classes, cells]`."""
 
 
-@dataclass(frozen=True)
-class Found:
-    boxes: numpy.ndarray
-    kinds: numpy.ndarray
-    scores: numpy.ndarray
-
-    def only(self, which: numpy.ndarray) -> "Found":
-        """Those of an index or a mask."""
-        return Found(self.boxes[which], self.kinds[which], self.scores[which])
-
-
 def look(
     model: Model,
     pixels: numpy.ndarray,
     least_score: float,
     most_pixels: int = MOST_PIXELS,
-    large_from: float | None = LARGE,
+    large_from: float | None = looks.LARGE,
 ) -> Found:
     """What is on `pixels`, RGB. Without `large_from` there is no look from afar."""
     scale = own_scale(pixels, most_pixels)
-    found = _look_at(model, pixels, scale, least_score)
+    lowest = min(least_score, looks.LEAST_SCORE)
+    found = _look_at(model, pixels, scale, lowest)
     if large_from is not None and max(pixels.shape[:2]) * scale >= large_from:
-        afar = _look_at(model, pixels, FROM_AFAR * scale, least_score)
-        large = large_from / scale
-        found = together(found.only(~is_large(found, large)), afar.only(is_large(afar, large)))
-    found = apart(found, pixels.shape[:2])
+        afar = [_look_at(model, pixels, share * scale, lowest) for share in looks.FROM_AFAR]
+        found = looks.merged(found, afar, large_from / scale)
+    found = found.only(found.scores >= least_score)
+    found = apart(rows.on_their_text(pixels, found), pixels.shape[:2])
     return found.only(~veil.veiled(pixels, found.boxes, found.kinds, found.scores))
 
 
@@ -94,15 +80,6 @@ def read_off(answer: numpy.ndarray, scale: float, least_score: float) -> Found:
     middle, extent = answer[:2, cells].T, answer[2:4, cells].T
     boxes = numpy.concatenate((middle - extent / 2, middle + extent / 2), 1) / scale
     return Found(boxes, answer[4:, cells].argmax(0), best[cells])
-
-
-def is_large(found: Found, large: float) -> numpy.ndarray:
-    return (found.boxes[:, 2:] - found.boxes[:, :2]).max(1, initial=0) >= large
-
-
-def together(one: Found, other: Found) -> Found:
-    pairs = (one.boxes, other.boxes), (one.kinds, other.kinds), (one.scores, other.scores)
-    return Found(*(numpy.concatenate(pair) for pair in pairs))
 
 
 def apart(found: Found, size: tuple[int, int]) -> Found:

@@ -14,7 +14,7 @@ import numpy
 
 from . import classes
 from .boxes import overlaps, shared_area
-from .frame import Found
+from .found import Found
 from .metrics import SAME, Judged
 from .screens import Screen
 

@@ -11,7 +11,7 @@ import numpy
 
 from . import classes
 from .boxes import area, overlaps, shared_area
-from .frame import Found
+from .found import Found
 from .screens import Screen
 
 SAME = 0.5

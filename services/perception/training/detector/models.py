@@ -8,7 +8,8 @@ import onnxruntime
 import torch
 
 from . import weights
-from .frame import LARGE, Model
+from .frame import Model
+from .looks import LARGE
 from .network import Exported, Network
 
 

@@ -2,7 +2,8 @@ import numpy
 import pytest
 
 from detector import classes, metrics
-from detector.frame import Found, without_duplicates
+from detector.found import Found
+from detector.frame import without_duplicates
 from detector.screens import Screen
 from tests.pictures import kind
 

@@ -3,7 +3,7 @@
 import numpy
 
 from detector import card, classes, evaluate, gallery
-from detector.frame import Found
+from detector.found import Found
 from tests.pictures import draw, kind
 
 BUTTON, ICON = (20, 20, 80, 50), (150, 100, 172, 122)

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from detector import classes, evaluate, metrics, models, weights
-from detector.frame import LARGE, look
+from detector.frame import look
 from detector.loader import Groups, Plan, groups, weights as chances
+from detector.looks import LARGE
 from detector.network import Exported, Network
 from detector.train import RISING, Progress, Training, after, begins_to_finish, is_finished, mixed, share_of_rate, train
 from tests.pictures import draw, some
@@ -166,19 +167,19 @@ def test_a_whole_picture_is_looked_at_in_its_own_pixels_up_to_a_limit(tmp_path):
     assert halved.boxes.tolist() == [[32, 16, 48, 24]]
 
 
-def test_what_is_large_comes_from_the_look_from_afar_and_only_that():
+def test_what_is_large_comes_from_the_looks_from_afar_and_only_that():
     shown = []
 
     def model(pixels):
         shown.append(pixels.shape[2:])
         answer = numpy.zeros((1, 4 + 19, 2), numpy.float32)
         answer[0, :5, 0] = [20, 10, 8, 4, 0.9]
-        answer[0, :5, 1] = [400, 200, 500, 100, 0.9]
+        answer[0, :5, 1] = [400, 200, 300, 50, 0.8]
         return answer
 
     found = look(model, numpy.zeros((640, 1280, 3), numpy.uint8), 0.5)
-    assert shown == [(640, 1280), (320, 640)]
-    assert found.boxes.tolist() == [[16, 8, 24, 12], [300, 300, 1280, 500]]
+    assert shown == [(640, 1280), (320, 640), (160, 320)]
+    assert found.boxes.tolist() == [[16, 8, 24, 12], [250, 175, 550, 225], [500, 350, 1100, 450]]
 
 
 def test_pictures_of_applications_come_as_often_as_they_should():

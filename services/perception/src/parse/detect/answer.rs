@@ -17,22 +17,15 @@ const SAME_THING: f32 = 0.4;
 const MOST: usize = 1000;
 
 /// A box: left, top, right, bottom.
-type Sides = [f32; 4];
+pub(super) type Sides = [f32; 4];
 
-/// A box that a network is sure enough of. There may be many for one thing.
-#[derive(Debug, Clone, Copy)]
+/// A box that a network is sure enough of, in pixels of the picture. There may be many for one thing.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
-    sides: Sides,
-    kind: ElementKind,
-    score: f32,
-}
-
-impl Candidate {
-    /// Of its two sides, in pixels of the picture.
-    pub(super) fn longest_side(&self) -> f32 {
-        let [x1, y1, x2, y2] = self.sides;
-        (x2 - x1).max(y2 - y1)
-    }
+    pub(super) sides: Sides,
+    pub(super) kind: ElementKind,
+    /// 0 to 1.
+    pub(super) score: f32,
 }
 
 /// What an answer is at least so sure of, in pixels of a picture of which `scale` pixels were shown for each of its own.
@@ -125,7 +118,7 @@ fn without_duplicates(candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 /// Shared area as a share of the union.
-fn overlap(a: Sides, b: Sides) -> f32 {
+pub(super) fn overlap(a: Sides, b: Sides) -> f32 {
     let area = |[x1, y1, x2, y2]: Sides| (x2 - x1).max(0.0) * (y2 - y1).max(0.0);
     let shared = area([
         a[0].max(b[0]),

@@ -1,11 +1,14 @@
 //! Finding the controls of a user interface on a picture.
 //!
 //! [`yolo`] runs a network in the layout that YOLOv8 made usual: the one that is built in, or a user's own. [`answer`]
-//! makes detections of what such a network says, [`names`] kinds of the names of its classes. What a pictogram means and
-//! which state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
+//! makes detections of what such a network says, [`names`] kinds of the names of its classes; [`looks`] puts together what
+//! it says of a picture and of smaller copies, and [`rows`] lays rows on their text. What a pictogram means and which
+//! state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
 
 mod answer;
+mod looks;
 mod names;
+mod rows;
 mod yolo;
 
 use std::fmt;

@@ -3,8 +3,8 @@
 //! One input `[1, 3, height, width]`, RGB from 0 to 1, sides in multiples of 32; one output, see [`super::answer`]. A picture
 //! is looked at in its own pixels, because a checkbox has 13 of them; only one that is larger than 2560×1440 is made smaller,
 //! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look. What is large is taken
-//! from a second one, from afar, if a network's file says so ([`LARGE_FROM`]): a small network sees no further than some
-//! hundred pixels.
+//! from others, from afar, if a network's file says so ([`LARGE_FROM`]): a small network sees no further than some hundred
+//! pixels.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Candidate, candidates, detections};
-use super::{Detection, Detector, names};
+use super::{Detection, Detector, looks, names, rows};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
@@ -33,11 +33,8 @@ const BUILT_IN_FLOAT: &[u8] = include_bytes!("../../../models/detector.onnx");
 const GRID: usize = 32;
 /// Most pixels that are looked at, as in training.
 const MOST_PIXELS: f64 = 2560.0 * 1440.0;
-/// Key of the metadata under which a file says how many shown pixels long or high is what is taken from the look from afar.
+/// Key of the metadata under which a file says how many shown pixels long or high is what is taken from looks from afar.
 const LARGE_FROM: &str = "large_from";
-/// Size of the picture as it is looked at from afar, of what is looked at otherwise. A fourth more time; of a third, recall is a
-/// point less (training's validation screens).
-const FROM_AFAR: f64 = 0.5;
 /// Pixels around a part that are looked at as well: what a row or a button is shows beside it.
 const SURROUNDINGS: i32 = 96;
 /// What is beside a picture that does not end on the grid: a grey, as in training.
@@ -160,17 +157,9 @@ impl Network {
             return Ok(Vec::new());
         }
         let seen = surrounded(within, CaptureRect::from_size(size_of(pixels)));
-        let scale = own_scale(pixels.width(), pixels.height());
-        let mut found = self.look_at_all_of(pixels, seen, scale, least)?;
-        let large_from = self.large_from.map(|shown| shown / scale);
-        let longest = f64::from(seen.width().max(seen.height()));
-        if let Some(large) = large_from.filter(|large| longest >= *large) {
-            stop_if(cancel)?;
-            let afar = self.look_at_all_of(pixels, seen, FROM_AFAR * scale, least)?;
-            let is_large = |found: &Candidate| f64::from(found.longest_side()) >= large;
-            found.retain(|found| !is_large(found));
-            found.extend(afar.into_iter().filter(is_large));
-        }
+        let mut found = self.look_from_everywhere(pixels, seen, least, cancel)?;
+        found.retain(|found| found.score >= least);
+        rows::move_to_their_text(&mut found, pixels, seen);
         let found = detections(found, CaptureSize::new(seen.width(), seen.height()));
         Ok(found
             .into_iter()
@@ -185,6 +174,36 @@ impl Network {
                 Some(Detection { bounds, ..found })
             })
             .collect())
+    }
+
+    /// The look in the picture's own pixels, and those from afar where something large may be. Some of what is found is less
+    /// certain than `least`. In pixels from the part's upper left corner.
+    fn look_from_everywhere(
+        &mut self,
+        pixels: &RgbaImage,
+        within: CaptureRect,
+        least: f32,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Candidate>, Error> {
+        let scale = own_scale(pixels.width(), pixels.height());
+        let lowest = least.min(looks::LEAST_SCORE);
+        let near = self.look_at_all_of(pixels, within, scale, lowest)?;
+        let Some(large) = self.large_from.map(|shown| (shown / scale) as f32) else {
+            return Ok(near);
+        };
+        let longest = within.width().max(within.height()) as f32;
+        let mut afar = [Vec::new(), Vec::new()];
+        let from = [large, looks::HUGE * large];
+        for ((found, share), from) in afar.iter_mut().zip(looks::FROM_AFAR).zip(from) {
+            if longest >= from {
+                stop_if(cancel)?;
+                *found = self.look_at_all_of(pixels, within, share * scale, lowest)?;
+            }
+        }
+        if longest < large {
+            return Ok(near);
+        }
+        Ok(looks::merged(near, afar, large))
     }
 
     /// In pixels from the part's upper left corner.
@@ -326,9 +345,9 @@ fn try_out(session: &mut Session) -> Result<Vec<i64>, ort::Error> {
 }
 
 /// A part with what surrounds it, on the network's grid also as it is seen from afar, so that it gives about what the whole
-/// picture gives.
+/// picture gives. Not from farthest: what is huge need not lie as exactly, and a small part would become twice as large.
 fn surrounded(within: CaptureRect, whole: CaptureRect) -> CaptureRect {
-    let grid = (GRID as f64 / FROM_AFAR) as i32;
+    let grid = (GRID as f64 / looks::FROM_AFAR[0]) as i32;
     let onto_grid = |side: i32| (side - SURROUNDINGS).div_euclid(grid) * grid;
     let min = CapturePoint::new(onto_grid(within.min.x), onto_grid(within.min.y));
     let max = within.inflate(SURROUNDINGS, SURROUNDINGS).max;
