@@ -28,8 +28,9 @@ class Optimizer:
     """Steps all weights of a network at one rate."""
 
     def __init__(self, network: Network) -> None:
-        inner = {name: kernel for name, kernel in network.named_parameters() if is_inner(name, kernel)}
-        others = [value for name, value in network.named_parameters() if name not in inner]
+        moving = {name: value for name, value in network.named_parameters() if value.requires_grad}
+        inner = {name: kernel for name, kernel in moving.items() if is_inner(name, kernel)}
+        others = [value for name, value in moving.items() if name not in inner]
         self.kernels = list(inner.values())
         # The same memory under another shape: what moves the matrix moves the kernel.
         self.matrices = [nn.Parameter(matrix(kernel.detach()), requires_grad=False) for kernel in self.kernels]

@@ -1,4 +1,5 @@
 import argparse
+import copy
 
 import numpy
 import pytest
@@ -197,3 +198,13 @@ def test_norms_that_are_kept_stay_what_they_were_also_after_an_interruption(tmp_
     for one in (training, again):
         one.step(Groups(read, PLAN)[0][0])
         assert torch.equal(one.network.down4[1].running_mean, before)
+
+
+def test_a_front_that_is_kept_stays_what_it_was_also_after_an_interruption(tmp_path):
+    read = drawn(tmp_path)
+    training = Training(tiny(), seed=1, keeps_front=True)
+    before = copy.deepcopy(training.network.state_dict())
+    for one in (training, Training.from_record(training.record())):
+        one.step(Groups(read, PLAN)[0][0])
+        moved = {name.split(".")[0] for name, value in one.network.state_dict().items() if not torch.equal(value, before[name])}
+        assert moved == {name.split(".")[0] for name in before} - {"down4", "down8"}
