@@ -3,8 +3,8 @@
 - A picture is looked at in its own pixels. One of more than `MOST_PIXELS` (larger than 2560x1440) is made smaller: on
   such displays everything is drawn at one and a half times or more.
 - It lies in the upper left; grey fills up to the grid on the right and below.
-- What is large is looked for from afar as well, in smaller copies of the picture (looks.py), and rows are laid on their
-  text (rows.py). What is not large is looked for in the picture's own pixels alone.
+- What is large is looked for from afar as well, in smaller copies of the picture (looks.py), rows are laid on their text
+  (rows.py), and sides of large boxes on edges (edges.py). What is not large is looked for in the picture's own pixels alone.
 - Of boxes that share more than 0.4 of their union the most confident stays, whatever its class: what
   `parse/detect/answer.rs` does. What a control has in it is smaller than that. With 0.7, on 50 validation screens, a recall
   of 0.674 had 26.9 % of boxes that stand for nothing, a fourth of them second ones; with 0.4, one of 0.755 has 25.7 %.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import cv2
 import numpy
 
-from . import looks, rows, veil
+from . import edges, looks, rows, veil
 from .boxes import overlaps
 from .crops import FILLING
 from .found import Found
@@ -46,6 +46,7 @@ def look(
         found = looks.merged(found, afar, large_from / scale)
     found = found.only(found.scores >= least_score)
     found = apart(rows.on_their_text(pixels, found), pixels.shape[:2])
+    found = edges.on_edges(pixels, found)
     return found.only(~veil.veiled(pixels, found.boxes, found.kinds, found.scores))
 
 

@@ -20,7 +20,7 @@ use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Candidate, candidates, detections};
-use super::{Detection, Detector, looks, names, rows};
+use super::{Detection, Detector, edges, looks, names, rows};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
@@ -164,7 +164,7 @@ impl Network {
         Ok(found
             .into_iter()
             .map(|found| Detection {
-                bounds: found.bounds.translate(seen.min.to_vector()),
+                bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
                 ..found
             })
             .filter(|found| within.contains(found.bounds.center()))
