@@ -52,13 +52,19 @@ pub(super) fn merged(
 }
 
 fn is_large(found: &Candidate, large: f32) -> bool {
-    let [along, across] = Axis::BOTH.map(|axis| axis.along(found.sides).length());
-    along.max(across) >= large
+    let (longest, _) = extent(found);
+    longest >= large
 }
 
 fn is_huge(found: &Candidate, large: f32) -> bool {
-    let [along, across] = Axis::BOTH.map(|axis| axis.along(found.sides).length());
-    along.max(across) >= HUGE * large && along.min(across) >= HUGE_ACROSS * large
+    let (longest, shortest) = extent(found);
+    longest >= HUGE * large && shortest >= HUGE_ACROSS * large
+}
+
+/// The longer and the shorter of its two sides.
+fn extent(found: &Candidate) -> (f32, f32) {
+    let [width, height] = Axis::BOTH.map(|axis| axis.along(found.sides).length());
+    (width.max(height), width.min(height))
 }
 
 /// What was found from afar, and if it is slender and the nearest look sees it, where that has it.
@@ -71,10 +77,10 @@ fn placed(afar: Candidate, near: &[Candidate], large: f32) -> Candidate {
         return afar;
     };
     let seen = seen_by(near, &afar, axis, large);
-    let weight: f32 = seen.iter().map(|found| found.score).sum();
     if seen.is_empty() {
         return afar;
     }
+    let weight: f32 = seen.iter().map(|found| found.score).sum();
     let mean = |side: fn(Stretch) -> f32| {
         let sum: f32 = seen
             .iter()

@@ -188,22 +188,20 @@ impl Network {
         let scale = own_scale(pixels.width(), pixels.height());
         let lowest = least.min(looks::LEAST_SCORE);
         let near = self.look_at_all_of(pixels, within, scale, lowest)?;
-        let Some(large) = self.large_from.map(|shown| (shown / scale) as f32) else {
+        let longest = within.width().max(within.height()) as f32;
+        let large = self.large_from.map(|shown| (shown / scale) as f32);
+        let Some(large) = large.filter(|large| longest >= *large) else {
             return Ok(near);
         };
-        let longest = within.width().max(within.height()) as f32;
-        let mut afar = [Vec::new(), Vec::new()];
-        let from = [large, looks::HUGE * large];
-        for ((found, share), from) in afar.iter_mut().zip(looks::FROM_AFAR).zip(from) {
-            if longest >= from {
-                stop_if(cancel)?;
-                *found = self.look_at_all_of(pixels, within, share * scale, lowest)?;
-            }
+        let [half, quarter] = looks::FROM_AFAR;
+        stop_if(cancel)?;
+        let afar = self.look_at_all_of(pixels, within, half * scale, lowest)?;
+        let mut farthest = Vec::new();
+        if longest >= looks::HUGE * large {
+            stop_if(cancel)?;
+            farthest = self.look_at_all_of(pixels, within, quarter * scale, lowest)?;
         }
-        if longest < large {
-            return Ok(near);
-        }
-        Ok(looks::merged(near, afar, large))
+        Ok(looks::merged(near, [afar, farthest], large))
     }
 
     /// In pixels from the part's upper left corner.
