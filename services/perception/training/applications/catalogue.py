@@ -2,6 +2,7 @@
 never by screen."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ def _dialog(name: str, *arguments: str) -> Application:
     return Application(f"zenity-{name}", "train", ("zenity", *arguments), "zenity", "gtk")
 
 
+def _widgets(toolkit: str, package: str) -> Application:
+    program = Path(__file__).parent / "widgets" / f"{toolkit}_window.py"
+    return Application(f"widgets-{toolkit}", "train", ("/usr/bin/python3", str(program), "SEED"), package, toolkit)
+
+
 # Left out after looking at them, since AT-SPI does not name a part of what they show: geany (its editor), gucharmap
 # (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
 # hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus), pluma (choices in its status bar), remmina (a
@@ -34,8 +40,11 @@ def _dialog(name: str, *arguments: str) -> Application:
 # gthumb, okular, gwenview, vlc, pcmanfm-qt), those that show one dialog and no more (texstudio, zim, grisbi), whatever is
 # a relative of one that is judged on (evince, file-roller), and what is drawn by GTK 4, such as gnome-calculator (it does
 # not say where on the screen things are).
-# FILE and FOLDER stand for a text and a folder that the session makes.
+# FILE and FOLDER stand for a text and a folder that the session makes, SEED for what a visit is drawn from.
 APPLICATIONS = (
+    # Windows of our own, of a toolkit's widgets: another one in each visit.
+    _widgets("gtk", package="gir1.2-gtk-3.0"),
+    _widgets("qt", package="python3-pyside2.qtwidgets"),
     _dialog(
         "form",
         *("--forms", "--title=Order", "--text=Details", "--add-entry=Name", "--add-entry=Street"),

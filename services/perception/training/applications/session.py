@@ -91,7 +91,7 @@ class Session:
         seed: str,
     ) -> None:
         self.size, self.folder, self.running = size, Path(tempfile.mkdtemp(prefix="applications-")), []
-        self.chance = random.Random(seed)
+        self.seed, self.chance = seed, random.Random(seed)
         self.background = self._background()
         try:
             self._start(scale, theme, style, icons, font, maximised)
@@ -201,7 +201,7 @@ class Session:
     def application(self, command: tuple[str, ...]) -> subprocess.Popen:
         documents = self.folder / "Documents"
         text = next(documents.glob("*.txt"), documents)
-        stand_ins = {"FILE": str(text), "FOLDER": str(documents)}
+        stand_ins = {"FILE": str(text), "FOLDER": str(documents), "SEED": self.seed}
         return self.run(*(stand_ins.get(word, word) for word in command), cwd=documents)
 
     def picture(self) -> Image.Image:

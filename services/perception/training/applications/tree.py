@@ -12,6 +12,7 @@ import gi
 gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402
 from PIL import Image, ImageChops  # noqa: E402
+from widgets.words import SHOWS_A_PICTOGRAM, SHOWS_WORDS  # noqa: E402
 
 Box = tuple[int, int, int, int]
 LEAST_VISIBLE = 0.35
@@ -24,6 +25,8 @@ FAINTEST = 14
 MOST_NODES = 6000
 # Letters on a square button: "sin" is written on one, "Save" is drawn.
 LONGEST_KEY = 3
+# What the windows of widgets/ say of their buttons: where words are below a pictogram nothing else tells.
+SAID = {SHOWS_WORDS: "button", SHOWS_A_PICTOGRAM: "icon"}
 # By how much of itself a window may fit a frame less than another and still be the one.
 AS_GOOD = 0.02
 
@@ -272,6 +275,9 @@ class Reader:
         name = node.get_name() or ""
         if name.lower() in WINDOW_MARKS and box[1] < 60 and height < 60:
             return "window_control"
+        said = SAID.get(node.get_description() or "")
+        if said:
+            return said
         image = _image_width(node)
         if role == "toggle button" and not name and not image and 1.6 <= width / height <= 2.7 and height <= 60:
             return "switch"

@@ -2,8 +2,11 @@
 
 import unittest
 
+from unittest import mock
+
 from PIL import Image
 from tree import Found, Reader, Unfit, once_each
+from widgets.words import SHOWS_A_PICTOGRAM, SHOWS_WORDS
 
 BELOW, ABOVE, MENU = (1, (0, 0, 100, 100), False), (2, (60, 0, 200, 50), False), (3, (0, 20, 30, 100), True)
 
@@ -49,6 +52,22 @@ class Windows(unittest.TestCase):
         found = reader(BELOW, (2, (0, 0, 100, 100), False))
         found.named = {2}
         found._need_windows()
+
+
+class Buttons(unittest.TestCase):
+    def test_a_window_of_ours_says_what_its_buttons_show(self) -> None:
+        self.assertEqual(self.kind("Open", (0, 0, 90, 80), SHOWS_WORDS), "button")
+        self.assertEqual(self.kind("", (0, 0, 30, 30), SHOWS_A_PICTOGRAM), "icon")
+
+    def test_of_others_a_square_with_a_long_name_is_a_pictogram(self) -> None:
+        self.assertEqual(self.kind("Refresh", (0, 0, 30, 30), "Loads the page again"), "icon")
+        self.assertEqual(self.kind("sin", (0, 0, 30, 30), ""), "button")
+
+    def kind(self, name: str, box: tuple[int, int, int, int], description: str) -> str:
+        node = mock.Mock()
+        node.get_name.return_value, node.get_description.return_value = name, description
+        node.get_image_iface.return_value, node.get_child_count.return_value = None, 0
+        return reader()._button(node, "push button", box)
 
 
 class Once(unittest.TestCase):

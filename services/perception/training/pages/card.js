@@ -92,7 +92,8 @@ function applications() {
   return [
     '### Applications',
     '',
-    'They are run, not copied: pictures and boxes are of what they show.',
+    'They are run, not copied: pictures and boxes are of what they show. `widgets-gtk` and `widgets-qt` are windows of our own,',
+    'put together by chance from what a toolkit has.',
     '',
     '| split | name | what it is |',
     '|---|---|---|',

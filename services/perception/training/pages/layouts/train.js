@@ -116,6 +116,64 @@ export const layouts = {
     );
   },
 
+  /** Rows with small things to press in them: boxes to tick, signs at either end, faint as they often are. */
+  taskRows: (b) => {
+    const size = b.r.int(11, 20);
+    const room = b.r.pick([0, 0, 2, 4]);
+    const sign = () =>
+      `<span style="display:flex;flex:none;font-size:${size}px;padding:${room}px;${b.r.maybe(0.5) ? `opacity:${b.r.pick([0.45, 0.6, 0.8])}` : ''}" ${b.label('icon')}>${mark()}</span>`;
+    const mark = b.r.pick([() => b.pictogram(), () => (b.r.maybe(0.3) ? b.signs.star : b.signs.starless)]);
+    const before = b.r.int(0, 2);
+    const after = b.r.int(before ? 0 : 1, 3);
+    const ticked = b.r.maybe(0.7);
+    const pad = `${b.r.int(2, 12)}px ${b.r.pick([6, 10, 16])}px`;
+    const gap = b.r.int(5, 14);
+    const at = b.r.int(-1, 6);
+    const row = (i) =>
+      b.entry(
+        `${ticked ? b.make('checkbox') : ''}${b.r.times(before, sign).join('')}${b.r.maybe(0.2) ? b.face(24) : ''}<b style="width:${Math.round(b.width / 6)}px;flex:none;overflow:hidden">${b.text()}</b><span style="flex:1;min-width:0;overflow:hidden">${b.r.maybe(0.6) ? b.sentence() : b.text(1, 5)}</span>${b.r.times(after, sign).join('')}${b.r.maybe(0.4) ? `<small>${b.r.int(1, 28)}.${b.r.int(1, 12)}.</small>` : ''}`,
+        {
+          on: i === at,
+          style: `display:flex;align-items:center;gap:${gap}px;padding:${pad};white-space:nowrap;overflow:hidden;${b.edge('bottom')}`,
+        },
+      );
+    return b.across(
+      (b.r.maybe(0.4) ? b.sideBar() : '') +
+        b.column(
+          b.line(
+            `${ticked ? b.make('checkbox') : ''}${b.r.many(2, 6, () => b.bare()).join('')}<span style="flex:1"></span>${b.button()}`,
+            'padding:6px 10px',
+          ) + b.scrolled(b.r.times(b.r.int(6, 30), row).join('')),
+          'flex:1',
+        ),
+    );
+  },
+
+  /** Tool bars of which much is switched off, as where nothing is open or chosen yet, over an empty page. */
+  nothingOpen: (b) => {
+    const faint = () => `opacity:${b.r.pick([0.3, 0.4, 0.5])}`;
+    const tool = (off) =>
+      `<span class="dk-ico" style="padding:${pad}px;font-size:${size}px;${off ? faint() : ''}" ${b.label('icon', off ? { disabled: true } : {})}>${b.pictogram()}</span>`;
+    const size = b.r.pick([14, 16, 16, 20, 22, 24, 32]);
+    const pad = b.r.int(2, 9);
+    const bar = () =>
+      `<div class="dk-panel" style="display:flex;align-items:center;gap:${b.r.int(0, 6)}px;padding:${b.r.int(1, 6)}px;flex:none;overflow:hidden;${b.edge('bottom')}">${b.r.many(4, 18, () => tool(b.r.maybe(0.55)) + (b.r.maybe(0.15) ? `<span style="flex:none;width:1px;height:${size}px;margin:0 4px;background:${b.f.border}"></span>` : '')).join('')}</div>`;
+    const page = () =>
+      b.r.pick([
+        () => b.scrolled(`<div style="padding:12px">${b.r.maybe(0.5) ? b.sentence() : ''}</div>`),
+        () =>
+          `<div ${b.label('text_field')} class="dk-base" style="flex:1;min-width:0;border:1px solid ${b.f.border};margin:${b.r.int(0, 6)}px">${b.r.maybe(0.4) ? b.code(b.r.int(1, 6)) : ''}</div>`,
+        () => b.scrolled(b.table(b.r.int(1, 8), { columns: b.r.int(2, 6) })),
+      ])();
+    return b.column(
+      b.menuBar() +
+        b.r.many(1, 3, bar).join('') +
+        (b.r.maybe(0.5) ? b.tabs({ drawn: true }) : '') +
+        b.across((b.r.maybe(0.4) ? b.sideBar() : '') + page() + (b.r.maybe(0.3) ? page() : '')) +
+        b.statusBar(),
+    );
+  },
+
   settings: (b) =>
     b.across(
       b.sideBar() +
