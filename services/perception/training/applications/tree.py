@@ -60,6 +60,7 @@ MENUS = {"menu item", "check menu item", "radio menu item"}
 WINDOW_MARKS = {"close", "minimize", "maximize", "restore", "minimise", "maximise"}
 # What is inside of these is part of them.
 CLOSED = {"spin button", "slider", "scroll bar", "check box", "radio button", "push button", "entry"}
+LISTS = {"table", "tree table", "tree", "list"}
 CLASSES_WITH_CHECKS = {"checkbox", "radio", "switch"}
 
 
@@ -89,6 +90,8 @@ class Reader:
     nodes: int = 0
     named: set[int] = field(default_factory=set)
     """The windows of which the frame is known."""
+    lists: list[tuple[int | None, Box]] = field(default_factory=list)
+    """What is said to show items, and in which window."""
 
     def read(self) -> list[Found]:
         desktop = Atspi.get_desktop(0)
@@ -127,6 +130,12 @@ class Reader:
             if not over and number not in self.named and self._share(place, number, False) > 0:
                 raise Unfit("a window is seen, and nothing is known of it")
 
+    def _need_one_list(self, seen: Box, window: int | None) -> None:
+        """Qt says of a list that fills a page of a tab that it shows, also while another page does."""
+        if any(window == other and _are_one(seen, place) for other, place in self.lists):
+            raise Unfit("two lists are said to be in the same place")
+        self.lists.append((window, seen))
+
     def _visit(self, node: Atspi.Accessible, clip: Box, window: int | None, depth: int) -> None:
         self.nodes += 1
         if self.nodes > MOST_NODES or depth > 50:
@@ -154,6 +163,8 @@ class Reader:
                 return
         if role in CLOSED or (role == "combo box" and not states.contains(Atspi.StateType.EXPANDED)):
             return
+        if role in LISTS and _area(inner):
+            self._need_one_list(inner, window)
         if role in ("table", "tree table", "tree"):
             self._rows(node, inner, window)
             if role != "tree":

@@ -54,6 +54,16 @@ class Windows(unittest.TestCase):
         found._need_windows()
 
 
+class Lists(unittest.TestCase):
+    def test_a_list_in_the_place_of_another_makes_the_screen_unfit(self) -> None:
+        found = reader(BELOW, ABOVE)
+        found._need_one_list((0, 0, 100, 80), 1)
+        found._need_one_list((0, 80, 100, 100), 1)
+        found._need_one_list((0, 0, 100, 80), 2)
+        with self.assertRaises(Unfit):
+            found._need_one_list((0, 2, 100, 80), 1)
+
+
 class Buttons(unittest.TestCase):
     def test_a_window_of_ours_says_what_its_buttons_show(self) -> None:
         self.assertEqual(self.kind("Open", (0, 0, 90, 80), SHOWS_WORDS), "button")

@@ -34,13 +34,18 @@ def card(measured: dict[str, Any], export: dict[str, Any], about: dict[str, Any]
         images=f"{about['images']:,}",
         train=f"{sum(about['screens'].values()):,}",
         sources=", ".join(f"{source}: {count:,}" for source, count in about["screens"].items()),
-        finished="" if about["finished"] else ", with a rate of learning that has not been brought down yet",
+        finished=finished(about),
         data=data(read),
         split=measured["split"],
         figures=as_text(measured),
         files=files(export),
         weaknesses="\n".join(f"- {weakness}" for weakness in all_weaknesses(measured)),
     )
+
+
+def finished(about: dict[str, Any]) -> str:
+    said = "" if about["finished"] else ", with a rate of learning that has not been brought down yet"
+    return f"{said}; {about['mean']}" if "mean" in about else said
 
 
 def data(read: dict[str, list[screens.Screen]]) -> str:

@@ -30,11 +30,10 @@ class Screen:
 
     @property
     def source(self) -> str:
-        """What it was drawn from: the seed of a drawing, or applications."""
-        if "toolkit" in self.about:
-            return "applications"
-        seed = self.about.get("seed")
-        return f"seed {str(seed).split('/')[0]}" if seed is not None else "applications"
+        """What it was drawn from: the seed of a drawing, or of visits of applications."""
+        seed = str(self.about.get("seed", "")).split("/")[0]
+        kind = "applications" if "toolkit" in self.about or not seed else "seed"
+        return f"{kind} {seed}".strip()
 
     def pixels(self) -> numpy.ndarray:
         """RGB, `[height, width, 3]`."""

@@ -5,7 +5,7 @@ import numpy
 import pytest
 import torch
 
-from detector import classes, evaluate, metrics, models, weights
+from detector import classes, evaluate, mean, metrics, models, weights
 from detector.frame import look
 from detector.loader import Groups, Plan, groups, weights as chances
 from detector.looks import LARGE
@@ -150,6 +150,22 @@ def test_weights_in_half_precision_see_the_same(tmp_path):
         one, other = Exported(network.eval())(picture), Exported(again)(picture)
     assert about["images"] == 5
     assert torch.allclose(one[:, 4:], other[:, 4:], atol=0.02)
+
+
+def test_between_two_networks_lies_their_mean(tmp_path):
+    before, after_it = tiny().eval(), tiny().eval()
+    kernel = "down4.0.weight"
+    first, second = before.state_dict()[kernel], after_it.state_dict()[kernel]
+    assert torch.allclose(mean.between(before, after_it, 0.75).state_dict()[kernel], 0.25 * first + 0.75 * second)
+    assert torch.equal(mean.between(before, after_it, 0.0).state_dict()[kernel], first)
+    with pytest.raises(ValueError, match="other sizes"):
+        mean.between(before, Network(len(classes.NAMES), (16, 24, 32, 40), head=16), 0.5)
+
+
+def test_a_mean_says_what_it_was_made_of():
+    about = mean.said({"images": 200_000, "screens": {}}, {"images": 300_000, "screens": {"seed 1": 4}, "finished": True}, 0.6)
+    assert about["images"] == 300_000 and about["screens"] == {"seed 1": 4}
+    assert about["mean"] == "0.60 of these weights, 0.40 of those after 200,000 crops"
 
 
 def test_a_whole_picture_is_looked_at_in_its_own_pixels_up_to_a_limit(tmp_path):
