@@ -22,8 +22,10 @@ def between(before: Network, after: Network, share: float) -> Network:
     """`share` of `after`, and the rest of `before`. The networks have to be alike."""
     if before.settings != after.settings:
         raise ValueError(f"networks of other sizes have no mean: {before.settings} and {after.settings}")
-    mean = Network(after.settings["classes"], tuple(after.settings["widths"]), after.settings["head"]).eval()
     first, second = before.state_dict(), after.state_dict()
+    if any(not torch.equal(value, second[name]) for name, value in first.items() if "running_" in name):
+        raise ValueError("the norms of the later network moved, so there is nothing between the two; train with --keep-norms")
+    mean = Network(after.settings["classes"], tuple(after.settings["widths"]), after.settings["head"]).eval()
     mean.load_state_dict({name: value.lerp(second[name], share) if value.is_floating_point() else value for name, value in first.items()})
     return mean
 
@@ -45,8 +47,9 @@ def main() -> None:
     (before, about_before), (after, about_after) = weights.load(arguments.before), weights.load(arguments.after)
     with torch.no_grad():
         mean = between(before, after, arguments.share)
-    weights.save(mean, arguments.out, said(about_before, about_after, arguments.share))
-    print(f"{arguments.out}: {said(about_before, about_after, arguments.share)['mean']}")
+    about = said(about_before, about_after, arguments.share)
+    weights.save(mean, arguments.out, about)
+    print(f"{arguments.out}: {about['mean']}")
 
 
 if __name__ == "__main__":

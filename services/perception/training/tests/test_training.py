@@ -1,5 +1,6 @@
 import argparse
 import copy
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -160,6 +161,9 @@ def test_between_two_networks_lies_their_mean(tmp_path):
     assert torch.equal(mean.between(before, after_it, 0.0).state_dict()[kernel], first)
     with pytest.raises(ValueError, match="other sizes"):
         mean.between(before, Network(len(classes.NAMES), (16, 24, 32, 40), head=16), 0.5)
+    after_it.down4[1].running_mean += 1
+    with pytest.raises(ValueError, match="--keep-norms"):
+        mean.between(before, after_it, 0.5)
 
 
 def test_a_mean_says_what_it_was_made_of():
@@ -197,6 +201,13 @@ def test_what_is_large_comes_from_the_looks_from_afar_and_only_that():
     found = look(model, numpy.zeros((640, 1280, 3), numpy.uint8), 0.5)
     assert shown == [(640, 1280), (320, 640), (160, 320)]
     assert found.boxes.tolist() == [[16, 8, 24, 12], [250, 175, 550, 225], [500, 350, 1100, 450]]
+
+
+def test_visits_of_another_seed_are_other_screens(tmp_path):
+    drawn_ = drawn(tmp_path, count=1)[0]
+    sources = {replace(drawn_, about={"seed": seed, "toolkit": "gtk"}).source for seed in ("1/gedit/0", "1/gedit/1", "2/gedit/0")}
+    assert sources == {"applications 1", "applications 2"}
+    assert replace(drawn_, about={"seed": "1/train/7"}).source == "seed 1"
 
 
 def test_pictures_of_applications_come_as_often_as_they_should():
