@@ -78,6 +78,90 @@ export const layouts = {
     );
   },
 
+  /** A question that has to be answered, drawn as plainly as browsers and small programs draw one, with little in it. */
+  asked: (b) => {
+    const behind = b.r.pick([
+      () => b.grid(b.r.int(8, 40), b.r.int(90, 260), () => b.button({ never: true })),
+      () => `<div style="padding:${b.r.int(8, 40)}px">${b.things(6, 20)}</div>`,
+      () => b.entries(b.r.int(6, 24)),
+      () => b.table(),
+      () => `<div style="padding:20px">${b.r.many(2, 8, b.paragraph).join('')}</div>`,
+    ])();
+    const body = b.r.pick([
+      () => '',
+      () => '',
+      () => '',
+      () => `<div>${b.field({ width: b.r.int(140, 260) })}</div>`,
+      () => `<div>${b.choice('checkbox')}</div>`,
+      () => `<div style="border:1px solid ${b.f.border};overflow:hidden">${b.entries(b.r.int(2, 8))}</div>`,
+      () => `<div style="overflow:hidden">${b.table(b.r.int(2, 7), { columns: b.r.int(2, 4) })}</div>`,
+      () => b.things(1, 3),
+    ])();
+    const words = b.r.pick([
+      () => b.heading(b.r.pick([1, 1.17, 1.5])) + (b.r.maybe(0.7) ? `<p>${b.sentence()}</p>` : ''),
+      () => `<p>${b.text(2, 6)}</p>`,
+      () => `<p>${b.sentence()}</p>`,
+      () => b.heading(1.17) + `<p>${b.text(1, 4)}</p>`,
+    ])();
+    const backdrop = b.r.maybe(0.8)
+      ? `<div style="position:absolute;inset:0;z-index:8;background:${b.r.pick(b.f.theme === 'light' ? ['#0008', '#0009', '#0007', '#000a', '#1239'] : ['#000b', '#000a', '#000c'])}"></div>`
+      : '';
+    const place = b.r.pick([
+      'left:50%;top:50%;transform:translate(-50%,-50%)',
+      'left:50%;top:50%;transform:translate(-50%,-50%)',
+      `left:50%;top:${b.r.int(0, 90)}px;transform:translateX(-50%)`,
+      `left:${b.r.int(0, 60)}%;top:${b.r.int(5, 60)}%`,
+    ]);
+    const look = [
+      `border:${b.r.pick(['0', '1px solid #888', `1px solid ${b.f.border}`, '2px solid', `3px solid ${b.f.accent}`])}`,
+      `border-radius:${b.r.pick([0, 0, 3, 6, 10])}px`,
+      b.r.maybe(0.3) ? 'box-shadow:0 2px 12px #0006' : '',
+    ].join(';');
+    const buttons = b.row(
+      b.r.many(1, 3, () => b.button({ never: true })).join(''),
+      `margin-top:${b.r.int(6, 20)}px;justify-content:${b.r.pick(['flex-start', 'flex-start', 'center', 'flex-end'])}`,
+    );
+    return `<div style="position:relative;flex:1;min-height:0;overflow:hidden;font-size:${b.r.pick([13, 16, 18])}px"><div style="position:absolute;inset:0;overflow:hidden">${behind}</div>${backdrop}<div ${b.label('dialog')} class="${b.r.maybe(0.6) ? 'dk-base' : 'dk-panel'}" style="position:absolute;z-index:9;${place};box-sizing:border-box;width:${Math.min(b.width - 20, b.r.int(220, 520))}px;padding:${b.r.int(10, 28)}px;${look}">${words}${body}${buttons}</div></div>`;
+  },
+
+  /** Forms and bars of which most is switched off, with large buttons of a sign and a word, until something is chosen. */
+  locked: (b) => {
+    const off = () => b.r.maybe(0.75);
+    const width = () => b.r.int(90, Math.max(120, Math.min(700, b.width - 220)));
+    const one = () =>
+      b.r.pick([
+        () => b.field({ off: off(), empty: b.r.maybe(0.6), width: width() }),
+        () => b.field({ off: off(), empty: b.r.maybe(0.6), width: width() }),
+        () => b.make('drop_down', { off: off(), width: width() }),
+        () => b.make('spin_box', { off: off(), drawn: true }),
+        () => b.make('slider', { off: off() }),
+        () => b.make('switch', { off: off() }),
+      ])();
+    const line = () =>
+      b.r.pick([
+        () => b.labelled(one()),
+        () => b.labelled(one()),
+        () => b.labelled(one(), true),
+        () => b.row(b.r.many(1, 4, () => b.button({ off: off() })).join('')),
+        () => `<div>${b.choice(b.r.pick(['checkbox', 'radio']), { off: off() })}</div>`,
+      ])();
+    const faint = b.r.pick([0.3, 0.4, 0.5]);
+    const size = b.r.pick([14, 16, 16, 20, 22]);
+    const tool = (not) =>
+      `<span class="dk-item" style="display:inline-flex;align-items:center;gap:${b.r.int(3, 8)}px;padding:${b.r.int(2, 8)}px ${b.r.int(4, 12)}px;flex:none;${not ? `opacity:${faint}` : ''}" ${b.label('button', not ? { disabled: true } : {})}><span style="font-size:${size}px;display:flex">${b.pictogram()}</span>${b.text(1, 2)}</span>`;
+    const bar = () =>
+      `<div class="dk-panel" style="display:flex;gap:${b.r.int(0, 8)}px;padding:${b.r.int(1, 5)}px;flex:none;overflow:hidden;white-space:nowrap;${b.edge('bottom')}">${b.r.many(3, 10, () => tool(off())).join('')}</div>`;
+    const part = () =>
+      b.scrolled(`<div style="padding:${b.r.int(4, 20)}px">${b.r.many(3, 14, line).join('')}</div>`, '', 0.3);
+    const halves = b.r.maybe(0.3);
+    return b.column(
+      (b.r.maybe(0.7) ? b.menuBar() : '') +
+        (b.r.maybe(0.7) ? bar() : '') +
+        b.across((b.r.maybe(0.2) ? b.sideBar() : '') + part() + (halves ? part() : '')) +
+        b.line(b.r.many(1, 4, () => b.button({ off: off() })).join(''), 'padding:6px'),
+    );
+  },
+
   /** Sliders of every length, lying and standing, with their names and what they are set to. */
   mixer: (b) => {
     const lying = () =>
