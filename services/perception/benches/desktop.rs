@@ -253,7 +253,7 @@ fn detector(threads: usize) -> YoloDetector {
         model: Model::BuiltIn,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads,
-        least_confidence: 0.26,
+        least_confidence: 0.2,
     })
 }
 

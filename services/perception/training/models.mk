@@ -9,6 +9,9 @@ MODEL ?= $(RUN)/weights.pt
 # The folder with pictures of real applications, if there is one.
 APPLICATIONS ?=
 REAL = $(if $(APPLICATIONS),--applications "$(APPLICATIONS)")
+# What the product asks for, instead of what balances best on validation screens.
+LEAST_SCORE ?=
+ASKED = $(if $(LEAST_SCORE),--least-score $(LEAST_SCORE))
 
 .PHONY: test train evaluate scene export card icons states icons-card
 
@@ -26,7 +29,7 @@ train: named $(PYTHON)
 	$(PYTHON) -m detector.evaluate --model "$(RUN)/weights.pt" --screens "$(SCREENS)" $(REAL) --out "$(RUN)" --gallery
 
 evaluate: named $(PYTHON)
-	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" $(REAL) --out "$(RUN)" --gallery
+	$(PYTHON) -m detector.evaluate --model "$(MODEL)" --screens "$(SCREENS)" $(REAL) $(ASKED) --out "$(RUN)" --gallery
 
 # The whole product on the same screens: PROGRAM sees them with the network DETECTOR.
 PROGRAM ?= motorium

@@ -34,7 +34,7 @@ fn settings(model: Model) -> DetectSettings {
         model,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads: 2,
-        least_confidence: 0.26,
+        least_confidence: 0.2,
     }
 }
 

@@ -8,7 +8,7 @@
 - Of boxes that share more than 0.4 of their union the most confident stays, whatever its class: what
   `parse/detect/answer.rs` does. What a control has in it is smaller than that. With 0.7, on 50 validation screens, a recall
   of 0.674 had 26.9 % of boxes that stand for nothing, a fourth of them second ones; with 0.4, one of 0.755 has 25.7 %.
-- What is out of reach behind a dialog is left out (veil.py).
+- A large field that holds surer controls is a page and left out (pages.py), and so is what is out of reach behind a dialog (veil.py).
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import cv2
 import numpy
 
-from . import edges, looks, rows, veil
+from . import edges, looks, pages, rows, veil
 from .boxes import overlaps
 from .crops import FILLING
 from .found import Found
@@ -46,7 +46,7 @@ def look(
         found = looks.merged(found, afar, large_from / scale)
     found = found.only(found.scores >= least_score)
     found = apart(rows.on_their_text(pixels, found), pixels.shape[:2])
-    found = edges.on_edges(pixels, found)
+    found = pages.without_pages(edges.on_edges(pixels, found))
     return found.only(~veil.veiled(pixels, found.boxes, found.kinds, found.scores))
 
 

@@ -9,6 +9,7 @@ mod answer;
 mod edges;
 mod looks;
 mod names;
+mod pages;
 mod rows;
 mod yolo;
 

@@ -20,7 +20,7 @@ use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Candidate, candidates, detections};
-use super::{Detection, Detector, edges, looks, names, rows};
+use super::{Detection, Detector, edges, looks, names, pages, rows};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
@@ -161,12 +161,12 @@ impl Network {
         found.retain(|found| found.score >= least);
         rows::move_to_their_text(&mut found, pixels, seen);
         let found = detections(found, CaptureSize::new(seen.width(), seen.height()));
-        Ok(found
+        let on_edges = found.into_iter().map(|found| Detection {
+            bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
+            ..found
+        });
+        Ok(pages::without_pages(on_edges.collect())
             .into_iter()
-            .map(|found| Detection {
-                bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
-                ..found
-            })
             .filter(|found| within.contains(found.bounds.center()))
             .filter_map(|found| {
                 // What goes on beyond the part ends at its edge, which tells the caller that it does.

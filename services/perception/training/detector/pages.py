@@ -1,0 +1,41 @@
+"""A page is no field.
+
+What `parse/detect/pages.rs` does, with the same constants; why it does it is written there.
+"""
+
+import numpy
+
+from . import classes
+from .boxes import area, shared_area
+from .found import Found
+
+LEAST_SIDES = 400.0, 150.0
+"""Pixels, the longer side and the shorter: what is smaller holds nothing but what belongs to it."""
+INSIDE = 0.9
+"""A control lies in a field, or in a dialog over it, if so much of it does."""
+LEAST_CONTROLS = 2
+HELD = ("button", "text_field", "checkbox", "radio", "switch", "drop_down", "slider", "spin_box")
+"""What no field has in it. Links, rows and pictograms are in some."""
+
+
+def without_pages(found: Found) -> Found:
+    """Those that are left when fields that hold surer controls are not believed."""
+    named = numpy.array(classes.NAMES)[found.kinds]
+    large = (found.sides.max(1) >= LEAST_SIDES[0]) & (found.sides.min(1) >= LEAST_SIDES[1])
+    fields = numpy.flatnonzero((named == "text_field") & large)
+    held = numpy.flatnonzero(numpy.isin(named, HELD))
+    if not len(fields) or len(held) < LEAST_CONTROLS:
+        return found
+    dialogs = numpy.flatnonzero(named == "dialog")
+    lies_in = shared_area(found.boxes[held], found.boxes) >= INSIDE * area(found.boxes[held])[:, None]
+    page = numpy.zeros(len(found.boxes), bool)
+    for field in fields:
+        over = dialogs[_are_in(found.boxes[dialogs], found.boxes[field])] if len(dialogs) else dialogs
+        its = lies_in[:, field] & ~lies_in[:, over].any(1)
+        its &= (found.scores[held] > found.scores[field]) & (held != field)
+        page[field] = its.sum() >= LEAST_CONTROLS
+    return found.only(~page)
+
+
+def _are_in(boxes: numpy.ndarray, box: numpy.ndarray) -> numpy.ndarray:
+    return shared_area(boxes, box[None])[:, 0] >= INSIDE * area(boxes)
