@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use image::RgbaImage;
 use motorium_perception::capture::{Area, CaptureRequest, Screen};
+use motorium_perception::config::LEAST_CONFIDENCE;
 use motorium_perception::parse::Parser as _;
 use motorium_perception::parse::detect::{
     DetectSettings, Detector as _, Model, NoDetector, YoloDetector,
@@ -253,7 +254,7 @@ fn detector(threads: usize) -> YoloDetector {
         model: Model::BuiltIn,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads,
-        least_confidence: 0.2,
+        least_confidence: LEAST_CONFIDENCE,
     })
 }
 

@@ -28,8 +28,8 @@ use crate::service::{Driver, PerceptionService, Redactor, Screens};
 /// The port that the service listens on if nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 7701;
 
-/// What the figures of the model card are for, or nearly: it moves a little with every training.
-const LEAST_CONFIDENCE: f32 = 0.2;
+/// What the figures of the model card are for; it moves a little with every training. docs/performance.md says why it is this.
+pub const LEAST_CONFIDENCE: f32 = 0.2;
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@
 //! keeps what was seen, and [`settle`] waits until the screen is quiet. [`service`] puts them together as the contract
 //! wants it. Nothing here acts on a screen, and nothing is kept on disk.
 
+mod areas;
 pub mod capture;
 pub mod config;
 pub mod error;

@@ -14,7 +14,8 @@ use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 use strsim::normalized_levenshtein;
 
-use super::merge::{Found, overlap};
+use super::merge::Found;
+use crate::areas::overlap;
 
 type Shift = Vector2D<i32, CapturePx>;
 

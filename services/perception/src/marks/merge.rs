@@ -15,6 +15,7 @@ use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
 use super::order::{canonical, rows};
 use super::split;
+use crate::areas::{area, overlap, share_inside};
 use crate::parse::detect::Detection;
 use crate::parse::read::TextLine;
 
@@ -234,31 +235,6 @@ fn is_interactable(kind: ElementKind) -> bool {
         kind,
         ElementKind::Label | ElementKind::Image | ElementKind::Dialog
     )
-}
-
-/// Shared area as a share of the union, 0 to 1.
-pub(super) fn overlap(a: CaptureRect, b: CaptureRect) -> f64 {
-    let shared = shared(a, b);
-    let union = area(a) + area(b) - shared;
-    if union == 0 {
-        0.0
-    } else {
-        shared as f64 / union as f64
-    }
-}
-
-/// How much of `part` lies in `whole`, 0 to 1.
-pub(super) fn share_inside(part: CaptureRect, whole: CaptureRect) -> f64 {
-    shared(part, whole) as f64 / area(part).max(1) as f64
-}
-
-fn shared(a: CaptureRect, b: CaptureRect) -> i64 {
-    a.intersection(&b).map_or(0, area)
-}
-
-/// In pixels.
-pub(super) fn area(bounds: CaptureRect) -> i64 {
-    i64::from(bounds.width().max(0)) * i64::from(bounds.height().max(0))
 }
 
 /// A confidence as a model gave it, brought into 0 to 1; nothing counts as none.

@@ -12,7 +12,8 @@ use std::cmp::Ordering;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::CaptureRect;
 
-use super::merge::{Found, area};
+use super::merge::Found;
+use crate::areas::area;
 
 /// An element is in a row if it shares at least this part of the lower of the two heights with the row's first one …
 const BESIDE: f64 = 0.5;

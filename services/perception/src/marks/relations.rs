@@ -10,7 +10,7 @@ use motorium_proto::domain::id::ElementId;
 use motorium_imaging::space::denormalise;
 
 use super::groups::groups;
-use super::merge::share_inside;
+use crate::areas::share_inside;
 
 /// A label stands at most so many of its own heights away from what it labels.
 pub(super) const NEAR: i32 = 8;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::merge::area;
+use crate::areas::area;
 use crate::parse::read::TextLine;
 
 /// A control on which a line stands holds more than this share of the line's height.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use image::RgbaImage;
 use motorium_perception::capture::{CaptureRequest, Screen as _};
+use motorium_perception::config::LEAST_CONFIDENCE;
 use motorium_perception::error::Error;
 use motorium_perception::marks::Found;
 use motorium_perception::marks::merge::merge;
@@ -34,7 +35,7 @@ fn settings(model: Model) -> DetectSettings {
         model,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads: 2,
-        least_confidence: 0.2,
+        least_confidence: LEAST_CONFIDENCE,
     }
 }
 

@@ -27,15 +27,15 @@ def without_pages(found: Found) -> Found:
     if not len(fields) or len(held) < LEAST_CONTROLS:
         return found
     dialogs = numpy.flatnonzero(named == "dialog")
-    lies_in = shared_area(found.boxes[held], found.boxes) >= INSIDE * area(found.boxes[held])[:, None]
+    held_in, dialogs_in = (_lie_in(found.boxes[some], found.boxes) for some in (held, dialogs))
     page = numpy.zeros(len(found.boxes), bool)
     for field in fields:
-        over = dialogs[_are_in(found.boxes[dialogs], found.boxes[field])] if len(dialogs) else dialogs
-        its = lies_in[:, field] & ~lies_in[:, over].any(1)
-        its &= (found.scores[held] > found.scores[field]) & (held != field)
-        page[field] = its.sum() >= LEAST_CONTROLS
+        over = dialogs[dialogs_in[:, field]]
+        surer = held_in[:, field] & (found.scores[held] > found.scores[field])
+        page[field] = (surer & ~held_in[:, over].any(1)).sum() >= LEAST_CONTROLS
     return found.only(~page)
 
 
-def _are_in(boxes: numpy.ndarray, box: numpy.ndarray) -> numpy.ndarray:
-    return shared_area(boxes, box[None])[:, 0] >= INSIDE * area(boxes)
+def _lie_in(inner: numpy.ndarray, outer: numpy.ndarray) -> numpy.ndarray:
+    """Of each in each: `[len(inner), len(outer)]`."""
+    return shared_area(inner, outer) >= INSIDE * area(inner)[:, None]

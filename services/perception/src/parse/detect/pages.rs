@@ -13,6 +13,7 @@ use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::CaptureRect;
 
 use super::Detection;
+use crate::areas::share_inside;
 
 /// Pixels, the longer side and the shorter: what is smaller holds nothing but what belongs to it.
 const LEAST_SIDES: [i32; 2] = [400, 150];
@@ -21,11 +22,9 @@ const INSIDE: f64 = 0.9;
 const LEAST_CONTROLS: usize = 2;
 
 /// Those of `found` that are left when fields that hold surer controls are not believed.
-pub(super) fn without_pages(mut found: Vec<Detection>) -> Vec<Detection> {
-    let pages: Vec<bool> = found.iter().map(|one| is_page(one, &found)).collect();
-    let mut pages = pages.into_iter();
-    found.retain(|_| !pages.next().unwrap_or(false));
-    found
+pub(super) fn without_pages(found: &[Detection]) -> Vec<Detection> {
+    let left = found.iter().filter(|one| !is_page(one, found));
+    left.cloned().collect()
 }
 
 fn is_page(field: &Detection, found: &[Detection]) -> bool {
@@ -68,9 +67,7 @@ fn is_in_no_field(kind: ElementKind) -> bool {
 }
 
 fn lies_in(inner: CaptureRect, outer: CaptureRect) -> bool {
-    let area = |bounds: CaptureRect| f64::from(bounds.width()) * f64::from(bounds.height());
-    let shared = inner.intersection(&outer).map_or(0.0, area);
-    shared >= INSIDE * area(inner)
+    share_inside(inner, outer) >= INSIDE
 }
 
 #[cfg(test)]
@@ -95,7 +92,7 @@ mod tests {
         ]
     }
 
-    fn kinds(found: Vec<Detection>) -> Vec<ElementKind> {
+    fn kinds(found: &[Detection]) -> Vec<ElementKind> {
         let left = without_pages(found);
         left.into_iter().map(|found| found.kind).collect()
     }
@@ -103,8 +100,8 @@ mod tests {
     #[test]
     fn a_field_with_controls_in_it_is_a_page() {
         let [save, discard] = buttons();
-        let found = vec![save, field(0.5), discard];
-        assert_eq!(kinds(found), [ElementKind::Button, ElementKind::Button]);
+        let found = [save, field(0.5), discard];
+        assert_eq!(kinds(&found), [ElementKind::Button, ElementKind::Button]);
     }
 
     #[test]
@@ -128,7 +125,7 @@ mod tests {
                 one(ElementKind::Dialog, [80, 100, 400, 230], 0.3),
             ],
         ] {
-            assert_eq!(without_pages(found.clone()), found);
+            assert_eq!(without_pages(&found), found);
         }
     }
 
@@ -136,7 +133,7 @@ mod tests {
     fn what_is_small_stays() {
         let low = one(ElementKind::TextField, [60, 160, 960, 220], 0.5);
         let [save, discard] = buttons();
-        let found = vec![low, save, discard];
-        assert_eq!(without_pages(found.clone()), found);
+        let found = [low, save, discard];
+        assert_eq!(without_pages(&found), found);
     }
 }

@@ -165,7 +165,8 @@ impl Network {
             bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
             ..found
         });
-        Ok(pages::without_pages(on_edges.collect())
+        let on_edges: Vec<Detection> = on_edges.collect();
+        Ok(pages::without_pages(&on_edges)
             .into_iter()
             .filter(|found| within.contains(found.bounds.center()))
             .filter_map(|found| {
