@@ -80,6 +80,7 @@ pub mod reason {
     pub const BROWSER_UNREACHABLE: &str = "BROWSER_UNREACHABLE";
     pub const NO_PAGE: &str = "NO_PAGE";
     pub const PAGE_SILENT: &str = "PAGE_SILENT";
+    pub const PAGE_RESTLESS: &str = "PAGE_RESTLESS";
     pub const STORAGE_FAILED: &str = "STORAGE_FAILED";
 
     /// All of them.
@@ -105,6 +106,7 @@ pub mod reason {
         BROWSER_UNREACHABLE,
         NO_PAGE,
         PAGE_SILENT,
+        PAGE_RESTLESS,
         STORAGE_FAILED,
     ];
 }
@@ -203,6 +205,9 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
         }
         drivers::Error::PageSilent { .. } => {
             ErrorReport::new(Code::Unavailable, reason::PAGE_SILENT, message)
+        }
+        drivers::Error::PageRestless { .. } => {
+            ErrorReport::new(Code::Unavailable, reason::PAGE_RESTLESS, message)
         }
         _ => ErrorReport::new(Code::Internal, reason::INPUT_FAILED, message),
     }
@@ -358,6 +363,13 @@ mod tests {
                     waited: Duration::from_secs(1),
                 },
                 reason::PAGE_SILENT,
+            ),
+            screen(
+                drivers::Error::PageRestless {
+                    waited: Duration::from_secs(1),
+                    cause: "c".to_owned(),
+                },
+                reason::PAGE_RESTLESS,
             ),
             (
                 Error::Driver(drivers::Error::ModifierHeld),

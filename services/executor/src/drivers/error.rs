@@ -77,6 +77,9 @@ pub enum Error {
     /// The page does nothing that it is asked for.
     #[error("the page in the browser has not answered within {} ms; it may show a dialog or hang", waited.as_millis())]
     PageSilent { waited: Duration },
+    /// The page goes away before it has answered, and so do those that come after it.
+    #[error("no page in the browser has stayed for long enough to be asked within {} ms: {cause}", waited.as_millis())]
+    PageRestless { waited: Duration, cause: String },
     /// The browser does not know how to do what it was asked.
     #[error("the browser refused: {cause}")]
     BrowserRefused { cause: String },

@@ -528,6 +528,29 @@ async fn what_a_page_uploads_arrives_and_opens_no_way() {
 }
 
 #[tokio::test]
+async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
+    // It goes on by itself, again and again.
+    let leaving = |after: u32| {
+        format!(
+            "here<script>
+               setTimeout(() => location.replace('?' + Math.random()), {after});
+             </script>"
+        )
+    };
+    let scene = Scene::start(&[("/", &leaving(100)), ("/restless", &leaving(0))]).await;
+    scene.open("good.test", "/").await;
+    let address = scene.web.address("good.test", "/");
+    for _ in 0..300 {
+        assert!(scene.read().await.url.starts_with(&address));
+    }
+    scene.open("good.test", "/restless").await;
+    let is_restless = |error: &Error| matches!(error, Error::PageRestless { .. });
+    scene
+        .read_until_it_fails("no page to stay", is_restless)
+        .await;
+}
+
+#[tokio::test]
 async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
     let scene = Scene::start(&[
         ("/", "here"),

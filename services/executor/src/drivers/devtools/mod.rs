@@ -188,8 +188,10 @@ impl Driver for BrowserDriver {
     }
 
     async fn read_page(&self, max_characters: usize) -> Result<Option<PageText>, Error> {
-        let page = pages::front(&self.browser.connection()?).await?;
-        page.read(max_characters).await.map(Some)
+        let connection = self.browser.connection()?;
+        pages::read_front(&connection, max_characters)
+            .await
+            .map(Some)
     }
 
     async fn close(&self) {

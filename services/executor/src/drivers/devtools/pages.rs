@@ -1,7 +1,8 @@
 //! The pages of a browser: which of them is in front, where it is led, what it says.
 //!
 //! Pages are looked at from a world of their own (an isolated world), in which they cannot change what `document` means,
-//! and only for as long as a call takes: otherwise nothing is attached to them.
+//! and only for as long as a call takes: otherwise nothing is attached to them. A page that is left for another takes the
+//! questions with it that were put to it; they are put to the one that comes, which is what [`of_one_that_stays`] is for.
 //!
 //! Not here: which addresses are allowed, and input.
 
@@ -11,7 +12,7 @@ use futures::future::join_all;
 use motorium_proto::service::PageText;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use super::answers::{
@@ -23,6 +24,10 @@ use crate::drivers::Error;
 
 /// How long a page may take to say whether it is in front. One that is silent has a dialog open, or hangs.
 const GLANCE: Duration = Duration::from_millis(700);
+/// How long whoever asks something of the page in front waits for one that stays. One goes to the next within a moment.
+const STAY_PATIENCE: Duration = Duration::from_secs(1);
+/// Between two questions to pages that do not stay.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// The world in which pages are looked at.
 const WORLD: &str = "motorium";
 
@@ -134,14 +139,49 @@ pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
     foremost.map(|(_, page)| page).ok_or(Error::NoPage)
 }
 
+/// The answer to a question that changes nothing, put again while the page goes away over it.
+///
+/// # Errors
+/// Those of the question, and [`Error::PageRestless`] if no page stays.
+async fn of_one_that_stays<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, Error>
+where
+    Asked: Future<Output = Result<T, Error>>,
+{
+    let patience = Instant::now() + STAY_PATIENCE;
+    loop {
+        match ask().await {
+            // Its words for a page that has gone are many, and the protocol has no number of its own for them.
+            Err(Error::BrowserRefused { .. }) if Instant::now() < patience => {
+                sleep(ASK_AGAIN).await;
+            }
+            Err(Error::BrowserRefused { cause }) => {
+                let waited = STAY_PATIENCE;
+                return Err(Error::PageRestless { waited, cause });
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Address, title and text of the page in front, at most so many characters of it.
+///
+/// # Errors
+/// If there is no page, none stays, or the browser is gone.
+pub(super) async fn read_front(
+    connection: &Connection,
+    max_characters: usize,
+) -> Result<PageText, Error> {
+    of_one_that_stays(|| async { front(connection).await?.read(max_characters).await }).await
+}
+
 /// The address of the page with a field that has the keyboard; `None` if none has, because it is in the address bar, in a
 /// frame inside of the page, or in another application.
 pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Url>, Error> {
-    let page = match front(connection).await {
+    let glance = of_one_that_stays(|| async { front(connection).await?.glance().await });
+    let glance = match glance.await {
         Err(Error::NoPage) => return Ok(None),
-        page => page?,
+        glance => glance?,
     };
-    let glance = page.glance().await?;
     let has_keyboard = glance.focused && glance.in_field;
     Ok(has_keyboard
         .then(|| Url::parse(&glance.address).ok())
@@ -221,7 +261,7 @@ impl Page {
 
     /// Address, title and text, at most so many characters of it. Frames of other sites are left out: they are pages of
     /// their own.
-    pub(super) async fn read(&self, max_characters: usize) -> Result<PageText, Error> {
+    async fn read(&self, max_characters: usize) -> Result<PageText, Error> {
         let tree = self.frames().await?;
         let url = tree.frame.unreachable_url.clone();
         let url = url.unwrap_or_else(|| tree.frame.url.clone());
