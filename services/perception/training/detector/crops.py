@@ -11,8 +11,9 @@ import numpy
 LEAST_VISIBLE = 0.35
 """Elements of which less is seen are left out, as where the screens are drawn."""
 
-SHORTEST_SIDE = 5.0
-"""In pixels of the crop: a checkbox at half size still counts, what is thinner is not told apart any more."""
+SHORTEST_SIDE = 3.0
+"""In pixels of the crop: a checkbox at half size still counts, and so does the thumb of a thin scroll bar; what is thinner is
+not told apart any more."""
 
 FILLING = 114
 """Grey beside a picture that is smaller than the crop, as beside one that does not end on the grid."""

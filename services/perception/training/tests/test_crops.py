@@ -51,7 +51,7 @@ def test_what_is_cut_off_too_far_is_left_out():
 
 
 def test_what_gets_too_small_is_left_out():
-    pixels, boxes, visible = scene((100, 100, 109, 140))
+    pixels, boxes, visible = scene((100, 100, 105, 140))
     place = crops.Place(0, 0, 640, 600, (0, 0), (320, 300))
     assert len(crops.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 0
 

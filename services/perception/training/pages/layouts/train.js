@@ -609,6 +609,49 @@ export const layouts = {
     );
   },
 
+  /** Keys that touch each other, some of them wider or higher than the others, below one or two displays. */
+  keypad: (b) => {
+    const [columns, rows] = [b.r.int(3, 8), b.r.int(3, 7)];
+    const [w, h] = [b.r.int(26, 90), b.r.int(22, 60)];
+    const gap = b.r.pick([0, 0, 1, 2]);
+    const signs = [...'7894561230.,()%=+-/*^√π', 'sin', 'log', 'C', 'AC', 'mod', 'x²', '1/x', 'Del'];
+    const face = b.r.pick([b.f.face, b.f.base, `color-mix(in srgb, ${b.f.ink} 10%, ${b.f.face})`]);
+    const border = b.r.pick(['0', '0', `1px solid ${b.f.border}`]);
+    const key = () => {
+      const filled = b.r.maybe(0.08);
+      const spans = `${b.r.maybe(0.06) ? 'grid-column:span 2;' : ''}${b.r.maybe(0.04) ? 'grid-row:span 2;' : ''}`;
+      return `<span ${b.label('button')} style="display:flex;align-items:center;justify-content:center;overflow:hidden;white-space:nowrap;border:${border};background:${filled ? b.f.accent : face};${spans}">${b.r.maybe(0.15) ? b.pictogram() : b.escape(b.r.maybe(0.12) ? b.t.word() : b.r.pick(signs))}</span>`;
+    };
+    const display = (height) =>
+      `<div ${b.label('text_field')} style="height:${height}px;flex:none;text-align:end;overflow:hidden;padding:0 6px;font-size:${Math.round(height * 0.5)}px;${b.r.maybe(0.4) ? `background:${b.f.base};` : ''}${b.r.maybe(0.3) ? `border:1px solid ${b.f.border};` : ''}">${b.r.maybe(0.6) ? b.t.number() : ''}</div>`;
+    return b.column(
+      (b.r.maybe(0.6) ? b.menuBar() : '') +
+        `<div style="width:${columns * (w + gap)}px;max-width:100%;overflow:hidden;margin:${b.r.int(0, 12)}px ${b.r.pick(['auto', '6px'])}"><div style="background:${b.f.base}">${b.r.maybe(0.3) ? display(b.r.int(18, 32)) : ''}${display(b.r.int(28, 80))}</div><div style="display:grid;margin-top:${b.r.int(0, 8)}px;grid-template-columns:repeat(${columns},1fr);grid-auto-rows:${h}px;grid-auto-flow:dense;gap:${gap}px">${b.r.times(columns * rows, key).join('')}</div></div>`,
+    );
+  },
+
+  /** Panes side by side, each with a scroll bar of its own beside what is often to be scrolled. */
+  panes: (b) =>
+    b.across(
+      b.r
+        .many(2, 4, () => {
+          const inner = b.r.pick([
+            () => b.r.times(24, () => `<div style="padding:3px 8px" ${b.label('list_item')}>${b.text(1, 3)}</div>`).join(''),
+            () => `<div style="padding:10px">${b.r.many(4, 9, () => `<p>${b.sentence()}</p>`).join('')}</div>`,
+            () => `<div style="padding:8px">${b.monospaced(b.code(b.r.int(8, 40)))}</div>`,
+            () => `<div style="padding:12px">${b.things(2, 9)}</div>`,
+            () => '',
+          ])();
+          const ground = b.r.pick([b.f.base, b.f.base, b.f.face, `color-mix(in srgb, ${b.f.ink} 8%, ${b.f.base})`]);
+          const pane = b.scrolled(inner, `background:${ground};${b.r.maybe(0.5) ? b.edge('inline-end') : ''}`, 1);
+          return b.r.maybe(0.4)
+            ? `<div style="display:flex;flex-direction:column;flex:1;min-width:0;min-height:0">${pane}${b.scrolled(b.r.maybe(0.5) ? `<p>${b.sentence()}</p>` : '', `background:${b.f.base};${b.edge('top')}`, 1)}</div>`
+            : pane;
+        })
+        .join(''),
+      'width:100%;height:100%',
+    ),
+
   board: (b) =>
     b.column(
       b.line(
