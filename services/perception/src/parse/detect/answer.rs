@@ -50,20 +50,20 @@ pub(super) fn candidates(
         .collect()
 }
 
-/// One detection for each thing, the most confident first, inside of a picture of `size`.
-pub(super) fn detections(candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Detection> {
+/// One candidate for each thing, the most confident first, inside of a picture of `size`.
+pub(super) fn apart(candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Candidate> {
     let inside = |candidate| inside(candidate, size);
     let mut candidates: Vec<_> = candidates.into_iter().filter_map(inside).collect();
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     // More than this before duplicates are left out is noise.
     candidates.truncate(4 * MOST);
     without_duplicates(candidates)
-        .into_iter()
-        .filter_map(|found| {
-            let bounds = bounds(found.sides)?;
-            Some(Detection::new(bounds, found.kind, found.score))
-        })
-        .collect()
+}
+
+/// In whole pixels; `None` if none is left of it.
+pub(super) fn detection(found: Candidate) -> Option<Detection> {
+    let bounds = bounds(found.sides)?;
+    Some(Detection::new(bounds, found.kind, found.score))
 }
 
 /// The highest score of each cell, and whose it is. Row by row, as the answer lies in memory.
@@ -142,6 +142,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn detections(candidates: Vec<Candidate>, size: CaptureSize) -> Vec<Detection> {
+        let apart = apart(candidates, size).into_iter();
+        apart.filter_map(detection).collect()
+    }
 
     const KINDS: [ElementKind; 2] = [Button, Link];
 

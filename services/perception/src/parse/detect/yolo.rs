@@ -19,8 +19,8 @@ use ort::session::Session;
 use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Candidate, candidates, detections};
-use super::{Detection, Detector, edges, looks, names, pages, rows};
+use super::answer::{Candidate, apart, candidates, detection};
+use super::{Detection, Detector, edges, looks, names, pages, rows, series};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
@@ -158,10 +158,11 @@ impl Network {
         }
         let seen = surrounded(within, CaptureRect::from_size(size_of(pixels)));
         let mut found = self.look_from_everywhere(pixels, seen, least, cancel)?;
-        found.retain(|found| found.score >= least);
         rows::move_to_their_text(&mut found, pixels, seen);
-        let found = detections(found, CaptureSize::new(seen.width(), seen.height()));
-        let on_edges = found.into_iter().map(|found| Detection {
+        let mut found = apart(found, CaptureSize::new(seen.width(), seen.height()));
+        series::believe(&mut found);
+        let sure = found.into_iter().filter(|found| found.score >= least);
+        let on_edges = sure.filter_map(detection).map(|found| Detection {
             bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
             ..found
         });

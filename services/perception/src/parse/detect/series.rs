@@ -1,0 +1,149 @@
+//! What stands in a series is likelier to be what it looks like.
+//!
+//! Keys, tabs, rows, tools and boxes to check come in rows and columns of their like: as high, on one line, not far from each
+//! other. So what has a surer neighbour of its own kind in such a series counts for twice as much as the network says, though
+//! not for more than its neighbour.
+//!
+//! It moves nothing and finds nothing. Pure. `training/detector/series.py` does the same for what is measured there: on
+//! validation screens, asked for 0.22 with it instead of 0.2 without, 0.882 were found of what is drawn instead of 0.879, and
+//! 0.069 of what was found on applications was spurious instead of 0.080.
+
+use super::answer::{Candidate, Sides};
+
+/// So much more it counts.
+const TIMES: f32 = 2.0;
+/// What is less certain is left alone.
+const LEAST_SCORE: f32 = 0.05;
+/// Shares of its sides by which those of a neighbour may differ, and lie beside them.
+const APART: f32 = 0.08;
+/// Pixels by which they always may.
+const LEAST_APART: f32 = 2.0;
+/// So far, middle from middle, may a neighbour be: in heights for one above or below, in the longer sides for one beside.
+const REACH: f32 = 4.0;
+
+/// Raises the scores of what stands in a series. There is one candidate for each thing, the most confident first, before and
+/// after.
+pub(super) fn believe(found: &mut [Candidate]) {
+    let before = found.to_vec();
+    for (place, one) in found.iter_mut().enumerate() {
+        if one.score < LEAST_SCORE {
+            break;
+        }
+        let is_neighbour = |other: &&Candidate| {
+            other.kind == one.kind
+                && other.score > one.score
+                && are_in_a_series(other.sides, one.sides)
+        };
+        if let Some(neighbour) = before[..place].iter().find(is_neighbour) {
+            one.score = (TIMES * one.score).min(neighbour.score);
+        }
+    }
+    found.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
+fn are_in_a_series(other: Sides, one: Sides) -> bool {
+    let [left, top, right, bottom] = one;
+    let (width, height) = (right - left, bottom - top);
+    let across = (APART * width).max(LEAST_APART);
+    let down = (APART * height).max(LEAST_APART);
+    let off: Sides = std::array::from_fn(|side| (other[side] - one[side]).abs());
+    let away = |axis: usize| {
+        let middle = |sides: Sides| sides[axis].midpoint(sides[axis + 2]);
+        (middle(other) - middle(one)).abs()
+    };
+    let is_as_high = (other[3] - other[1] - height).abs() <= down;
+    let is_above_or_below =
+        off[0] <= across && off[2] <= across && is_as_high && away(1) <= REACH * height;
+    let is_beside = off[1] <= down && off[3] <= down && away(0) <= REACH * width.max(height);
+    is_above_or_below || is_beside
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::element::ElementKind::{Button, Icon};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A key of a pad, 60 by 30, in a column and a row.
+    fn key(column: f32, row: f32, score: f32) -> Candidate {
+        let (left, top) = (100.0 + 64.0 * column, 200.0 + 34.0 * row);
+        Candidate {
+            sides: [left, top, left + 60.0, top + 30.0],
+            kind: Button,
+            score,
+        }
+    }
+
+    #[track_caller]
+    fn check(mut found: Vec<Candidate>, expected: &[f32]) {
+        believe(&mut found);
+        let scores: Vec<f32> = found.iter().map(|one| one.score).collect();
+        assert_eq!(scores, expected);
+    }
+
+    #[test]
+    fn what_has_a_surer_neighbour_in_its_row_or_column_counts_for_twice_as_much() {
+        for (column, row) in [(1.0, 0.0), (0.0, 1.0), (-2.0, 0.0), (0.0, 3.0)] {
+            check(
+                vec![key(0.0, 0.0, 0.6), key(column, row, 0.15)],
+                &[0.6, 0.3],
+            );
+        }
+    }
+
+    #[test]
+    fn it_counts_for_no_more_than_its_neighbour() {
+        check(vec![key(0.0, 0.0, 0.25), key(1.0, 0.0, 0.2)], &[0.25, 0.25]);
+    }
+
+    #[test]
+    fn what_stands_alone_stays() {
+        let slanted = key(1.0, 0.3, 0.15);
+        let far = key(6.0, 0.0, 0.15);
+        let of_another_kind = Candidate {
+            kind: Icon,
+            ..key(1.0, 0.0, 0.15)
+        };
+        let [left, top, right, bottom] = key(0.0, 1.0, 0.15).sides;
+        let wider = Candidate {
+            sides: [left, top, right + 40.0, bottom],
+            ..key(0.0, 1.0, 0.15)
+        };
+        let hardly_seen = key(1.0, 0.0, 0.04);
+        for alone in [slanted, far, of_another_kind, wider] {
+            check(vec![key(0.0, 0.0, 0.6), alone], &[0.6, 0.15]);
+        }
+        check(vec![key(0.0, 0.0, 0.6), hardly_seen], &[0.6, 0.04]);
+    }
+
+    #[test]
+    fn the_most_confident_come_first_again() {
+        let alone = key(3.0, 9.0, 0.25);
+        check(
+            vec![key(0.0, 0.0, 0.6), alone, key(1.0, 0.0, 0.2)],
+            &[0.6, 0.4, 0.25],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_no_score_falls(
+            places in proptest::collection::vec((0..9_i8, 0..9_i8, 0.0..1.0_f32), 0..30)
+        ) {
+            let mut found: Vec<Candidate> = places
+                .iter()
+                .map(|(column, row, score)| key(f32::from(*column), f32::from(*row), *score))
+                .collect();
+            found.sort_by(|a, b| b.score.total_cmp(&a.score));
+            let most = found.first().map(|one| one.score);
+            let sum = |found: &[Candidate]| found.iter().map(|one| one.score).sum::<f32>();
+            let before = (found.len(), sum(&found));
+            believe(&mut found);
+            prop_assert_eq!(found.len(), before.0);
+            prop_assert!(sum(&found) >= before.1 - 1e-4);
+            prop_assert_eq!(found.first().map(|one| one.score), most);
+            prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
+        }
+    }
+}
