@@ -35,6 +35,10 @@ def test_what_stands_alone_stays() -> None:
     assert scores((0, 0, 0.6), (1, 0, 0.04)) == [0.6, 0.04]
 
 
+def test_fields_of_a_form_are_no_series() -> None:
+    assert scores((0, 0, 0.6), (0, 1, 0.15), kinds=("text_field", "text_field")) == [0.6, 0.15]
+
+
 def test_the_most_confident_come_first_again() -> None:
     assert scores((0, 0, 0.6), (3, 9, 0.25), (1, 0, 0.2)) == [0.6, 0.4, 0.25]
 
