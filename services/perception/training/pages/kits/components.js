@@ -2,13 +2,8 @@
 // would write it, without that program.
 
 import { signs } from '../drawn.js';
-import { classed, linked, list, mark, native } from './markup.js';
+import { checked, classed, closed, is, linked, list, native, ofField, says } from './markup.js';
 
-const checked = (o) => (o.on ? 'checked' : '');
-const says = (o) => (o.empty ? 'placeholder' : 'value');
-const ofField = (o) => o.a('text_field', o.empty ? { placeholder: true } : {});
-const is = (o) => ({ checked: !!o.on });
-const closed = (o) => o.a('drop_down', { expanded: false });
 const tick = '<svg viewBox="0 0 14 14" width="10" height="10"><path d="M2 7l4 4 6-8" fill="none" stroke="currentColor" stroke-width="2"/></svg>';
 /** A row of tabs: `around` gives what holds them, `one` each of them. */
 const tabs = (around, one) => (o) =>
@@ -301,7 +296,6 @@ export const kits = {
     light: true,
     controls: {
       ...native,
-      checkbox: mark('checkbox'),
       ...classed({
         button: ['button', 'button secondary', 'button hollow', 'button small alert', 'button clear'],
         table: 'hover',

@@ -1,17 +1,25 @@
 // Markup that kits have in common: controls of HTML itself, and those of a kit that only gives them classes.
 
+export const checked = (o) => (o.on ? 'checked' : '');
+/** The attribute for what a field says: a hint while it is empty. */
+export const says = (o) => (o.empty ? 'placeholder' : 'value');
+/** Labels: of a field, of a drop-down that is not open, and the state of what can be checked. */
+export const ofField = (o) => o.a('text_field', o.empty ? { placeholder: true } : {});
+export const closed = (o) => o.a('drop_down', { expanded: false });
+export const is = (o) => ({ checked: !!o.on });
+
 export const mark = (kind) => (o) =>
-  `<input type="${kind}" ${o.on ? 'checked' : ''} ${o.dis} ${o.foc} ${o.a(kind, { checked: !!o.on })}>`;
+  `<input type="${kind}" ${checked(o)} ${o.dis} ${o.foc} ${o.a(kind, is(o))}>`;
 export const native = {
   button: (o) => `<button ${o.dis} ${o.foc} ${o.a('button')}>${o.text}</button>`,
   text_field: (o) =>
-    `<input style="width:${o.width}px" type="${o.pick(['text', 'email', 'search', 'password'])}" ${o.dis} ${o.foc} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+    `<input style="width:${o.width}px" type="${o.pick(['text', 'email', 'search', 'password'])}" ${o.dis} ${o.foc} ${says(o)}="${o.plain}" ${ofField(o)}>`,
   text_area: (o) =>
     `<textarea rows="${o.int(2, 6)}" style="width:${o.width}px" ${o.a('text_field')}>${o.plain}</textarea>`,
   checkbox: mark('checkbox'),
   radio: mark('radio'),
   drop_down: (o) =>
-    `<select style="width:${o.width}px" ${o.dis} ${o.foc} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+    `<select style="width:${o.width}px" ${o.dis} ${o.foc} ${closed(o)}><option>${o.plain}</option></select>`,
   slider: (o) =>
     `<input type="range" style="width:${o.width}px" value="${o.int(0, 100)}" ${o.dis} ${o.foc} ${o.a('slider')}>`,
   link: (o) => `<a href="#" ${o.a('link')}>${o.text}</a>`,
@@ -23,21 +31,21 @@ export const classed = (c) => ({
   }),
   ...(c.field && {
     text_field: (o) =>
-      `<input class="${c.field}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${o.empty ? 'placeholder' : 'value'}="${o.plain}" ${o.a('text_field', o.empty ? { placeholder: true } : {})}>`,
+      `<input class="${c.field}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${says(o)}="${o.plain}" ${ofField(o)}>`,
     text_area: (o) =>
       `<textarea class="${c.area ?? c.field}" rows="${o.int(2, 6)}" style="width:${o.width}px;height:auto" ${o.a('text_field')}>${o.plain}</textarea>`,
   }),
   ...(c.select && {
     drop_down: (o) =>
-      `<select class="${c.select}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${o.a('drop_down', { expanded: false })}><option>${o.plain}</option></select>`,
+      `<select class="${c.select}" style="width:${o.width}px;display:inline-block" ${o.dis} ${o.foc} ${closed(o)}><option>${o.plain}</option></select>`,
   }),
   ...(c.check && {
     checkbox: (o) =>
-      `<input type="checkbox" class="${c.check}" ${o.on ? 'checked' : ''} ${o.dis} ${o.foc} ${o.a('checkbox', { checked: !!o.on })}>`,
+      `<input type="checkbox" class="${c.check}" ${checked(o)} ${o.dis} ${o.foc} ${o.a('checkbox', is(o))}>`,
   }),
   ...(c.radio && {
     radio: (o) =>
-      `<input type="radio" class="${c.radio}" ${o.on ? 'checked' : ''} ${o.dis} ${o.a('radio', { checked: !!o.on })}>`,
+      `<input type="radio" class="${c.radio}" ${checked(o)} ${o.dis} ${o.a('radio', is(o))}>`,
   }),
   ...(c.range && {
     slider: (o) =>
