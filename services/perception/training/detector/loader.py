@@ -53,6 +53,14 @@ class Batch:
     def size(self) -> tuple[int, int]:
         return self.pixels.shape[1], self.pixels.shape[2]
 
+    def to(self, device: torch.device) -> "Batch":
+        """Without waiting where the batch was pinned."""
+        return Batch(self.pixels.to(device, non_blocking=True), self.truth.to(device))
+
+    def pin_memory(self) -> "Batch":
+        """The same where a GPU can fetch it from by itself: what a loader calls."""
+        return Batch(self.pixels.pin_memory(), self.truth.pin_memory())
+
     def pictures(self, precision: torch.dtype) -> torch.Tensor:
         """As the network takes them: the layout in memory stays, channels last."""
         return self.pixels.permute(0, 3, 1, 2).to(precision).div_(255)
@@ -132,11 +140,11 @@ class From:
             number += 1
 
 
-def groups(screens: list[Screen], plan: Plan, first: int, workers: int) -> Iterator[list[Batch]]:
-    """Groups from `first` on, made ready ahead by other processes."""
+def groups(screens: list[Screen], plan: Plan, first: int, workers: int, pinned: bool = False) -> Iterator[list[Batch]]:
+    """Groups from `first` on, made ready ahead by other processes, and `pinned` for a GPU."""
     # Not by a fork: a copy of a process whose libraries have threads may wait for one that is not in it.
     ahead = {"prefetch_factor": 2, "worker_init_fn": _alone, "multiprocessing_context": "spawn"} if workers else {}
-    loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=From(first), num_workers=workers, **ahead)
+    loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=From(first), num_workers=workers, pin_memory=pinned, **ahead)
     return iter(loader)
 
 

@@ -44,6 +44,12 @@ class Truth:
     pictures: Tensor
     """Which picture of the batch each is on: `[elements]`."""
 
+    def to(self, device: torch.device) -> "Truth":
+        return Truth(*(value.to(device, non_blocking=True) for value in (self.boxes, self.classes, self.pictures)))
+
+    def pin_memory(self) -> "Truth":
+        return Truth(self.boxes.pin_memory(), self.classes.pin_memory(), self.pictures.pin_memory())
+
 
 @dataclass(frozen=True)
 class Assignment:

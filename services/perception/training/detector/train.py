@@ -42,6 +42,7 @@ OF_APPLICATIONS = 0.3
 """Share of pictures of real applications, where there are any: they are few, and what the network is for."""
 CHECKPOINT_SECONDS = 120.0
 LOG_SECONDS = 20.0
+PROCESSOR = torch.device("cpu")
 PACES = 60
 """Groups of which the usual pace says how long the rest takes: others may take the processor for some minutes."""
 
@@ -72,21 +73,23 @@ class Training:
         rate: float = RATE,
         progress: Progress | None = None,
         keeps_front: bool = False,
+        device: torch.device = PROCESSOR,
     ) -> None:
         """With `keeps_front` what is above an eighth of a picture's size stays as it is: edges and corners are learnt first, and
         going back through them is a third of a step where nothing is computed in bfloat16."""
-        self.network = network.to(memory_format=torch.channels_last).train()
+        self.network, self.device = network.to(device=device, memory_format=torch.channels_last).train(), device
         self.keeps_norms, self.keeps_front = False, keeps_front
         for part in (network.down4, network.down8):
             part.train(not keeps_front).requires_grad_(not keeps_front)
-        self.precision = fast_precision()
+        self.precision = fast_precision(device)
         self.mean = copy.deepcopy(network).eval().requires_grad_(False)
         self.optimizer = Optimizer(self.network)
         self.progress, self.seed, self.rate = progress or Progress(), seed, rate
 
     def step(self, batch: Batch) -> dict[str, float]:
         rate = self.rate * share_of_rate(self.progress)
-        with torch.autocast("cpu", self.precision, enabled=self.precision != torch.float32):
+        batch = batch.to(self.device)
+        with torch.autocast(self.device.type, self.precision, enabled=self.precision != torch.float32):
             logits, boxes = self.network(batch.pictures(self.precision))
         value, parts = loss(logits, boxes, batch.truth, batch.size)
         if not torch.isfinite(value):
@@ -130,10 +133,10 @@ class Training:
         }
 
     @classmethod
-    def from_record(cls, record: dict) -> "Training":
+    def from_record(cls, record: dict, device: torch.device = PROCESSOR) -> "Training":
         settings = record["settings"]
         network = Network(settings["classes"], tuple(settings["widths"]), settings["head"])
-        training = cls(network, record["seed"], record["rate"], Progress(**record["progress"]), record["keeps_front"])
+        training = cls(network, record["seed"], record["rate"], Progress(**record["progress"]), record["keeps_front"], device)
         training.network.load_state_dict(record["network"])
         training.mean.load_state_dict(record["mean"])
         training.optimizer.load_state_dict(record["optimizer"])
@@ -142,9 +145,11 @@ class Training:
         return training
 
 
-def fast_precision() -> torch.dtype:
+def fast_precision(device: torch.device) -> torch.dtype:
     """What convolutions compute in; a checkpoint does not depend on it. Where a processor does not know bfloat16, a step
     in it takes ten times as long."""
+    if device.type != "cpu":
+        return torch.bfloat16
     able = torch.cpu.get_capabilities()
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
 
@@ -195,7 +200,8 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     real = screens.read(arguments.applications / "train") if arguments.applications else []
     training.progress.screens |= Counter(screen.source for screen in drawn + real)
     print(f"{len(drawn)} drawn screens, {len(real)} of applications; from image {training.progress.images} on", flush=True)
-    coming = groups(mixed(drawn, real, arguments.share), plan, training.progress.group, arguments.workers)
+    ahead = training.device.type != "cpu"
+    coming = groups(mixed(drawn, real, arguments.share), plan, training.progress.group, arguments.workers, ahead)
     while time.monotonic() < until and not is_finished(training.progress):
         began, before = time.monotonic(), training.progress.images
         group = next(coming)
@@ -234,19 +240,19 @@ def begin(arguments: argparse.Namespace) -> Training:
     checkpoint = arguments.run / "checkpoint.pt"
     trunk = arguments.run / "trunk.pt"
     if checkpoint.exists():
-        training = Training.from_record(torch.load(checkpoint, weights_only=True))
+        training = Training.from_record(torch.load(checkpoint, weights_only=True, map_location="cpu"), arguments.device)
         if not is_finished(training.progress):
             return training
         # What is finished has no rate left: more training grows from the trunk.
-        return Training.from_record(torch.load(trunk, weights_only=True))
+        return Training.from_record(torch.load(trunk, weights_only=True, map_location="cpu"), arguments.device)
     torch.manual_seed(arguments.seed)
     if arguments.weights:
         network, about = weights.load(arguments.weights)
-        training = Training(network, arguments.seed, arguments.rate, after(about), arguments.keep_front)
+        training = Training(network, arguments.seed, arguments.rate, after(about), arguments.keep_front, arguments.device)
         if arguments.keep_norms:
             training.keep_norms()
         return training
-    return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate)
+    return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate, device=arguments.device)
 
 
 def after(about: dict[str, Any]) -> Progress:
@@ -275,6 +281,7 @@ def main() -> None:
         help="what this processor is fast in, unless it is named",
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", type=torch.device, default=PROCESSOR, help="cuda where there is a GPU; give it workers")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args()
@@ -282,6 +289,8 @@ def main() -> None:
         parser.error(f"--share {arguments.share}: it is a share of all crops, from 0 to less than 1")
     arguments.run.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
+    # The shapes of batches are few, so it pays to try which way of computing each is fastest.
+    torch.backends.cudnn.benchmark = True
     training = begin(arguments)
     if arguments.precision:
         training.precision = getattr(torch, arguments.precision)

@@ -36,4 +36,5 @@ def write(record: dict[str, Any], path: Path) -> None:
 
 def _smaller(value: Tensor) -> Tensor:
     """Norms keep their precision: they are few, and small variances would become nothing."""
+    value = value.cpu()
     return value.half() if value.is_floating_point() and value.dim() > 1 else value
