@@ -77,7 +77,8 @@ async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
         (Button::Right, 1, "contextmenu", 0),
         (Button::Middle, 1, "auxclick", 1),
     ] {
-        let events = events_of(driver, &page, click(button, count)).await;
+        let is_whole = page::has("mouseup", usize::from(count));
+        let events = page.events_of(driver, click(button, count), is_whole).await;
         let last = events.iter().rfind(|event| event["kind"] == kind);
         let last = last.unwrap_or_else(|| panic!("no {kind} in {events:?}"));
         assert_eq!(last["detail"], detail, "{events:?}");
@@ -87,7 +88,7 @@ async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
         amount: ScrollAmount::Notches { x: 0, y: 2 },
         modifiers: Vec::new(),
     };
-    let events = events_of(driver, &page, scroll).await;
+    let events = page.events_of(driver, scroll, page::has("wheel", 1)).await;
     let down: i64 = events.iter().filter_map(|event| event["dy"].as_i64()).sum();
     assert!(down > 0, "{events:?}");
 
@@ -101,12 +102,4 @@ async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
         "{failure}"
     );
     assert_eq!(driver.pointer().await.unwrap(), to);
-}
-
-/// What the page sees of an action.
-async fn events_of(driver: &dyn Driver, page: &Page, action: Action<CapturePoint>) -> Vec<Value> {
-    page.clear();
-    perform(driver, action).await.unwrap();
-    page.has_seen_everything(driver).await;
-    page.events()
 }

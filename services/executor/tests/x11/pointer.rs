@@ -7,7 +7,7 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use serde_json::Value;
 
-use crate::support::page::{self, Page};
+use crate::support::page::{self, Page, of_kind};
 use crate::support::{Desktop, start_server};
 use crate::{driver, perform};
 
@@ -50,12 +50,14 @@ impl Scene {
         self.corner + euclid_vector(x, y)
     }
 
-    /// What the page sees of an action.
-    async fn events_of(&self, action: Action<CapturePoint>) -> Vec<Value> {
-        self.page.clear();
-        perform(&self.driver, action).await.unwrap();
-        self.page.has_seen_everything(&self.driver).await;
-        self.page.events()
+    /// What the page sees of an action that brings `count` events of this kind.
+    async fn events_of(
+        &self,
+        action: Action<CapturePoint>,
+        (kind, count): (&'static str, usize),
+    ) -> Vec<Value> {
+        let is_whole = page::has(kind, count);
+        self.page.events_of(&self.driver, action, is_whole).await
     }
 }
 
@@ -65,13 +67,6 @@ fn euclid_vector(x: i32, y: i32) -> motorium_proto::domain::geometry::CaptureSiz
 
 fn number(event: &Value, name: &str) -> i32 {
     i32::try_from(event[name].as_i64().unwrap()).unwrap()
-}
-
-fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    events
-        .iter()
-        .filter(|event| event["kind"] == kind)
-        .collect()
 }
 
 fn click(at: CapturePoint, button: Button, count: u8, modifiers: &[Key]) -> Action<CapturePoint> {
@@ -88,13 +83,10 @@ async fn clicks_are_what_was_asked_for() {
     let scene = Scene::open().await;
     for count in 1..=3 {
         // Elsewhere each time, so that the last click of one gesture is not the first of the next.
+        let at = scene.at(200 * i32::from(count), 600);
+        let gesture = click(at, Button::Left, count, &[]);
         let events = scene
-            .events_of(click(
-                scene.at(200 * i32::from(count), 600),
-                Button::Left,
-                count,
-                &[],
-            ))
+            .events_of(gesture, ("mouseup", usize::from(count)))
             .await;
         let clicks: Vec<_> = of_kind(&events, "click")
             .iter()
@@ -111,21 +103,26 @@ async fn clicks_are_what_was_asked_for() {
         );
     }
     let events = scene
-        .events_of(click(scene.at(150, 350), Button::Right, 1, &[]))
+        .events_of(
+            click(scene.at(150, 350), Button::Right, 1, &[]),
+            ("contextmenu", 1),
+        )
         .await;
     assert_eq!(of_kind(&events, "contextmenu").len(), 1);
     assert_eq!(of_kind(&events, "contextmenu")[0]["target"], "box");
     let events = scene
-        .events_of(click(scene.at(30, 30), Button::Middle, 1, &[]))
+        .events_of(
+            click(scene.at(30, 30), Button::Middle, 1, &[]),
+            ("mouseup", 1),
+        )
         .await;
     assert_eq!(number(of_kind(&events, "auxclick")[0], "button"), 1);
+    let held = [Key::Control, Key::Shift];
     let events = scene
-        .events_of(click(
-            scene.at(30, 60),
-            Button::Left,
-            1,
-            &[Key::Control, Key::Shift],
-        ))
+        .events_of(
+            click(scene.at(30, 60), Button::Left, 1, &held),
+            ("mouseup", 1),
+        )
         .await;
     let seen = of_kind(&events, "click")[0];
     assert_eq!(
@@ -173,7 +170,7 @@ async fn a_drag_is_followed_and_dropped() {
         modifiers: Vec::new(),
         duration: None,
     };
-    let events = scene.events_of(drag(path)).await;
+    let events = scene.events_of(drag(path), ("mouseup", 1)).await;
     let (down, up) = (
         of_kind(&events, "mousedown")[0],
         of_kind(&events, "mouseup")[0],
@@ -215,19 +212,15 @@ async fn scrolling_goes_by_notches_on_both_axes() {
         (ScrollAmount::Pixels { x: 0, y: -240 }, 0, -240),
         (ScrollAmount::Notches { x: -1, y: 12 }, -120, 1440),
     ] {
-        let at = Some(scene.at(800, 100));
-        let events = scene
-            .events_of(Action::Scroll {
-                at,
-                amount,
-                modifiers: Vec::new(),
-            })
-            .await;
-        assert_eq!(
-            (total(&events, "dx"), total(&events, "dy")),
-            (x, y),
-            "{amount:?}"
-        );
+        let scroll = Action::Scroll {
+            at: Some(scene.at(800, 100)),
+            amount,
+            modifiers: Vec::new(),
+        };
+        let both = |events: &[Value]| (total(events, "dx"), total(events, "dy"));
+        let is_whole = |events: &[Value]| both(events) == (x, y);
+        let events = scene.page.events_of(&scene.driver, scroll, is_whole).await;
+        assert_eq!(both(&events), (x, y), "{amount:?}");
     }
 }
 
@@ -235,24 +228,22 @@ async fn scrolling_goes_by_notches_on_both_axes() {
 async fn a_held_button_stays_until_it_is_released() {
     let scene = Scene::open().await;
     let (from, to) = (scene.at(150, 350), scene.at(250, 450));
-    let events = scene
-        .events_of(Action::MouseDown {
-            at: Some(from),
-            button: Button::Left,
-        })
-        .await;
+    let down = Action::MouseDown {
+        at: Some(from),
+        button: Button::Left,
+    };
+    let events = scene.events_of(down, ("mousedown", 1)).await;
     assert_eq!(of_kind(&events, "mousedown").len(), 1);
-    let events = scene.events_of(Action::Move { to }).await;
+    let events = scene.events_of(Action::Move { to }, ("mousemove", 1)).await;
     assert_eq!(
         number(of_kind(&events, "mousemove").last().unwrap(), "buttons"),
         1
     );
-    let events = scene
-        .events_of(Action::MouseUp {
-            at: None,
-            button: Button::Left,
-        })
-        .await;
+    let up = Action::MouseUp {
+        at: None,
+        button: Button::Left,
+    };
+    let events = scene.events_of(up, ("mouseup", 1)).await;
     assert_eq!(number(of_kind(&events, "mouseup")[0], "x"), 250);
 }
 

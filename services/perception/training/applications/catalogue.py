@@ -35,9 +35,13 @@ def _widgets(toolkit: str, package: str) -> Application:
 # (its grid), thunar and ristretto (icons of files), gtk3-widget-factory (colours, called radio buttons), pcmanfm,
 # hexchat, lxappearance, sylpheed and xarchiver (GTK 2: lists, menus), pluma (choices in its status bar), remmina (a
 # button of its status bar), rhythmbox (its sliders are too high), eog (its choice of a scale), kcharselect and ktimer
-# (cells of a grid, what is disabled), assistant, krename and gitg (links), bluefish (tabs of documents), strawberry (a
-# slider), those of which no picture stays whole (mate-system-monitor, xfce4-taskmanager, gnome-disks, gparted, xfburn,
-# gthumb, okular, gwenview, vlc, pcmanfm-qt), those that show one dialog and no more (texstudio, zim, grisbi), whatever is
+# (cells of a grid, what is disabled), gnumeric and gnome-sudoku (cells), drawing (its tools), kpat (games to choose),
+# clementine (names rows that are not seen), filelight (a page, called a tab), qelectrotech (everything lies beside where
+# it is), gscan2pdf (fields of a message), assistant, krename, gitg, goldendict and umbrello (links), bluefish (tabs of
+# documents), strawberry (a slider), those of which no picture stays whole (mate-system-monitor, gnome-system-monitor,
+# xfce4-taskmanager, gnome-disks, gparted, xfburn, gthumb, okular, gwenview, vlc, pcmanfm-qt, quodlibet, easytag, osmo,
+# nm-connection-editor, shutter, gtg, sound-juicer, terminator, dolphin, ktorrent, lximage-qt, cutecom, qps, vym, kturtle,
+# qsynth, tellico, kleopatra), those that show one dialog and no more (texstudio, zim, grisbi), whatever is
 # a relative of one that is judged on (evince, file-roller), and what is drawn by GTK 4, such as gnome-calculator (it does
 # not say where on the screen things are).
 # FILE and FOLDER stand for a text and a folder that the session makes, SEED for what a visit is drawn from.
@@ -101,6 +105,45 @@ APPLICATIONS = (
     _gtk("mate-dictionary", "train", package="mate-utils"),
     _gtk("liferea", "train"),
     _gtk("abiword", "train"),
+    _gtk("seahorse", "train"),
+    _gtk("soundconverter", "train"),
+    _gtk("xournalpp", "train"),
+    _gtk("xfce4-appearance-settings", "train", package="xfce4-settings"),
+    _gtk("xfce4-keyboard-settings", "train", package="xfce4-settings"),
+    _gtk("xfce4-mouse-settings", "train", package="xfce4-settings"),
+    _gtk("deluge-gtk", "train"),
+    _gtk("gtkhash", "train"),
+    _gtk("mate-appearance-properties", "train", package="mate-control-center"),
+    _gtk("mate-default-applications-properties", "train", package="mate-control-center"),
+    _gtk("mate-keybinding-properties", "train", package="mate-control-center"),
+    _gtk("gnote", "train"),
+    _gtk("diffuse", "train"),
+    _gtk("gpodder", "train"),
+    _gtk("gramps", "train"),
+    _gtk("onboard-settings", "train", package="onboard"),
+    _gtk("pan", "train"),
+    _gtk("geeqie", "train"),
+    _qt("kget", "train"),
+    _qt("kmplot", "train"),
+    _qt("quiterss", "train"),
+    _qt("kmymoney", "train"),
+    _qt("lyx", "train"),
+    _qt("retext", "train"),
+    _qt("scribus", "train"),
+    _qt("konsole", "train"),
+    _qt("kbackup", "train"),
+    _qt("kcolorchooser", "train"),
+    _qt("kalgebra", "train"),
+    _qt("ksystemlog", "train"),
+    _qt("qtpass", "train"),
+    _qt("lxqt-config-appearance", "train", package="lxqt-config"),
+    _qt("obconf-qt", "train"),
+    _qt("screengrab", "train"),
+    _qt("manuskript", "train"),
+    _qt("labplot2", "train", package="labplot"),
+    _qt("keditbookmarks", "train"),
+    _qt("sweeper", "train"),
+    _qt("kdf", "train"),
     _gtk("mate-calc", "validation"),
     _gtk("engrampa", "validation"),
     _qt("qpdfview", "validation"),

@@ -37,6 +37,10 @@ class Plan:
     spoilt: bool = True
     """Whether colours are changed."""
 
+    def __post_init__(self) -> None:
+        if self.pictures * self.crops % self.batch:
+            raise ValueError(f"{self.pictures} pictures of {self.crops} crops make no whole batches of {self.batch}")
+
     @property
     def batches(self) -> int:
         """In a group."""

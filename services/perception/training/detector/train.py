@@ -45,6 +45,8 @@ LOG_SECONDS = 20.0
 PROCESSOR = torch.device("cpu")
 PACES = 60
 """Groups of which the usual pace says how long the rest takes: others may take the processor for some minutes."""
+SETTLED_SECONDS = 30.0
+"""The pace before says nothing: loaders are only starting, and so may a GPU be."""
 
 
 @dataclass
@@ -192,8 +194,8 @@ class Log:
 
 
 def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None:
-    until = time.monotonic() + 60 * arguments.minutes
-    saved = time.monotonic()
+    started = saved = time.monotonic()
+    until = started + 60 * arguments.minutes
     log = Log(arguments.run / "log.jsonl")
     paces: deque[float] = deque(maxlen=PACES)
     drawn = screens.read(arguments.screens / "train")
@@ -210,8 +212,9 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
             log.add(training.step(batch), len(batch.pixels))
             log.write_if_due(training.progress)
         training.progress.group += 1
-        paces.append((training.progress.images - before) / (time.monotonic() - began))
-        if begins_to_finish(training.progress, arguments.finish, statistics.median(paces) * (until - time.monotonic())):
+        if time.monotonic() - started > SETTLED_SECONDS:
+            paces.append((training.progress.images - before) / (time.monotonic() - began))
+        if paces and begins_to_finish(training.progress, arguments.finish, statistics.median(paces) * (until - time.monotonic())):
             weights.write(training.record(), arguments.run / "trunk.pt")
             training.progress.finish_from = training.progress.images
             training.progress.finish_images = arguments.finish
@@ -228,8 +231,13 @@ def mixed(drawn: list[Screen], real: list[Screen], share: float) -> list[Screen]
 
 
 def begins_to_finish(progress: Progress, finish: int, images_left: float) -> bool:
-    """When what is left of the time is just enough. A first measurement of the speed says too little."""
-    return bool(finish) and progress.finish_from is None and progress.group > 2 and images_left <= finish
+    """When what is left of the time is just enough."""
+    return bool(finish) and progress.finish_from is None and images_left <= finish
+
+
+def pictures_for(batch: int) -> int:
+    """So many in a group that its crops are enough for a batch."""
+    return max(Plan.pictures, math.ceil(batch / Plan.crops))
 
 
 def is_finished(progress: Progress) -> bool:
@@ -294,7 +302,7 @@ def main() -> None:
     training = begin(arguments)
     if arguments.precision:
         training.precision = getattr(torch, arguments.precision)
-    train(training, Plan(seed=training.seed, batch=arguments.batch), arguments)
+    train(training, Plan(seed=training.seed, batch=arguments.batch, pictures=pictures_for(arguments.batch)), arguments)
     weights.write(training.record(), arguments.run / "checkpoint.pt")
     progress = training.progress
     about = {"images": progress.images, "screens": progress.screens, "finished": is_finished(progress)}

@@ -11,7 +11,7 @@ from detector.frame import look
 from detector.loader import Groups, Plan, groups, weights as chances
 from detector.looks import LARGE
 from detector.network import Exported, Network
-from detector.train import RISING, Progress, Training, after, begins_to_finish, is_finished, mixed, share_of_rate, train
+from detector.train import RISING, Progress, Training, after, begins_to_finish, is_finished, mixed, pictures_for, share_of_rate, train
 from tests.pictures import draw, some
 
 TINY = (16, 24, 32, 32)
@@ -164,6 +164,15 @@ def test_between_two_networks_lies_their_mean(tmp_path):
     after_it.down4[1].running_mean += 1
     with pytest.raises(ValueError, match="--keep-norms"):
         mean.between(before, after_it, 0.5)
+    norm = "down4.1.running_mean"
+    assert torch.allclose(mean.between(before, after_it, 0.25, norms_too=True).state_dict()[norm], torch.tensor(0.25))
+
+
+def test_a_group_has_crops_for_whole_batches():
+    for batch in (8, 16, 64, 128):
+        assert Plan(seed=1, batch=batch, pictures=pictures_for(batch)).batches >= 1
+    with pytest.raises(ValueError, match="no whole batches of 48"):
+        Plan(seed=1, batch=48)
 
 
 def test_a_mean_says_what_it_was_made_of():

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use motorium_executor::drivers::Driver;
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::geometry::CapturePoint;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -121,10 +123,28 @@ impl Page {
         self.reports.lock().unwrap().clear();
     }
 
-    /// Strikes a key and waits until the page has it: events come in order, so everything before has been seen then.
+    /// What the page sees of an action: all of it that `is_whole` waits for, and whatever else comes.
+    ///
+    /// A window manager and the browser may hold a button back while keys go past it (the one looks whose window it is, the
+    /// other which part of the page), so a key alone does not tell that everything before it has been seen.
+    pub(crate) async fn events_of(
+        &self,
+        driver: &dyn Driver,
+        action: Action<CapturePoint>,
+        is_whole: impl Fn(&[Value]) -> bool,
+    ) -> Vec<Value> {
+        self.clear();
+        let what = format!("the page to see {action:?}");
+        perform(driver, action).await.unwrap();
+        wait_for(&what, || is_whole(&self.events()).then_some(())).await;
+        self.has_seen_everything(driver).await;
+        self.events()
+    }
+
+    /// Strikes a key and waits until the page has it: keys come in order.
     ///
     /// A browser that is busy with a gesture takes no notice of a key now and then, so it is struck again.
-    pub(crate) async fn has_seen_everything(&self, driver: &dyn Driver) {
+    async fn has_seen_everything(&self, driver: &dyn Driver) {
         let is_it = |event: &Value| event["kind"] == "keyup" && event["key"] == "F9";
         for _ in 0..20 {
             perform(driver, chord("f9")).await.unwrap();
@@ -140,6 +160,18 @@ impl Page {
     pub(crate) async fn wait(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         wait_for(what, || self.events().into_iter().find(&is_it)).await
     }
+}
+
+pub(crate) fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["kind"] == kind)
+        .collect()
+}
+
+/// Whether `count` events of a kind are among those seen, for [`Page::events_of`].
+pub(crate) fn has(kind: &'static str, count: usize) -> impl Fn(&[Value]) -> bool {
+    move |events| of_kind(events, kind).len() >= count
 }
 
 /// Connections are kept, so that reports come in order.
