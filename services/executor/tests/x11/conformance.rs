@@ -3,7 +3,6 @@
 use motorium_executor::drivers::{Driver, Error};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
 use motorium_proto::domain::geometry::CapturePoint;
-use serde_json::Value;
 
 use crate::support::Desktop;
 use crate::support::page::{self, Page};

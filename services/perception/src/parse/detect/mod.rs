@@ -3,10 +3,11 @@
 //! [`yolo`] runs a network in the layout that YOLOv8 made usual: the one that is built in, or a user's own. [`answer`]
 //! makes detections of what such a network says, [`names`] kinds of the names of its classes; [`looks`] puts together what
 //! it says of a picture and of smaller copies, [`rows`] lays rows on their text, and [`edges`] large boxes on edges;
-//! [`series`] believes more in what stands in a row of its like, and [`pages`] leaves out fields that are none. What a pictogram
-//! means and which state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
+//! [`series`] believes more in what stands in a row of its like, and [`captions`] and [`pages`] leave out fields that are none. What
+//! a pictogram means and which state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
 
 mod answer;
+mod captions;
 mod edges;
 mod looks;
 mod names;

@@ -20,7 +20,7 @@ use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Candidate, apart, candidates, detection};
-use super::{Detection, Detector, edges, looks, names, pages, rows, series};
+use super::{Detection, Detector, captions, edges, looks, names, pages, rows, series};
 use crate::error::Error;
 use crate::parse::runtime::OnDemand;
 use crate::parse::{processor, runtime, stop_if};
@@ -161,6 +161,7 @@ impl Network {
         rows::move_to_their_text(&mut found, pixels, seen);
         let mut found = apart(found, CaptureSize::new(seen.width(), seen.height()));
         series::believe(&mut found);
+        let found = captions::without_captions(&found);
         let sure = found.into_iter().filter(|found| found.score >= least);
         let on_edges = sure.filter_map(detection).map(|found| Detection {
             bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
