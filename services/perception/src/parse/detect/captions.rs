@@ -1,10 +1,10 @@
 //! What fills the gap between two fields is the words of the second one.
 //!
 //! In a form with its words above its fields, what lies between two of them is as wide as they are, begins where the one ends
-//! and ends where the other begins, and a network takes it for a field now and then. Nobody lays three fields on each other
-//! without a line between them. So a text field that fills the gap between two fields of which the network is surer is not
-//! believed. It knows nothing of text. Pure. `training/detector/captions.py` does the same for what is measured there: of what
-//! a network found on 100 drawn validation screens it left out three boxes, none of which was a field.
+//! and ends where the other begins, and a network takes it for a field now and then. Fields that do touch look all alike to it.
+//! So a text field that fills the gap between two fields of which the network is surer is not believed. It knows nothing of
+//! text. Pure. `training/detector/captions.py` does the same for what is measured there: of what a network found on 100 drawn
+//! validation screens it left out three boxes, none of which was a field.
 
 use motorium_proto::domain::element::ElementKind;
 
@@ -14,11 +14,14 @@ use super::answer::{Candidate, Sides};
 const TOUCHING: f32 = 4.0;
 /// Share of its width by which the left or the right ends of fields of one form lie beside each other.
 const APART: f32 = 0.05;
+/// Which of [`Sides`].
+const TOP: usize = 1;
+const BOTTOM: usize = 3;
 
 /// Those of `found` that are left.
 pub(super) fn without_captions(found: &[Candidate]) -> Vec<Candidate> {
     let left = found.iter().filter(|one| !is_a_caption(one, found));
-    left.cloned().collect()
+    left.copied().collect()
 }
 
 fn is_a_caption(one: &Candidate, found: &[Candidate]) -> bool {
@@ -32,9 +35,6 @@ fn is_a_caption(one: &Candidate, found: &[Candidate]) -> bool {
     };
     one.kind == ElementKind::TextField && touches(TOP) && touches(BOTTOM)
 }
-
-const TOP: usize = 1;
-const BOTTOM: usize = 3;
 
 fn is_field(kind: ElementKind) -> bool {
     use ElementKind::{DropDown, SpinBox, TextField};
@@ -83,7 +83,7 @@ mod tests {
         let caption = one(TextField, [356.0, 396.0], 0.3);
         let wider = Candidate {
             sides: [560.0, 356.0, 1240.0, 396.0],
-            ..caption.clone()
+            ..caption
         };
         for between in [
             // With a gap on one side of it, as fields have one.
@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(left(&form(between)), 3);
         }
         // Under a field, with nothing below it.
-        assert_eq!(left(&[form(caption.clone())[0].clone(), caption]), 2);
+        assert_eq!(left(&[form(caption)[0], caption]), 2);
         assert_eq!(left(&[]), 0);
     }
 }
