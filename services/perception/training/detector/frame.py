@@ -47,8 +47,8 @@ def look(
         afar = [_look_at(model, pixels, share * scale, lowest) for share in looks.FROM_AFAR]
         found = looks.merged(found, afar, large_from / scale)
     found = rows.on_their_text(pixels, found)
-    found = captions.without_captions(series.believed(apart(found, pixels.shape[:2])))
-    found = found.only(found.scores >= least_score)
+    found = series.believed(apart(found, pixels.shape[:2]))
+    found = captions.without_captions(found.only(found.scores >= least_score))
     found = pages.without_pages(edges.on_edges(pixels, found))
     return found.only(~veil.veiled(pixels, found.boxes, found.kinds, found.scores))
 

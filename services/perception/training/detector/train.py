@@ -202,8 +202,8 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     real = screens.read(arguments.applications / "train") if arguments.applications else []
     training.progress.screens |= Counter(screen.source for screen in drawn + real)
     print(f"{len(drawn)} drawn screens, {len(real)} of applications; from image {training.progress.images} on", flush=True)
-    ahead = training.device.type != "cpu"
-    coming = groups(mixed(drawn, real, arguments.share), plan, training.progress.group, arguments.workers, ahead)
+    mix, pinned = mixed(drawn, real, arguments.share), training.device.type != "cpu"
+    coming = groups(mix, plan, training.progress.group, arguments.workers, pinned)
     while time.monotonic() < until and not is_finished(training.progress):
         began, before = time.monotonic(), training.progress.images
         group = next(coming)
@@ -256,18 +256,18 @@ def begin(arguments: argparse.Namespace) -> Training:
     torch.manual_seed(arguments.seed)
     if arguments.weights:
         network, about = weights.load(arguments.weights)
-        training = Training(network, arguments.seed, arguments.rate, after(about), arguments.keep_front, arguments.device)
+        training = Training(network, arguments.seed, arguments.rate, after(about, arguments.rising), arguments.keep_front, arguments.device)
         if arguments.keep_norms:
             training.keep_norms()
         return training
     return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate, device=arguments.device)
 
 
-def after(about: dict[str, Any]) -> Progress:
+def after(about: dict[str, Any], rising: int = RISING_AGAIN) -> Progress:
     """Where training goes on of which there are weights alone, and what is said about them: crops go on, moments begin anew."""
     images, plan = about["images"], Plan(seed=0)
     group = math.ceil(images / (plan.batches * plan.batch))
-    return Progress(images=images, group=group, risen_from=images, rising=RISING_AGAIN, screens=about["screens"])
+    return Progress(images=images, group=group, risen_from=images, rising=rising, screens=about["screens"])
 
 
 def main() -> None:
@@ -282,6 +282,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=110)
     parser.add_argument("--finish", type=int, default=0, help="let the rate fall over the last so many images")
     parser.add_argument("--rate", type=float, default=RATE, help="where there is no checkpoint")
+    parser.add_argument("--rising", type=int, default=RISING_AGAIN, help="images over which it rises for weights to begin with; some steps")
     parser.add_argument("--batch", type=int, default=16, help="crops in a step; fewer make more steps of the same time")
     parser.add_argument(
         "--precision",
@@ -297,8 +298,6 @@ def main() -> None:
         parser.error(f"--share {arguments.share}: it is a share of all crops, from 0 to less than 1")
     arguments.run.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
-    # The shapes of batches are few, so it pays to try which way of computing each is fastest.
-    torch.backends.cudnn.benchmark = True
     training = begin(arguments)
     if arguments.precision:
         training.precision = getattr(torch, arguments.precision)
