@@ -161,8 +161,8 @@ impl Network {
         rows::move_to_their_text(&mut found, pixels, seen);
         let mut found = apart(found, CaptureSize::new(seen.width(), seen.height()));
         series::believe(&mut found);
-        let found = captions::without_captions(&found);
-        let sure = found.into_iter().filter(|found| found.score >= least);
+        found.retain(|found| found.score >= least);
+        let sure = captions::without_captions(&found).into_iter();
         let on_edges = sure.filter_map(detection).map(|found| Detection {
             bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
             ..found
