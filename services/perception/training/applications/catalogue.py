@@ -37,13 +37,13 @@ def _widgets(toolkit: str, package: str) -> Application:
 # button of its status bar), rhythmbox (its sliders are too high), eog (its choice of a scale), kcharselect and ktimer
 # (cells of a grid, what is disabled), gnumeric and gnome-sudoku (cells), drawing (its tools), kpat (games to choose),
 # clementine (names rows that are not seen), filelight (a page, called a tab), qelectrotech (everything lies beside where
-# it is), gscan2pdf (fields of a message), assistant, krename, gitg, goldendict and umbrello (links), bluefish (tabs of
-# documents), strawberry (a slider), those of which no picture stays whole (mate-system-monitor, gnome-system-monitor,
-# xfce4-taskmanager, gnome-disks, gparted, xfburn, gthumb, okular, gwenview, vlc, pcmanfm-qt, quodlibet, easytag, osmo,
-# nm-connection-editor, shutter, gtg, sound-juicer, terminator, dolphin, ktorrent, lximage-qt, cutecom, qps, vym, kturtle,
-# qsynth, tellico, kleopatra), those that show one dialog and no more (texstudio, zim, grisbi), whatever is
-# a relative of one that is judged on (evince, file-roller), and what is drawn by GTK 4, such as gnome-calculator (it does
-# not say where on the screen things are).
+# it is), gscan2pdf (fields of a message), assistant, krename, gitg, goldendict, qtpass and umbrello (links),
+# kcolorchooser (cells of colours), bluefish (tabs of documents), strawberry (a slider), those of which no picture
+# stays whole (mate-system-monitor, gnome-system-monitor, xfce4-taskmanager, gnome-disks, gparted, xfburn, gthumb,
+# okular, gwenview, vlc, pcmanfm-qt, quodlibet, easytag, osmo, nm-connection-editor, shutter, gtg, sound-juicer,
+# terminator, dolphin, ktorrent, lximage-qt, cutecom, qps, vym, kturtle, qsynth, tellico, kleopatra), those that show
+# one dialog and no more (texstudio, zim, grisbi), whatever is a relative of one that is judged on (evince,
+# file-roller), and what is drawn by GTK 4, such as gnome-calculator (it does not say where on the screen things are).
 # FILE and FOLDER stand for a text and a folder that the session makes, SEED for what a visit is drawn from.
 APPLICATIONS = (
     # Windows of our own, of a toolkit's widgets: another one in each visit.
@@ -132,10 +132,8 @@ APPLICATIONS = (
     _qt("scribus", "train"),
     _qt("konsole", "train"),
     _qt("kbackup", "train"),
-    _qt("kcolorchooser", "train"),
     _qt("kalgebra", "train"),
     _qt("ksystemlog", "train"),
-    _qt("qtpass", "train"),
     _qt("lxqt-config-appearance", "train", package="lxqt-config"),
     _qt("obconf-qt", "train"),
     _qt("screengrab", "train"),
@@ -161,12 +159,25 @@ APPLICATIONS = (
 THEMES = {
     "train": (
         *("Adwaita", "Adwaita-dark", "Arc", "Arc-Dark", "Greybird", "Greybird-dark"),
-        *("Numix", "HighContrast", "Raleigh"),
+        *("Numix", "HighContrast", "HighContrastInverse", "Raleigh"),
+        *("BlackMATE", "Blue-Submarine", "BlueMenta", "GreenLaguna", "Menta", "TraditionalOk", "TraditionalGreen"),
+        *("Orchis", "Orchis-Dark", "Yaru", "Yaru-dark", "Arc-Darker", "Blackbird", "Bluebird"),
     ),
     "validation": ("Materia", "Materia-dark-compact"),
     "test": ("Breeze", "Breeze-Dark"),
 }
-STYLES = {"train": ("Fusion", "adwaita"), "validation": ("adwaita-dark",), "test": ("Windows",)}
+# The cleanlooks, plastique and motif of Qt fall back to its Windows style for some controls, which is judged on.
+STYLES = {
+    "train": (
+        *("Fusion", "adwaita", "kvantum/KvAdapta", "kvantum/KvAdaptaDark", "kvantum/KvAmbiance", "kvantum/KvArc"),
+        *("kvantum/KvArcDark", "kvantum/KvBeige", "kvantum/KvCurves", "kvantum/KvDark", "kvantum/KvFlat"),
+        *("kvantum/KvFlatLight", "kvantum/KvGnome", "kvantum/KvGnomeDark", "kvantum/KvGray", "kvantum/KvMojave"),
+        *("kvantum/KvMojaveLight", "kvantum/KvSimplicity", "kvantum/KvSimplicityDark", "kvantum/KvYaru"),
+    ),
+    "validation": ("adwaita-dark",),
+    "test": ("Windows",),
+}
+"""Of Qt. A theme of Kvantum is a style of its own: it draws every control from its own pictures."""
 ICONS = {
     "train": ("Adwaita", "elementary-xfce", "Tango", "gnome"),
     "validation": ("oxygen",),
@@ -182,5 +193,7 @@ PACKAGES = (
     "xvfb xdotool openbox dbus at-spi2-core gir1.2-atspi-2.0 python3-gi python3-pil libatk-adaptor "
     "tango-icon-theme elementary-xfce-icon-theme breeze-icon-theme oxygen-icon-theme gnome-icon-theme "
     "arc-theme greybird-gtk-theme numix-gtk-theme materia-gtk-theme breeze-gtk-theme gnome-themes-extra adwaita-qt "
+    "mate-themes orchis-gtk-theme yaru-theme-gtk blackbird-gtk-theme bluebird-gtk-theme "
+    "qt5-style-kvantum qt5-style-kvantum-themes "
     "fonts-dejavu-extra fonts-liberation fonts-urw-base35"
 ).split() + sorted({one.package for one in APPLICATIONS})

@@ -41,8 +41,11 @@ def surroundings(application: Application, seed: str) -> dict[str, object]:
     }
 
 
-def brightness(theme: str) -> str:
-    return "contrast" if theme == "HighContrast" else "dark" if "dark" in theme.lower() else "light"
+def brightness(look: str) -> str:
+    """Of a GTK theme or a Qt style: a theme of GTK changes nothing of what Qt draws."""
+    if look.startswith("HighContrast"):
+        return "contrast"
+    return "dark" if any(word in look.lower() for word in ("dark", "black")) else "light"
 
 
 class Visit:
@@ -111,6 +114,7 @@ class Visit:
             }
             for one in found
         ]
+        look = str(self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"])
         line = {
             "image": name,
             "size": list(before.size),
@@ -120,11 +124,11 @@ class Visit:
             "toolkit": self.application.toolkit,
             "what": what,
             "beside": [one.name for one in self.companions],
-            "look": self.around["theme"] if self.application.toolkit == "gtk" else self.around["style"],
+            "look": look,
             "icons": self.around["icons"],
             "font": self.around["font"],
             "language": "en",
-            "theme": brightness(str(self.around["theme"])),
+            "theme": brightness(look),
             "scale": self.around["scale"],
             "boxes": boxes,
         }

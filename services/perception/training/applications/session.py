@@ -125,6 +125,9 @@ class Session:
         os.close(reading)
         self.folder.chmod(0o700)
         self._settings(theme, icons, font)
+        style, _, kvantum = style.partition("/")
+        if kvantum:
+            self._kvantum_settings(kvantum)
         os.environ.update(
             DISPLAY=f":{number.decode().strip()}",
             HOME=str(self.folder),
@@ -173,6 +176,14 @@ class Session:
             f"[Settings]\ngtk-theme-name={theme}\ngtk-icon-theme-name={icons}\ngtk-font-name={font} {points}\n"
             "gtk-enable-animations=0\ngtk-cursor-blink=0\n"
         )
+        self._documents()
+
+    def _kvantum_settings(self, theme: str) -> None:
+        settings = self.folder / "config" / "Kvantum" / "kvantum.kvconfig"
+        settings.parent.mkdir()
+        settings.write_text(f"[General]\ntheme={theme}\n")
+
+    def _documents(self) -> None:
         documents = self.folder / "Documents"
         for name in ("Invoices", "Letters", "Music", "Pictures", "Reports"):
             (documents / name).mkdir(parents=True)
