@@ -29,7 +29,7 @@ use crate::service::{Driver, PerceptionService, Redactor, Screens};
 pub const DEFAULT_PORT: u16 = 7701;
 
 /// What the figures of the model card are for; it moves a little with every training. docs/performance.md says why it is this.
-pub const LEAST_CONFIDENCE: f32 = 0.2;
+pub const LEAST_CONFIDENCE: f32 = 0.22;
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]

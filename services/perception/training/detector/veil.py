@@ -9,7 +9,7 @@ import numpy
 
 from . import classes
 
-TOLD = 0.2
+TOLD = 0.22
 """The least score that the product asks for. A dialog that is less certain shows no veil."""
 CONTRAST = 140
 THROUGH = 0.68, 0.4
