@@ -166,7 +166,7 @@ THEMES = {
     "validation": ("Materia", "Materia-dark-compact"),
     "test": ("Breeze", "Breeze-Dark"),
 }
-# The cleanlooks, plastique and motif of Qt fall back to its Windows style for some controls, which is judged on.
+# Cleanlooks and plastique fall back to Qt's Windows style, which is judged on, for some controls, and motif is near to it.
 STYLES = {
     "train": (
         *("Fusion", "adwaita", "kvantum/KvAdapta", "kvantum/KvAdaptaDark", "kvantum/KvAmbiance", "kvantum/KvArc"),

@@ -128,6 +128,7 @@ class Session:
         style, _, kvantum = style.partition("/")
         if kvantum:
             self._kvantum_settings(kvantum)
+        self._documents()
         os.environ.update(
             DISPLAY=f":{number.decode().strip()}",
             HOME=str(self.folder),
@@ -176,7 +177,6 @@ class Session:
             f"[Settings]\ngtk-theme-name={theme}\ngtk-icon-theme-name={icons}\ngtk-font-name={font} {points}\n"
             "gtk-enable-animations=0\ngtk-cursor-blink=0\n"
         )
-        self._documents()
 
     def _kvantum_settings(self, theme: str) -> None:
         settings = self.folder / "config" / "Kvantum" / "kvantum.kvconfig"
