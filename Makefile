@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench load chaos effects doctor
+.PHONY: help demo test lint fmt bench load chaos effects soak doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ chaos: ## Carry tasks through while everything that can break is broken
 effects: ## Score the judgement of effects on films of real applications
 	@tools/setup test
 	cargo run --quiet --package motorium-effects
+
+soak: ## Run for long what `make test` runs for seconds: damaged model responses, tasks under faults
+	@tools/setup test
+	MOTORIUM_FUZZ_SECONDS=600 cargo test --package motorium-planner --test planner fuzz
+	cargo build --workspace --bins
+	TASKS=300 MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 doctor: ## Say what of this machine is ready for Motorium
 	@tools/setup

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Generates the stubs of this package from the contracts in proto/: `clients/python/generate.py`.
+"""Generates the stubs of this package from the contract in proto/: `clients/python/generate.py`.
 
-They go to src/motorium/<service>/v1/, beside what is written by hand, and are not committed: building the package
-generates them too. It needs grpcio-tools, which `tools/setup test` puts into .tools/venv.
+Writes them to src/motorium/<service>/v1/, beside the hand-written modules. They are not committed, because each build
+of the package generates them. Requires grpcio-tools, which `tools/setup test` installs into .tools/venv.
 """
 
 import re
@@ -17,12 +17,12 @@ PACKAGE = HERE / "src/motorium"
 
 
 def generate() -> None:
-    # Not at the top: only a checkout needs it, an unpacked source distribution brings the stubs along.
+    # Imported here because only a checkout needs it: an unpacked source distribution has the stubs.
     from grpc_tools import protoc
 
     sources = sorted(str(path) for path in CONTRACTS.glob("motorium/*/v1/*.proto"))
     if not sources:
-        raise SystemExit(f"there are no contracts in {CONTRACTS}; generate from a checkout of the whole repository")
+        raise SystemExit(f"no .proto files in {CONTRACTS}; generate from a checkout of the whole repository")
     remove_stubs()
     output = PACKAGE.parent
     status = protoc.main([
@@ -35,19 +35,19 @@ def generate() -> None:
         *sources,
     ])
     if status != 0:
-        raise SystemExit(f"protoc ended with {status}; what it says stands above")
+        raise SystemExit(f"protoc failed with status {status}; see its messages above")
     remove_stubs_without_services()
 
 
 def remove_stubs() -> None:
-    """So that nothing is left of a contract that is gone. Generated are exactly the folders."""
+    """Removes all stubs, so that none of a deleted .proto file remains. All folders of the package are generated."""
     for folder in PACKAGE.iterdir():
         if folder.is_dir():
             shutil.rmtree(folder)
 
 
 def remove_stubs_without_services() -> None:
-    """protoc writes a service stub for every file, also for those that have none."""
+    """Removes empty service stubs, which protoc also writes for files without a service."""
     for stub in PACKAGE.rglob("*_pb2_grpc.py"):
         if not re.search(r"^class \w+Stub\b", stub.read_text(), re.MULTILINE):
             stub.unlink()

@@ -1,4 +1,4 @@
-"""Lets building the package generate its stubs first, wherever the contracts are at hand."""
+"""Build hook that generates the stubs before the package is built, if the contract is available."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,6 @@ class GenerateStubs(BuildHookInterface):
     def initialize(self, version: str, build_data: dict) -> None:
         import generate
 
-        # A source distribution holds the stubs, and not the contracts.
+        # A source distribution has the stubs, but not the contract.
         if generate.CONTRACTS.is_dir():
             generate.generate()

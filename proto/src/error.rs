@@ -1,7 +1,7 @@
-//! How an error travels: one shape with a code, a stable reason and the details that fit, to and from `Status`.
+//! Errors on the wire: a code, a stable reason and details, converted to and from `Status`.
 //!
-//! Each service has its own error enum and one function that turns it into an [`ErrorReport`]; everything after
-//! that is here. Every status that leaves a Motorium service carries `google.rpc.ErrorInfo`.
+//! Each service has its own error enum and one function that maps it to an [`ErrorReport`]; this module does the rest.
+//! Every status that a Motorium service returns has `google.rpc.ErrorInfo`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::domain::decision::Usage;
 /// The `domain` of every `ErrorInfo`.
 pub const DOMAIN: &str = "motorium.dev";
 
-/// Names in `ErrorInfo.metadata` of what a failed call has used: [`ErrorReport::having_used`].
+/// Keys in `ErrorInfo.metadata` for the usage of a failed call, see [`ErrorReport::having_used`].
 const USED_CALLS: &str = "used_calls";
 const USED_INPUT: &str = "used_input_tokens";
 const USED_OUTPUT: &str = "used_output_tokens";
@@ -24,17 +24,17 @@ const USED_REASONING: &str = "used_reasoning_tokens";
 const USED_COST: &str = "used_cost_micros_usd";
 const USED_TIME: &str = "used_inference_ms";
 
-/// A request field that cannot be accepted, and why.
+/// An invalid request field and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     /// Path of the field within the request (`action.click.count`).
     pub field: String,
-    /// A sentence without its full stop.
+    /// A lowercase fragment without a full stop.
     pub description: String,
 }
 
 impl FieldError {
-    /// An error of the field at `field`.
+    /// Creates an error for the field at the path `field`.
     pub fn new(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -42,13 +42,13 @@ impl FieldError {
         }
     }
 
-    /// The field is required and was not given.
+    /// Creates an error for a required field that is missing.
     #[must_use]
     pub fn missing(field: &str) -> Self {
         Self::new(field, "is required")
     }
 
-    /// The same error, seen from the message that holds the field's message as `parent`.
+    /// Prefixes the path with `parent`, the field that contains this message.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
         self.field = format!("{parent}.{}", self.field);
@@ -70,24 +70,24 @@ impl From<FieldError> for Status {
     }
 }
 
-/// An error, ready to travel.
+/// An error in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReport {
     pub code: Code,
     /// Stable, `UPPER_SNAKE_CASE`; has a page in `docs/errors/`.
     pub reason: String,
-    /// What is wrong and what to do about it.
+    /// Problem and remedy, for display to people.
     pub message: String,
-    /// Whatever is dynamic in the message, by name.
+    /// Dynamic parts of the message, by name.
     pub metadata: BTreeMap<String, String>,
-    /// The fields at fault (`BadRequest`).
+    /// Invalid fields (`BadRequest`).
     pub fields: Vec<FieldError>,
-    /// When it makes sense to try again (`RetryInfo`).
+    /// Delay before a retry makes sense (`RetryInfo`).
     pub retry_after: Option<Duration>,
 }
 
 impl ErrorReport {
-    /// An error with a code, a reason and a message.
+    /// Creates an error with a code, a reason and a message.
     pub fn new(code: Code, reason: &str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -99,7 +99,7 @@ impl ErrorReport {
         }
     }
 
-    /// `INVALID_ARGUMENT` with the field at fault.
+    /// Creates an `INVALID_ARGUMENT` error for an invalid field.
     #[must_use]
     pub fn invalid(error: FieldError) -> Self {
         let mut report = Self::new(
@@ -114,16 +114,16 @@ impl ErrorReport {
         report
     }
 
-    /// Adds a fact to `ErrorInfo.metadata`.
+    /// Adds an entry to `ErrorInfo.metadata`.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
         self.metadata.insert(key.to_owned(), value.to_string());
         self
     }
 
-    /// Says what the call has used all the same, so that a ledger can count it. Nothing is said of what made no calls.
+    /// Adds the usage of the failed call, so that budgets can count it. Does nothing if no model call was made.
     #[must_use]
-    pub fn having_used(self, usage: Usage) -> Self {
+    pub fn with_usage(self, usage: Usage) -> Self {
         if usage.calls == 0 {
             return self;
         }
@@ -143,7 +143,7 @@ impl ErrorReport {
         known.fold(report, |report, (key, count)| report.with(key, count))
     }
 
-    /// What the call has used, as far as it is said; what is not said of calls that were made is unknown.
+    /// Returns the usage of the failed call. Counts that the metadata does not have are unknown.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let count = |key: &str| self.metadata.get(key)?.parse::<u64>().ok();
@@ -159,14 +159,14 @@ impl ErrorReport {
         }
     }
 
-    /// Says when to try again.
+    /// Sets the delay before a retry.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self
     }
 
-    /// The status that carries all of it.
+    /// Converts to a status with all details.
     #[must_use]
     pub fn into_status(self) -> Status {
         let metadata: std::collections::HashMap<String, String> =
@@ -181,7 +181,7 @@ impl ErrorReport {
         Status::with_error_details(self.code, self.message, details)
     }
 
-    /// What a status carries. One that did not come from a Motorium service has the reason `TRANSPORT`.
+    /// Parses a status. The reason is `TRANSPORT` if it did not come from a Motorium service.
     #[must_use]
     pub fn from_status(status: &Status) -> Self {
         let details = status.get_error_details();
@@ -220,25 +220,25 @@ impl From<ErrorReport> for Status {
     }
 }
 
-/// Reasons that every service may give. Those of one service stand beside its error enum.
+/// Reasons that every service may return. The reasons of one service are beside its error enum.
 pub mod reason {
-    /// A request field cannot be accepted; `BadRequest` says which and why.
+    /// A request field is invalid; `BadRequest` names it and has the reason.
     pub const INVALID_FIELD: &str = "INVALID_FIELD";
-    /// The status was made by the transport or a proxy, not by a Motorium service.
+    /// The status comes from the transport or a proxy, not from a Motorium service.
     pub const TRANSPORT: &str = "TRANSPORT";
-    /// The call's deadline passed before there was an answer.
+    /// The deadline of the call passed before the response.
     pub const DEADLINE_EXCEEDED: &str = "DEADLINE_EXCEEDED";
     /// The message is larger than the receiver accepts.
     pub const MESSAGE_TOO_LARGE: &str = "MESSAGE_TOO_LARGE";
-    /// The server is shutting down; another instance or a later call will answer.
+    /// The server is shutting down. Retry later or at another instance.
     pub const SHUTTING_DOWN: &str = "SHUTTING_DOWN";
-    /// A token is needed and was not given, or is not the right one.
+    /// The token is missing or wrong.
     pub const UNAUTHENTICATED: &str = "UNAUTHENTICATED";
-    /// The call is part of the contract, but this build does not serve it.
+    /// The method is part of the contract, but this build does not serve it.
     pub const NOT_SERVED: &str = "NOT_SERVED";
-    /// A service answered with something that does not keep the contract: versions do not fit.
-    pub const MALFORMED_ANSWER: &str = "MALFORMED_ANSWER";
-    /// A defect of the service; the log has more.
+    /// A service sent an invalid response: the versions do not match.
+    pub const MALFORMED_RESPONSE: &str = "MALFORMED_RESPONSE";
+    /// A bug in the service; see its log.
     pub const INTERNAL: &str = "INTERNAL";
 }
 
@@ -272,9 +272,9 @@ mod tests {
             calls: 2,
             inference_time: Duration::from_millis(900),
         };
-        let arrived = ErrorReport::from_status(&failed().having_used(used).into_status());
+        let arrived = ErrorReport::from_status(&failed().with_usage(used).into_status());
         assert_eq!(arrived.usage(), used);
-        let unused = failed().having_used(Usage::default());
+        let unused = failed().with_usage(Usage::default());
         assert_eq!(unused, failed());
         assert_eq!(unused.usage(), Usage::default());
     }

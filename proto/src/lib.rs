@@ -1,6 +1,6 @@
-//! The contract of Motorium: generated messages, the domain they mean, limits and errors.
+//! The contract of Motorium: generated messages, domain types, limits and errors.
 //!
-//! What lies here is shared by every service and client. It holds no state.
+//! Shared by every service and client. It holds no state.
 
 pub mod convert;
 pub mod domain;
@@ -8,7 +8,7 @@ pub mod error;
 pub mod limits;
 pub mod service;
 
-/// The generated messages, clients and servers, as deep as their packages.
+/// Generated messages, clients and servers, nested like their packages.
 #[expect(
     clippy::allow_attributes_without_reason,
     clippy::large_enum_variant,
@@ -52,8 +52,8 @@ mod generated {
     }
 }
 
-/// The generated messages, clients and servers, one module per package. Only the edges handle them: [`convert`],
-/// [`service`], and whoever serves or calls the Orchestrator.
+/// Generated messages, clients and servers, one module per package. Only the edges use them: [`convert`], [`service`],
+/// and the server and clients of the Orchestrator.
 pub mod v1 {
     pub use super::generated::common::v1 as common;
     pub use super::generated::executor::v1 as executor;
@@ -64,5 +64,5 @@ pub mod v1 {
     pub use super::generated::tool::v1 as tool;
 }
 
-/// Descriptors of the whole contract with their comments, for reflection.
+/// Encoded descriptors of the whole contract, with comments, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

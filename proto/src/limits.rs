@@ -1,45 +1,50 @@
-//! Sizes and times that servers and clients agree on. One place, used by both sides.
+//! Sizes and timeouts that servers and clients share.
 
 use std::time::Duration;
 
-/// Largest message a receiver accepts where pictures travel.
-pub const MAX_MESSAGE_WITH_IMAGES: usize = 16 * 1024 * 1024;
-/// Largest message a receiver accepts elsewhere.
-pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// Size of a piece when a file or picture is streamed.
-pub const CHUNK: usize = 256 * 1024;
+/// Maximum size of a message that may have images, in bytes.
+// Bounds the memory of one message; larger images travel as references into the blob store.
+pub const MAX_IMAGE_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum size of any other message, in bytes.
+// The default of most gRPC implementations.
+pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Size of one chunk of a streamed file or image, in bytes.
+// Large enough to amortise the framing, far below `MAX_MESSAGE_BYTES`.
+pub const CHUNK_BYTES: usize = 256 * 1024;
 
-/// How long a client waits for a connection.
+/// Timeout for establishing a connection.
+// Services run on one machine or in one cluster; a longer wait would only delay the error.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often an idle connection is probed.
+/// Interval between keep-alive pings on an idle connection.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// How long a probe may stay unanswered.
+/// Timeout for the response to a keep-alive ping.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Streams on one connection.
+/// Maximum number of concurrent streams on one connection.
 pub const MAX_CONCURRENT_STREAMS: u32 = 256;
-/// What is kept back from a deadline for the way home when a call is made on behalf of another.
+/// Part of a caller's deadline that a nested call must leave, so that the response still arrives in time.
 pub const DEADLINE_MARGIN: Duration = Duration::from_millis(20);
 
-/// Longest goal, in characters.
-pub const MAX_GOAL: usize = 16_384;
-/// Longest text that one action enters, in characters.
-pub const MAX_TEXT: usize = 100_000;
-/// Most keys that are struck or held together.
-pub const MAX_CHORD: usize = 8;
-/// Most repetitions of a chord.
-pub const MAX_REPEAT: u32 = 1_000;
-/// Most points of a drag's path.
-pub const MAX_PATH: usize = 1_000;
-/// Largest attachment within a request.
-pub const MAX_ATTACHMENT: usize = 1024 * 1024;
-/// Largest file that is put on a desktop or fetched from it.
-pub const MAX_FILE: usize = 64 * 1024 * 1024;
-/// Largest page of a list.
+/// Maximum length of a goal, in characters.
+pub const MAX_GOAL_CHARS: usize = 16_384;
+/// Maximum length of the text of one action, in characters.
+pub const MAX_TEXT_CHARS: usize = 100_000;
+/// Maximum number of keys in a chord.
+pub const MAX_CHORD_KEYS: usize = 8;
+/// Maximum number of repetitions of a chord.
+pub const MAX_CHORD_REPEATS: u32 = 1_000;
+/// Maximum number of points in the path of a drag.
+pub const MAX_DRAG_POINTS: usize = 1_000;
+/// Maximum size of an attachment within a request, in bytes.
+pub const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
+/// Maximum size of a file that is written to a desktop or read from it, in bytes.
+pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum page size of a list.
 pub const MAX_PAGE_SIZE: i32 = 1000;
-/// Page of a list if the caller does not say.
+/// Default page size of a list.
 pub const DEFAULT_PAGE_SIZE: i32 = 50;
 
-/// Pause between heartbeats of a watch on which nothing happens.
+/// Interval between heartbeats of a watch without events.
+// Clients take a watch for broken after several missed heartbeats (60 s), so this bounds how soon they reconnect.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
-/// For how long a request id is remembered.
+/// Period for which a request id is remembered.
 pub const REQUEST_ID_WINDOW: Duration = Duration::from_secs(24 * 3600);

@@ -1,4 +1,4 @@
-//! The migrations are embedded by a macro, which does not notice a new file by itself.
+//! Rebuilds the crate when a migration is added: the macro that embeds them does not track new files.
 
 fn main() {
     println!("cargo:rerun-if-changed=migrations");

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Measures the capture of a display beside other ways to capture it, in turn and in one run.
+"""Compares display capture with other tools, called in turn in one run.
 
     cargo build --workspace --features motorium-perception/driver-xcap,motorium-executor/driver-enigo --examples
     .tools/venv/bin/python tests/bench/capture_peers.py [--rounds 200]
 
-    ours         Perception's driver of X11: shared memory, and only what was drawn since
-    ours, xcap   its portable driver, around the crate xcap
-    mss          the Python package, as it gets them: blue, green, red and nothing
-    mss, RGB     the same with red, green, blue
-    scrot        Debian's command, to a PNG with the quickest compression, if it is installed
+    ours         Perception's X11 driver: shared memory, only regions drawn since the last capture
+    ours, xcap   Perception's portable driver, based on the crate xcap
+    mss          the Python package with its native BGRX pixels
+    mss, RGB     the same, converted to RGB
+    scrot        Debian's command, to a PNG with the fastest compression, if it is installed
 
-On a virtual display of 1920×1080 a browser shows a page. Three tables: nothing is drawn, a line is drawn 25 times a
-second, everything is. Each row has the time on the clock, and the CPU time of the engine and of the display server for
-one capture (what the browser makes the server do is in it). Of the still screen everybody's pixels are compared.
+A browser shows a page on a virtual display of 1920×1080. There are three tables: nothing is drawn, one line is drawn 25
+times per second, everything is. Each row has the elapsed time, and the CPU time of the engine and of the display server
+per capture (including the server's work for the browser). For the idle screen the pixels of all engines are compared.
 
-The engines are processes of their own; ours are called in the process, without gRPC. Their first capture does not count.
+Each engine is a separate process; ours are called in-process, without gRPC. The first capture is not counted.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PINS = ["mss==10.2.0", "pillow==13.0.0"]
 SIZE = (1920, 1080)
 CAPTURES = ROOT / "target/debug/examples/captures"
 OPEN_SECONDS = 6
-# More than from one drawing of the page to the next.
+# Longer than the interval between two drawings of the page.
 REST_SECONDS = 0.05
 
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>Capture</title>
@@ -68,21 +68,21 @@ with mss.MSS(display=sys.argv[1]) as screen:
         print(elapsed, flush=True)
 """ % SIZE
 
-# With this quality, the PNG is compressed the least.
+# This quality means the lowest PNG compression.
 SCROT = ["scrot", "--overwrite", "--quality", "100"]
 
 
 class Engine:
-    """A process that captures once for every line that it is sent."""
+    """A process that captures once per input line."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
 
     def capture(self, file: str = "") -> float:
-        """Milliseconds on the clock."""
+        """Captures once; returns the elapsed milliseconds."""
         print(file, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline() or sys.exit("an engine has ended; what it said is above")
+        answer = self.process.stdout.readline() or sys.exit("an engine has ended; see its output above")
         return int(answer) / 1e6
 
     def pixels(self, file: Path) -> bytes:
@@ -98,7 +98,7 @@ class Engine:
 
 
 class Scrot:
-    """A process for every capture."""
+    """A new process for every capture."""
 
     def __init__(self, display: str, file: Path) -> None:
         self.command, self.file = [*SCROT, "--display", display, str(file)], file
@@ -110,7 +110,7 @@ class Scrot:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            sys.exit("scrot does not capture; what it said is above")
+            sys.exit("scrot failed; see its output above")
         self.seconds += usage.ru_utime + usage.ru_stime
         return (time.perf_counter() - began) * 1000
 
@@ -127,7 +127,7 @@ class Scrot:
 
 
 def spent(pid: int) -> float:
-    """Seconds on a core, of all its threads."""
+    """Returns the CPU seconds of all threads of a process."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
@@ -156,12 +156,12 @@ def engines(display: str, folder: Path) -> dict[str, Engine | Scrot]:
     if shutil.which("scrot"):
         started["scrot"] = Scrot(display, folder / "scrot.png")
     else:
-        print("scrot is not installed, so its rows are left out\n")
+        print("scrot is not installed; its rows are omitted\n")
     return started
 
 
 def start_desktop(stack: ExitStack, folder: Path, drawn: str) -> tuple[str, int]:
-    """The display's name, and the id of its server's process."""
+    """Starts a display with a browser; returns the display's name and its server's process id."""
     command = ["Xvfb", "-displayfd", "1", "-screen", "0", "%dx%dx24" % SIZE, "-noreset", "-nolisten", "tcp"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     stack.callback(server.wait)
@@ -199,7 +199,7 @@ def measure(drawn: str, rounds: int) -> None:
                 times[name].append(started[name].capture())
                 own[name] += started[name].spent() - before
                 servers[name] += spent(server) - served
-        print(f"\n| {drawn} is drawn | median ms | p95 ms | its CPU ms | the server's CPU ms |\n|---|---|---|---|---|")
+        print(f"\n| {drawn} is drawn | median ms | p95 ms | CPU ms | server CPU ms |\n|---|---|---|---|---|")
         for name, taken in times.items():
             p95 = sorted(taken)[int(len(taken) * 0.95)]
             cpu, of_server = own[name] * 1000 / rounds, servers[name] * 1000 / rounds
@@ -220,7 +220,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     asked = parser.parse_args()
     if not CAPTURES.exists():
-        sys.exit(f"there is no {CAPTURES}; the command on top of this file makes it")
+        sys.exit(f"{CAPTURES} is missing; build it with the command at the top of this file")
     print(f"{os.cpu_count()} cores; rounds: {asked.rounds}; load average before them {os.getloadavg()[0]:.1f}")
     for drawn in ("nothing", "line", "everything"):
         measure(drawn, asked.rounds)

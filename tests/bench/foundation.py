@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Measures the whole product from outside, on a 1920×1080 desktop with an editor and a browser page.
+"""Measures the whole product through its API, on a 1920×1080 desktop with an editor and a browser page.
 
     cargo build --release --workspace --bins
     .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/foundation.py [--binary target/release/motorium] [--rounds 15]
 
-It starts `motorium up` on a virtual desktop and calls the services as a client would, so that every figure includes the
-way over gRPC on the loopback address. It prints medians as a table in Markdown:
+It starts `motorium up` on a virtual desktop and calls the services as a client, so every figure includes gRPC on the
+loopback address. It prints medians as a table in Markdown:
 
-    capture           Capture without a picture; with a PNG
-    parse             Observe of about 120 lines that were never seen; of a screen that has not changed
-    effect judgement  Capture and Compare: what is done between a quiet screen and a verdict
-    step overhead     a task's own time per step: the step, without the wait until the screen is quiet
+    capture           Capture without an image; with a PNG
+    parse             Observe with about 120 new lines; with an unchanged screen
+    effect judgement  Capture and Compare: the work between an idle screen and a verdict
+    step overhead     time per step without waiting for the screen to become idle
 """
 
 import argparse
@@ -35,7 +35,7 @@ from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc
 
 
 def demo_module():
-    """The demo's own way of starting everything."""
+    """Loads tools/demo as a module, for its helpers to start everything."""
     loader = importlib.machinery.SourceFileLoader("demo", str(ROOT / "tools/demo"))
     spec = importlib.util.spec_from_loader("demo", loader)
     module = importlib.util.module_from_spec(spec)
@@ -64,12 +64,12 @@ def carry_out(stub, goal: str) -> str:
         if message.event.HasField("failed"):
             sys.exit(f"{goal}: {message.event.failed.failure.message}")
         if message.event.HasField("user_asked"):
-            sys.exit(f"{goal}: nobody is here to answer {message.event.user_asked}")
+            sys.exit(f"{goal}: unexpected question {message.event.user_asked}")
     return task.name
 
 
 def step_overheads(stub, name: str) -> list[float]:
-    """The time of each step that acted, less what was spent waiting for the screen to be quiet."""
+    """Returns the time of each step with actions, without the wait for an idle screen."""
     overheads = []
     for step in stub.ListSteps(tasks.ListStepsRequest(parent=name)).steps:
         effects = [action.effect for action in step.actions if action.HasField("effect")]
@@ -81,7 +81,7 @@ def step_overheads(stub, name: str) -> list[float]:
 
 
 def await_new_words(perception) -> None:
-    """Waits until the page of words has written itself anew. A caret elsewhere does not count."""
+    """Waits until the page of words has replaced its content. Small changes, such as a caret, are ignored."""
     before = perception.Capture(eye.CaptureRequest()).frame.id
     request = eye.AwaitQuietRequest(since_frame=before, ignore_pixels=5_000)
     request.first_change_timeout.FromSeconds(20)
@@ -91,7 +91,7 @@ def await_new_words(perception) -> None:
 
 
 def new_parses(perception, rounds: int) -> list[float]:
-    """Observing a screen of about 120 lines, none of which was there before."""
+    """Measures Observe on a screen of about 120 lines, all of them new."""
     times = []
     for _ in range(rounds):
         await_new_words(perception)
@@ -105,7 +105,7 @@ def measure(stub, perception, rounds: int) -> list[str]:
 
     png = eye.ImageOptions(format=eye.IMAGE_FORMAT_PNG)
     rows = [
-        row("capture, no picture", milliseconds(rounds, capture)),
+        row("capture, no image", milliseconds(rounds, capture)),
         row("capture, PNG", milliseconds(rounds, lambda: capture(png))),
     ]
     perception.Observe(eye.ObserveRequest())
@@ -116,7 +116,7 @@ def measure(stub, perception, rounds: int) -> list[str]:
         perception.Compare(eye.CompareRequest(before=before, after=capture().frame.id))
 
     rows.append(row("effect judgement", milliseconds(rounds, judge)))
-    # Two clicks a task: of the same over and over again in one, a person is asked how to go on.
+    # Two clicks per task: many repetitions in one task would trigger loop detection and a question to the user.
     names = [carry_out(stub, 'click "Name"; click "E-mail"') for _ in range(max(2, rounds))]
     rows.append(row("step overhead, clicks", [took for name in names for took in step_overheads(stub, name)]))
     return rows
@@ -135,7 +135,7 @@ def main() -> int:
             process.wait_until_ready()
             stub = tasks_grpc.OrchestratorServiceStub(motorium.connect(process.address("orchestrator")))
             perception = eye_grpc.PerceptionServiceStub(motorium.connect(process.address("perception")))
-            print("| what | median ms | p95 ms | rounds |\n|---|---|---|---|")
+            print("| operation | median ms | p95 ms | rounds |\n|---|---|---|---|")
             carry_out(stub, f'open {server.url("words.html")}')
             print(row("parse, 120 new lines", new_parses(perception, max(3, arguments.rounds // 3))))
             carry_out(stub, f'open editor; open {server.url("form.html")}; wait for "E-mail"')

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures what a live stream of a screen costs on which nothing moves.
+"""Measures the cost of a live stream of an idle screen.
 
     cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/idle_stream.py [--seconds 30]
 
-One viewer reads the stream of a virtual display with a browser on it, at the default pace and at 20 frames a second. For
-each it prints the share of a core that Perception and the display server take, and how many pictures were sent.
+One viewer reads the stream of a virtual display with a browser, at the default frame rate and at 20 frames per second.
+For each it prints the share of a core used by Perception and the display server, and the number of frames sent.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from motorium.perception.v1 import perception_service_pb2 as eye
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# The first picture is sent, and the browser comes to rest.
+# Time for the first frame to be sent and the browser to become idle.
 REST_SECONDS = 4
 
 
@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=30)
     asked = parser.parse_args()
-    print("| frames a second | Perception | display server | pictures sent |\n|---|---|---|---|")
+    print("| frames per second | Perception | display server | frames sent |\n|---|---|---|---|")
     for pace in (0, 20):
         print(measure(pace, asked.seconds), flush=True)
     return 0

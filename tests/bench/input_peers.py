@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Measures clicks and typed text beside other ways to send them, in turn and in one run, as a browser receives them.
+"""Compares clicks and typed text with other tools, called in turn in one run, as received by a browser.
 
     cargo build --workspace --features motorium-perception/driver-xcap,motorium-executor/driver-enigo --bins
     .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/input_peers.py [--rounds 10]
 
-    ours                 an Executor, over gRPC and with its lease, its rules and its journal
-    xdotool              Debian's command, a process for every action, if it is installed
-    xdotool, --delay 1   the same with a shorter pause than it has by default between keys
-    pyautogui            the Python package, in one process, with its own pauses; it wants python3-tk
-    pyautogui, PAUSE 0   the same without them
+    ours                 an Executor, over gRPC with lease, policy and journal
+    xdotool              Debian's command, one process per action, if it is installed
+    xdotool, --delay 1   the same with a shorter pause between keys than the default
+    pyautogui            the Python package, in one process, with its default pauses; requires python3-tk
+    pyautogui, PAUSE 0   the same without pauses
 
-On a virtual display of 1920×1080 with a window manager a browser shows a page that tells what it receives. A click
-counts until the page has it, a text until its last character is in the field. Texts are 1,000 characters, ASCII with
-every sign in it and Chinese with 1,000 distinct ones; they are exact or not, and if not, so many characters are wrong or
-missing. What the peers do to the window manager afterwards is waited for and told as its CPU time.
+A browser on a virtual display of 1920×1080 with a window manager shows a page that reports its events. A click is timed
+until the page has received it, a text until its last character is in the field. Texts have 1,000 characters: ASCII with
+every printable character, and Chinese with 1,000 distinct ones. The tables count exact texts and wrong or missing
+characters. The resulting work of the window manager is reported as its CPU time.
 """
 
 import argparse
@@ -51,7 +51,7 @@ PINS = ["PyAutoGUI==0.9.54", "python3-xlib==0.15", "PyScreeze==1.0.1", "pytweeni
         "pyperclip==1.11.0", "six==1.17.0"]
 SIZE = (1920, 1080)
 PATIENCE_SECONDS = 60
-# A text is over when the field has not changed for so long.
+# A text is complete when the field has not changed for this time.
 QUIET_SECONDS = 1.5
 
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>Input</title><body style="margin: 0">
@@ -66,7 +66,7 @@ PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>Input</title><body style="
     sending = false;
   }
   addEventListener("mousedown", event => tell({ kind: "click", x: event.screenX, y: event.screenY }));
-  // Told from time to time only: a report for every character would cost more than the character.
+  // Throttled: a report for every character would cost more than the character.
   let due = false;
   field.addEventListener("input", () => {
     if (due) return;
@@ -97,7 +97,7 @@ for line in sys.stdin:
 
 
 class Page:
-    """The browser's page: what it tells, with the time at which it was told."""
+    """The browser's page: its events with their arrival times, and commands to it."""
 
     def __init__(self) -> None:
         self.told: queue.Queue[tuple[float, dict]] = queue.Queue()
@@ -133,7 +133,7 @@ class Page:
         self.address = f"http://127.0.0.1:{server.server_port}/"
 
     def wait(self, kind: str, seconds: float = PATIENCE_SECONDS) -> tuple[float, dict] | None:
-        """The next of that kind; what comes before it is forgotten."""
+        """Returns the next event of a kind, skipping others."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             try:
@@ -147,10 +147,10 @@ class Page:
     def order(self, what: str) -> dict:
         self.orders.put(what)
         answer = self.wait(what)
-        return answer[1] if answer else sys.exit(f"the page does not answer `{what}`")
+        return answer[1] if answer else sys.exit(f"the page does not respond to `{what}`")
 
     def text(self) -> tuple[float, str]:
-        """The field's text once it no longer changes, and when it last did."""
+        """Returns the time of the field's last change, and its final text."""
         last = time.perf_counter()
         while told := self.wait("input", QUIET_SECONDS):
             last = told[0]
@@ -214,7 +214,7 @@ class Pyautogui:
 
     def order(self, *order: object) -> None:
         print(json.dumps(order), file=self.process.stdin, flush=True)
-        self.process.stdout.readline() or sys.exit("pyautogui has ended; what it said is above")
+        self.process.stdout.readline() or sys.exit("pyautogui has ended; see its output above")
 
     def click(self, x: int, y: int) -> None:
         self.order("click", x, y)
@@ -240,7 +240,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def start_desktop(stack: ExitStack, folder: Path, page: Page) -> tuple[str, int]:
-    """The display's name, and the id of its window manager's process."""
+    """Starts a display with a browser; returns the display's name and its window manager's process id."""
     quiet = {"stderr": subprocess.DEVNULL, "start_new_session": True}
     command = ["Xvfb", "-displayfd", "1", "-screen", "0", "%dx%dx24" % SIZE, "-noreset", "-nolisten", "tcp"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **quiet)
@@ -262,8 +262,8 @@ def start_desktop(stack: ExitStack, folder: Path, page: Page) -> tuple[str, int]
     end = time.perf_counter() + PATIENCE_SECONDS
     while not page.order("clear")["focused"]:
         if time.perf_counter() > end:
-            sys.exit("the page does not get the keyboard")
-    # Until the browser has painted a page it drops keys, and it does not tell when.
+            sys.exit("the page does not get the focus")
+    # The browser drops keys until the first paint, which it does not report.
     time.sleep(3)
     return display, manager.pid
 
@@ -274,7 +274,7 @@ def engines(stack: ExitStack, display: str, folder: Path) -> dict[str, Ours | Xd
         started["xdotool"] = Xdotool(display)
         started["xdotool, --delay 1"] = Xdotool(display, "--delay", "1")
     else:
-        print("xdotool is not installed, so its rows are left out\n")
+        print("xdotool is not installed; its rows are omitted\n")
     started["pyautogui"] = Pyautogui(stack, display, "default")
     started["pyautogui, PAUSE 0"] = Pyautogui(stack, display, "0")
     return started
@@ -292,7 +292,7 @@ def measure_clicks(started: dict, page: Page, rounds: int) -> None:
     errors = dict.fromkeys(started, 0)
     for number, (_, name) in enumerate(in_turn(list(started), rounds)):
         at = 100 + number * 97 % 1700, 700 + number * 31 % 250
-        # Longer than a double click takes.
+        # Longer than the double-click interval.
         time.sleep(0.6)
         began = time.perf_counter()
         started[name].click(*at)
@@ -303,7 +303,7 @@ def measure_clicks(started: dict, page: Page, rounds: int) -> None:
             calls[name].append((returned - began) * 1000)
         else:
             errors[name] += 1
-    head = "| until the page has it, median ms | p95 ms | until the call is back, median ms | wrong or lost |"
+    head = "| page received, median ms | p95 ms | call returned, median ms | wrong or lost |"
     print(f"\n| move and click {head}\n|---|---|---|---|---|")
     for name, taken in times.items():
         p95 = sorted(taken)[int(len(taken) * 0.95)] if taken else float("nan")
@@ -331,7 +331,7 @@ def measure_text(what: str, text: str, started: dict, page: Page, rounds: int, m
         busy[name] += cpu_seconds(manager) - spent
         exact[name] += got == text
         wrong[name] += wrong_characters(text, got)
-    head = "| until the field has it, s | until the call is back, s | exact | wrong or missing | the window manager's CPU s |"
+    head = "| field complete, s | call returned, s | exact | wrong or missing | window manager CPU s |"
     print(f"\n| {what}, medians {head}\n|---|---|---|---|---|---|")
     for name, taken in times.items():
         per_round = wrong[name] / rounds
@@ -351,7 +351,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     asked = parser.parse_args()
     if not EXECUTOR.exists():
-        sys.exit(f"there is no {EXECUTOR}; the command on top of this file makes it")
+        sys.exit(f"{EXECUTOR} is missing; build it with the command at the top of this file")
     print(f"{os.cpu_count()} cores; rounds: {asked.rounds}; load average before them {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory(prefix="motorium-bench-", ignore_cleanup_errors=True) as scratch, ExitStack() as stack:
         page = Page()

@@ -1,8 +1,8 @@
-"""Screens of 1920×1080 of which every word is known: what benches of reading are shown.
+"""Generated screens of 1920×1080 with known text, for OCR benchmarks.
 
-Chromium draws the same screen for the same seed, and says that each known string shows whole and on one line; nothing
-here reads them. No known string is part of another of its screen. Grounds differ, so that no screen has a piece of
-another.
+The same seed gives the same screens. Chromium draws them and confirms that each known string is fully visible on one
+line. No known string is a substring of another on its screen. Backgrounds differ, so that no two screens share image
+content that could be cached.
 """
 
 import html
@@ -21,7 +21,7 @@ SIZE = (1920, 1080)
 
 
 def plain(text: str) -> str:
-    """A text as it is compared: without spaces, wide and narrow signs alike."""
+    """Normalises a text for comparison: no spaces, NFKC."""
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
@@ -101,7 +101,7 @@ def thing_zh(chance: random.Random) -> str:
 
 
 def running_zh(chance: random.Random) -> str:
-    """Forty signs of running text, cut as a narrow column would."""
+    """Returns forty characters of running text, as in a narrow column."""
     parts = [f"{chinese(chance)}，{'、'.join(pick(chance, IDIOMS, IDIOMS))}。" for _ in range(3)]
     start = chance.randint(0, 12)
     return "".join(parts)[start:start + 40]
@@ -129,9 +129,9 @@ def short_zh(chance: random.Random) -> str:
 
 
 class Page:
-    """One screen's text while it is made up.
+    """Builder for one screen's text.
 
-    Invariant: no known string is part of another, or finding it would prove nothing.
+    Invariant: no known string is a substring of another, because finding it would prove nothing.
     """
 
     def __init__(self, seed: str) -> None:
@@ -144,7 +144,7 @@ class Page:
 
     def know(self, text: str) -> str:
         if not self.is_new(text):
-            raise ValueError(f"{text!r} is part of another string of this screen, or another is of it")
+            raise ValueError(f"{text!r} overlaps with another string of this screen")
         self.known.append(text)
         return html.escape(text)
 
@@ -158,12 +158,12 @@ class Page:
         return f'<input data-known value="{self.know(text)}">'
 
     def new(self, make: Make) -> str:
-        """A text that was not there before."""
+        """Returns a new text."""
         texts = (make(self.chance) for _ in range(1000))
         return next(text for text in texts if self.is_new(text))
 
     def some(self, count: int, *makes: Make) -> list[str]:
-        """So many new texts, of each kind in turn."""
+        """Returns `count` new texts, alternating between the kinds."""
         return [self.say(self.new(makes[index % len(makes)])) for index in range(count)]
 
 
@@ -172,7 +172,7 @@ def each(tag: str, parts: list[str], style: str = "") -> str:
 
 
 def bar(page: Page, title: str, entries: str) -> str:
-    """What stands at the top of most windows."""
+    """Returns the title bar of most screens."""
     links = each("span", page.all(entries), "margin-left:36px")
     return f'<header class="panel"><b>{page.say(title)}</b>{links}</header>'
 
@@ -234,7 +234,7 @@ def table(page: Page) -> str:
 
 
 def grid(rows: int, *makes: Make) -> Callable[[Page], str]:
-    """Rows of four cells; 47 fill the screen."""
+    """Returns rows of four cells; 47 rows fill the screen."""
     style = "display:grid;grid-template-columns:repeat(4,1fr);grid-auto-rows:22px;padding:20px"
     return lambda page: f'<main style="{style}">{each("div", page.some(4 * rows, *makes))}</main>'
 
@@ -399,7 +399,7 @@ class Screen(NamedTuple):
 
 SANS, DEJAVU, CJK, MONO = "'Liberation Sans'", "'DejaVu Sans'", "'Noto Sans CJK SC'", "'DejaVu Sans Mono'"
 
-# No two have the same ground, not even nearly: panels let it through.
+# All backgrounds clearly differ, because panels are translucent.
 WARM_UP = Screen("warm-up", "#d8e8f0", "#222", f"15px {SANS}", grid(10, short, short_zh))
 SCREENS = [
     Screen("small-grey", "#fbfbfb", "#777", f"11px {DEJAVU}", notes),
@@ -433,7 +433,7 @@ td button { padding: 0 8px } input { background: transparent; border: 1px solid 
 input[type=checkbox] { width: auto; margin-right: 12px }
 """
 
-# For each known string its text, and whether both its ends show on the screen. Lines do not wrap.
+# Reports for each known string its text and whether both ends are visible on the screen. Lines do not wrap.
 LOOK = """<script>
 const known = [...document.querySelectorAll("[data-known]")].map(one => {
   one.scrollIntoView({block: "nearest"});

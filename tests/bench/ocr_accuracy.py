@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Counts how much of seven browser pages each variant of the recogniser reads rightly.
+"""Measures the accuracy of the text recognition model variants on seven browser pages.
 
     .tools/models/bin/python -m pip install --no-deps --require-hashes -r tools/requirements-calibration.txt
     .tools/models/bin/python tests/bench/ocr_accuracy.py [--data ~/.local/share/motorium]
 
-Pages of 1920×1080 are drawn by headless chromium, which also says where each line of text is. Each line is cut out with
-two pixels around it, as the detector would, so that only the recognisers are compared. Spaces and the width of signs do
-not count.
+Headless Chromium draws pages of 1920×1080 and reports the box of each text line. Each line is cropped with a margin of two
+pixels, as the detector would, so that only text recognition is compared. Spaces and character width are ignored.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the variants of the text models: how long one call takes, original, rewritten and in 8 bits in turn.
+"""Measures the latency of the text model variants: original, rewritten and 8-bit, called in turn.
 
     tools/setup data
     .tools/models/bin/python tests/bench/ocr_models.py [--data ~/.local/share/motorium] [--rounds 9]
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     arguments = parser.parse_args()
     folder = arguments.data / "models/ocr"
-    print("median (least) ms of a call")
+    print("median (minimum) ms per call")
     table(folder, DETECT, DETECT_SIZES, arguments.rounds)
     table(folder, RECOGNISE, RECOGNISE_SIZES, arguments.rounds)
     return 0

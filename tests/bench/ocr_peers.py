@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
-"""Measures Perception beside other readers of text: screens of which every word is known, all engines in one run.
+"""Compares Perception with other OCR engines on screens with known text, all engines in one run.
 
     tools/setup test && cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/ocr_peers.py [--program PATH] [--rounds 3] [--screens form chat] [--engines ours]
                                                        [--save FOLDER]
 
     ours             motorium-perception as a server, called with Parse and the bytes of a PNG over the loopback address
-    rapidocr         rapidocr-onnxruntime as it comes
-    rapidocr, tuned  without the classifier of turned text, and with one line at a time, which needs no padding
+    rapidocr         rapidocr-onnxruntime with its defaults
+    rapidocr, tuned  without the text direction classifier, and with batches of one line, which need no padding
     tesseract        Debian's tesseract-ocr with tesseract-ocr-chi-sim, if it is installed: English and simplified Chinese
 
-Chromium draws screens of 1920×1080, the same ones for the same seed, and says that each known string shows whole and on
-one line. Every engine is a process of its own, started anew for each round and warmed up with one more screen; then the
-engines take turns at each screen. Starting and warming up do not count, but for tesseract, which is a command and
-starts for every picture. The packages of rapidocr are kept in .tools/peers, made on the first run.
+Chromium draws screens of 1920×1080, identical for the same seed, and confirms that each known string is fully visible on
+one line. Every engine is a separate process, restarted for each round and warmed up with an extra screen; then the engines
+take turns at each screen. Start and warm-up are not counted, except for tesseract, a command that starts for every
+screenshot. The rapidocr packages are installed into .tools/peers on the first run.
 
-A string counts as found if it stands within one line of what was read; spaces and the width of signs do not count, and
-no known string is part of another of its screen. The error is the edit distance to the nearest part of any line, over
-the length of the string. A string with Chinese signs is Chinese, every other is English.
+A string counts as found if it is within one recognised line; spaces and character width are ignored, and no known string
+is a substring of another on its screen. The error is the edit distance to the closest part of any line, divided by the
+length of the string. A string with Chinese characters is Chinese, every other is English.
 
-It does not measure memory of what was seen: all figures are cold. Perception knows again what it has read, so no screen
-is shown twice to a process, and the ground shows everywhere and has a colour of its own on every screen. Nor does it
-measure where an engine says that text stands, or whether it reads text where there is none. Compare times only of a
-machine that does nothing else, which the load average on top tells: other work costs some engines more than others.
+Caching is not measured: all figures are cold. Perception caches recognised text, so no screen is shown twice to a process,
+and every screen has its own background colour throughout. Positions and false positives are not measured either. Compare
+times only from an idle machine (see the printed load average): other work slows some engines more than others.
 """
 
 import argparse
@@ -55,38 +54,38 @@ from motorium.perception.v1 import perception_service_pb2 as eye  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc  # noqa: E402
 
 PEERS = ROOT / ".tools/peers"
-# rapidocr-onnxruntime with everything it needs: nothing else is resolved. It asks for opencv-python, of which the
-# headless one is the same without windows.
+# rapidocr-onnxruntime with all dependencies; nothing else is resolved. It requires opencv-python; the headless package is
+# the same without GUI support.
 PINS = """
 rapidocr-onnxruntime==1.4.4 onnxruntime==1.31.1 opencv-python-headless==5.0.0.93 numpy==2.4.6 pillow==13.0.0
 pyclipper==1.4.0 shapely==2.2.0 PyYAML==6.0.3 flatbuffers==25.12.19 packaging==26.3 protobuf==7.36.2 six==1.17.0
 tqdm==4.70.1
 """.split()
 START_SECONDS, READ_SECONDS = 60, 120
-# The threads of some engines go on for a moment after the answer and would take the core from the next one.
+# Threads of some engines spin for a moment after the result and would slow down the next engine.
 REST_SECONDS = 0.1
 
 # --- Engines ---
 
 
 class Engine(Protocol):
-    """Ready to read."""
+    """An engine that is ready to recognise text."""
 
     def read(self, picture: Path) -> list[str]:
-        """The lines of text on a picture."""
+        """Returns the text lines of a screenshot."""
 
     def spent(self) -> float:
-        """Seconds of CPU time since it was started, in user and system mode."""
+        """Returns the CPU seconds since the start, user and system."""
 
     def peak(self) -> float:
-        """The most memory that it has held, in MiB."""
+        """Returns the peak memory in MiB."""
 
 
 Start = Callable[[], AbstractContextManager[Engine]]
 
 
 class Resident:
-    """An engine in a process that stays, with that process's children."""
+    """An engine in a long-running process with its children."""
 
     def __init__(self, process: subprocess.Popen, read: Callable[[Path], list[str]]) -> None:
         self.pid = process.pid
@@ -106,7 +105,7 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_ticks(pid: int) -> int:
-    """Its own and those of children that have ended."""
+    """Returns the CPU ticks of a process and its ended children."""
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, after_name[11:15]))
 
@@ -116,7 +115,7 @@ def high_water(pid: int) -> int:
 
 
 class Tesseract:
-    """A process for every picture."""
+    """A new process for every screenshot."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -166,7 +165,7 @@ def ours(program: Path) -> Iterator[Engine]:
     [port] = demo.free_ports(1)
     address = f"127.0.0.1:{port}"
     environment = {k: v for k, v in os.environ.items() if k != "DISPLAY" and not k.startswith("MOTORIUM_")}
-    # Its peers read and do no more.
+    # The other engines only recognise text.
     environment["MOTORIUM_PERCEPTION__DETECTOR"] = "none"
     with tempfile.TemporaryDirectory(prefix="motorium-bench-", ignore_cleanup_errors=True) as state, ExitStack() as stack:
         demo.link_models(Path(state))
@@ -191,7 +190,7 @@ def parse(stub: eye_grpc.PerceptionServiceStub, png: bytes) -> list[str]:
     return [element.content for element in answer.scene.elements]
 
 
-# Runs in .tools/peers: a path comes in, the lines of text go out as JSON.
+# Runs in .tools/peers: reads paths, prints the text lines of each as JSON.
 RAPIDOCR = """
 import json, sys
 from rapidocr_onnxruntime import RapidOCR
@@ -209,7 +208,7 @@ def rapidocr(python: Path, **options: object) -> Iterator[Engine]:
     with running(command, stdin=pipe, stdout=pipe, text=True) as process:
         def read(picture: Path) -> list[str]:
             print(picture, file=process.stdin, flush=True)
-            answer = process.stdout.readline() or sys.exit("rapidocr has ended; what it said is above")
+            answer = process.stdout.readline() or sys.exit("rapidocr has ended; see its output above")
             return json.loads(answer)
         yield Resident(process, read)
 
@@ -231,7 +230,7 @@ ENGINES = ["ours", "rapidocr", "rapidocr, tuned", "tesseract"]
 
 def engines(program: Path, wanted: list[str]) -> dict[str, Start]:
     if "tesseract" in wanted and not shutil.which("tesseract"):
-        print("tesseract is not installed (Debian: tesseract-ocr, tesseract-ocr-chi-sim), so its row is left out\n")
+        print("tesseract is not installed (Debian: tesseract-ocr, tesseract-ocr-chi-sim), its row is omitted\n")
         wanted = [name for name in wanted if name != "tesseract"]
     python = python_of_peers() if any(name.startswith("rapidocr") for name in wanted) else None
     starts: dict[str, Start] = {
@@ -252,7 +251,7 @@ class Take(NamedTuple):
 
 
 class Sitting(NamedTuple):
-    """One engine in one round."""
+    """Results of one engine in one round."""
 
     takes: dict[str, Take]
     cpu_seconds: float
@@ -267,7 +266,7 @@ def sit(starts: dict[str, Start], warm_up: Picture, pictures: list[Picture]) -> 
         before = {name: engine.spent() for name, engine in ready.items()}
         takes: dict[str, dict[str, Take]] = {name: {} for name in ready}
         for index, picture in enumerate(pictures):
-            # Another engine begins each time, so that none always comes after the same other.
+            # The order rotates, so that no engine always follows the same other one.
             first = index % len(ready)
             for name in [*ready, *ready][first:first + len(ready)]:
                 time.sleep(REST_SECONDS)
@@ -283,9 +282,9 @@ def take(engine: Engine, picture: Picture) -> Take:
 
 
 class Score(NamedTuple):
-    """Of the strings of one screen, or of several."""
+    """Score of the strings of one or several screens."""
 
-    # Found and all, of each language.
+    # Found and total, per language.
     english: tuple[int, int]
     chinese: tuple[int, int]
     errors: list[float]
@@ -325,7 +324,7 @@ def error_rate(sought: str, lines: list[str]) -> float:
 
 
 def nearest_part(sought: str, line: str) -> int:
-    """The least edit distance of `sought` to any part of `line`: Myers' bit-parallel algorithm (J. ACM 46, 1999)."""
+    """Returns the minimum edit distance of `sought` to any part of `line`: Myers' bit-parallel algorithm (J. ACM 46, 1999)."""
     every = (1 << len(sought)) - 1
     last = 1 << (len(sought) - 1)
     places: dict[str, int] = {}
@@ -347,7 +346,7 @@ def nearest_part(sought: str, line: str) -> int:
 
 
 def medians(sittings: list[Sitting]) -> dict[str, float]:
-    """Milliseconds of each screen."""
+    """Returns the median milliseconds per screen."""
     return {name: statistics.median(one.takes[name].milliseconds for one in sittings) for name in sittings[0].takes}
 
 
@@ -377,11 +376,11 @@ def report(pictures: list[Picture], rounds: list[dict[str, Sitting]], scores: di
         print(f"| {picture.name} | {len(picture.known)} | {' | '.join(cells)} |")
     for name in names:
         if not is_steady(sittings[name]):
-            print(f"\n{name} did not read the same in every round; what it found is that of the first.")
+            print(f"\n{name} did not return the same text in every round; its results are those of the first.")
 
 
 def is_steady(sittings: list[Sitting]) -> bool:
-    """Whether it read the same in every round."""
+    """Returns whether the text was the same in every round."""
     texts = [[take.lines for take in one.takes.values()] for one in sittings]
     return all(text == texts[0] for text in texts)
 
@@ -401,18 +400,18 @@ def newest_program() -> Path:
     built = [ROOT / f"target/{profile}/motorium-perception" for profile in ("debug", "release")]
     built = [program for program in built if program.exists()]
     if not built:
-        sys.exit("there is no motorium-perception; `cargo build --workspace --bins` makes it")
+        sys.exit("motorium-perception is missing; run `cargo build --workspace --bins`")
     return max(built, key=lambda program: program.stat().st_mtime)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", type=Path, help="a built motorium-perception, instead of the newest in target/")
+    parser.add_argument("--program", type=Path, help="path of motorium-perception (default: the newest in target/)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--screens", nargs="+", choices=[one.name for one in SCREENS], metavar="NAME", help="only these")
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES, metavar="NAME", help="only these")
+    parser.add_argument("--screens", nargs="+", choices=[one.name for one in SCREENS], metavar="NAME", help="screens to draw (default: all)")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES, metavar="NAME", help="engines to run (default: all)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keeps the pictures, and what each engine missed")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="folder for the screenshots and the strings that each engine missed")
     return parser.parse_args()
 
 
@@ -423,7 +422,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="motorium-bench-") as scratch:
         folder = asked.save or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        # A build that ends meanwhile does not change what is measured.
+        # A copy, so that a build during the run does not change the measured program.
         starts = engines(Path(shutil.copy2(program, scratch)), asked.engines)
         note(f"drawing {len(screens)} screens …")
         warm_up = draw(WARM_UP, asked.seed, Path(scratch))

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Lets Perception look at a busy desktop for a long time, and says whether it gets slower, larger or forgetful.
+"""Soak test of Perception on a busy desktop: latency, memory, handles and stability of element ids.
 
     cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/perception_soak.py [--frames 100000] [--program PATH]
 
-On a display of its own a browser shows a page on which something happens twenty-five times a second: text is typed, a list
-scrolls, a box moves, a menu opens, lines are replaced. Perception observes it frame by frame; now and then it compares
-two frames and waits for quiet. On the way the display server is stopped for a while, resized, and killed and started
-again. The page has words that never move; their numbers must not change as long as the server lives.
+A browser on a private display shows a page that changes 25 times per second: text is typed, a list scrolls, a box moves, a
+menu opens, lines are replaced. Perception observes it frame by frame; at intervals it compares two frames and waits for
+idle. During the run the display server is stopped for a while, resized, and killed and restarted. The page has words that
+never move; their element ids must not change while the server lives.
 
-It fails if a word gets another number, if an error comes at a time at which nothing was done to the server, if the
-service cannot go on after a fault, if handles pile up, or if memory still grows in the second half. It is no part of
-`make test`: 100,000 frames take an hour or more.
+The test fails if a word gets another id, if an error occurs without a fault, if the service does not recover after a
+fault, if handles leak, or if memory still grows in the second half. It is not part of `make test`: 100,000 frames take
+an hour or more.
 """
 
 import argparse
@@ -36,12 +36,12 @@ from foundation import demo_module  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2 as eye  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc  # noqa: E402
 
-# A mode of the display server that still has room for the page.
+# A smaller mode of the display server in which the page still fits.
 RESIZED = "1280x720"
-# So often may a word that never moves not be seen, one time after the other: while the browser draws anew.
+# Maximum consecutive frames without a fixed word. The browser repaints for a few frames after a fault.
 PATIENCE = 20
 FIXED = ["Overview", "Departments", "Warehouse", "Receipts", "Calendar"]
-# Random access memory that a run may add in its second half: what allocators keep for a while.
+# Maximum growth of resident memory in the second half. Allocators keep some freed memory.
 GROWTH_MIB = 48
 SAMPLES = 20
 CALL_SECONDS = 60
@@ -118,7 +118,7 @@ class Desktop:
 
 
 class Soak:
-    """What is looked at, and what was seen."""
+    """State and results of a run."""
 
     def __init__(self, stub: eye_grpc.PerceptionServiceStub, process: subprocess.Popen, desktop: Desktop) -> None:
         self.stub, self.process, self.desktop = stub, process, desktop
@@ -140,7 +140,7 @@ class Soak:
             ids = [element.id for element in seen.scene.elements if element.content == word]
             self.missing[word] = 0 if ids else self.missing[word] + 1
             if self.missing[word] == PATIENCE and word in self.numbers:
-                self.problem(f"frame {index}: {word} is not seen any more")
+                self.problem(f"frame {index}: {word} is no longer recognised")
             if ids and self.numbers.setdefault(word, ids[0]) != ids[0]:
                 self.problem(f"frame {index}: {word} was {self.numbers[word]} and is {ids[0]}")
                 self.numbers[word] = ids[0]
@@ -158,7 +158,7 @@ class Soak:
         self.problems.append(words)
 
     def until_it_goes_on(self, index: int) -> None:
-        """After a fault errors are expected, for a while and of the right kind."""
+        """Waits for recovery after a fault. Only UNAVAILABLE and ABORTED errors are expected meanwhile."""
         for _ in range(60):
             try:
                 self.numbers.clear()
@@ -170,13 +170,13 @@ class Soak:
                 if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED):
                     self.problem(f"after a fault: {error.code().name} {error.details()}")
                 time.sleep(0.5)
-        sys.exit(f"it does not go on after a fault: {dict(self.errors)}")
+        sys.exit(f"no recovery after a fault: {dict(self.errors)}")
 
     def until_the_page_is_there(self) -> None:
         deadline = time.monotonic() + OPEN_SECONDS
         while len(self.numbers) < len(FIXED):
             if time.monotonic() > deadline:
-                sys.exit(f"the page was not seen in {OPEN_SECONDS} s, but only {sorted(self.numbers)}")
+                sys.exit(f"the page was not recognised within {OPEN_SECONDS} s; found only {sorted(self.numbers)}")
             self.frame(0)
             time.sleep(0.1)
 
@@ -228,7 +228,7 @@ def soak(run: Soak, frames: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Lets Perception look at a busy desktop for a long time.")
+    parser = argparse.ArgumentParser(description="Soak test of Perception on a busy desktop.")
     parser.add_argument("--frames", type=int, default=100_000)
     parser.add_argument("--program", type=Path, default=ROOT / "target/debug/motorium-perception")
     asked = parser.parse_args()

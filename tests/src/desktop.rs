@@ -1,6 +1,6 @@
-//! A desktop of a test's own: a display server, a window manager, a session bus, a home.
+//! A private desktop for a test: a display server, a window manager, a session bus, a home folder.
 //!
-//! Invariant: nothing on it reaches a display, a bus or a home that is not its own.
+//! Invariant: programs on it reach no other display, bus or home folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::ConnectionExt as _;
 
-use crate::input::{InputListener, KeyListener, Nudge};
-use crate::person::Person;
+use crate::input::{InputListener, KeyListener, PointerDisturbance};
 use crate::programs::{self, Process};
+use crate::simulated_user::SimulatedUser;
 use crate::until;
 
 /// Width and height of the screen, in pixels.
 pub const SIZE: (u32, u32) = (1280, 800);
 
-/// No task bar that repeats titles, nothing that starts by itself, and windows where they want to be.
+/// No task bar (it would repeat window titles as text), no tips or logout prompts, and no forced window placement.
 const ICEWM_PREFERENCES: &str = "\
 ShowTaskBar=0
 WorkspaceNames=\" 1 \"
@@ -32,7 +32,7 @@ ConfirmLogout=0
 ShowWorkspaceStatus=0
 ";
 
-/// What keeps a browser from asking, fetching and phoning home.
+/// Chromium flags against prompts, background downloads and telemetry.
 pub const CHROMIUM: [&str; 9] = [
     "--no-sandbox",
     "--test-type",
@@ -45,30 +45,32 @@ pub const CHROMIUM: [&str; 9] = [
     "--force-device-scale-factor=1",
 ];
 
-/// A desktop. Dropping it ends everything on it.
+/// A private desktop. Dropping it ends everything on it.
 #[derive(Debug)]
-pub struct Desktop {
-    // Dropped in this order: what is on it, what manages it, what shows it, its files, its seat.
+pub struct TestDesktop {
+    // Dropped in this order: applications, window manager and bus, display server, files, slot.
     programs: Vec<Process>,
     _managers: Vec<Process>,
     server: Process,
     home: TempDir,
-    /// Its display (`:7`).
+    /// Name of the display (`:7`).
     pub display: String,
     environment: BTreeMap<String, String>,
-    _seat: Option<SemaphorePermit<'static>>,
+    _slot: Option<SemaphorePermit<'static>>,
 }
 
-impl Desktop {
-    /// A desktop that applications can be used on. There are as many at a time as the machine has room for: one for
-    /// two cores.
+impl TestDesktop {
+    /// Starts a desktop for applications. Waits for a slot: there is one desktop per two cores at a time.
     ///
     /// # Panics
     /// If a program is not installed or does not become ready.
     pub async fn start() -> Self {
-        let seat = seats().acquire().await.expect("nobody closes it");
+        let seat = desktop_slots()
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
         let mut desktop = Self::bare().await;
-        desktop._seat = Some(seat);
+        desktop._slot = Some(seat);
         let address = desktop.start_bus().await;
         desktop
             .environment
@@ -77,14 +79,14 @@ impl Desktop {
         desktop
     }
 
-    /// A screen with nothing on it, which costs next to nothing.
+    /// Starts an empty screen without window manager and bus, which costs little.
     ///
     /// # Panics
     /// If no display server is installed or it does not become ready.
     pub async fn bare() -> Self {
-        let home = tempfile::tempdir().expect("there is room for a folder");
+        let home = tempfile::tempdir().expect("a temporary folder can be created");
         let mut command = programs::command("Xvfb", &BTreeMap::new());
-        // The server chooses a free number and says it once it is ready.
+        // The server chooses a free number and prints it once it is ready.
         command.args(["-displayfd", "1", "-noreset", "-nolisten", "tcp"]);
         let (width, height) = SIZE;
         command.args(["-screen", "0", &format!("{width}x{height}x24")]);
@@ -104,7 +106,7 @@ impl Desktop {
             home,
             display,
             environment,
-            _seat: None,
+            _slot: None,
         }
     }
 
@@ -122,9 +124,9 @@ impl Desktop {
 
     async fn start_window_manager(&mut self) {
         let settings = self.home.path().join(".icewm");
-        std::fs::create_dir_all(&settings).expect("the home can be written");
+        std::fs::create_dir_all(&settings).expect("the home folder is writable");
         std::fs::write(settings.join("preferences"), ICEWM_PREFERENCES)
-            .expect("the home can be written");
+            .expect("the home folder is writable");
         let command = programs::command("icewm", &self.environment);
         self._managers.insert(0, Process::start(command));
         until("the window manager", || async {
@@ -134,13 +136,13 @@ impl Desktop {
         .await;
     }
 
-    /// What programs on it need in their environment.
+    /// Returns the environment for programs on it.
     #[must_use]
     pub fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
     }
 
-    /// The home of what runs on it.
+    /// Returns the home folder of its programs.
     #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
@@ -153,8 +155,8 @@ impl Desktop {
         self.programs.push(Process::start(command));
     }
 
-    /// Opens a page in a browser window over the whole screen. Whether it is shown, the page says.
-    pub fn browse(&mut self, url: &str) {
+    /// Opens a page in a full-screen browser window. The page itself reports when it is shown.
+    pub fn open_page(&mut self, url: &str) {
         let profile = format!("--user-data-dir={}", self.path("browser").display());
         let size = format!("--window-size={},{}", SIZE.0, SIZE.1);
         let app = format!("--app={url}");
@@ -163,30 +165,30 @@ impl Desktop {
         self.open("chromium", &arguments);
     }
 
-    /// A path in its home.
+    /// Returns a path in the home folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    /// Names of everything that counts as pressed: keys by their codes, buttons by their numbers.
+    /// Returns the pressed keys and buttons: keys by code, buttons by number.
     ///
     /// # Panics
-    /// If the display is gone.
+    /// If the display is not reachable.
     #[must_use]
     pub fn pressed(&self) -> Vec<String> {
-        let (x, screen) = x11rb::connect(Some(&self.display)).expect("the display is there");
+        let (x, screen) = x11rb::connect(Some(&self.display)).expect("the display is reachable");
         let keys = x
             .query_keymap()
-            .expect("the display is there")
+            .expect("the display is reachable")
             .reply()
-            .expect("the display answers")
+            .expect("the display replies")
             .keys;
         let is_down = |key: &u8| keys[usize::from(key / 8)] & (1 << (key % 8)) != 0;
         let root = x.setup().roots[screen].root;
-        let pointer = x.query_pointer(root).expect("the display is there");
-        let mask = u16::from(pointer.reply().expect("the display answers").mask);
-        // Buttons 1 to 5 are the bits 8 to 12.
+        let pointer = x.query_pointer(root).expect("the display is reachable");
+        let mask = u16::from(pointer.reply().expect("the display replies").mask);
+        // Buttons 1 to 5 are bits 8 to 12.
         let buttons = (1..=5).filter(|button| mask & (1 << (button + 7)) != 0);
         (0..=255u8)
             .filter(is_down)
@@ -195,16 +197,16 @@ impl Desktop {
             .collect()
     }
 
-    /// Begins to listen for keys, whatever has the keyboard and however busy it is.
+    /// Starts listening for keys, independent of the focused application.
     ///
     /// # Panics
-    /// If the display is gone, or knows no raw events (XInput 2).
+    /// If the display is not reachable or lacks raw events (XInput 2).
     #[must_use]
     pub fn listen_for_keys(&self) -> KeyListener {
         KeyListener::on(&self.display)
     }
 
-    /// Begins to listen for everything that mouse and keyboard do.
+    /// Starts listening for all mouse and keyboard input.
     ///
     /// # Panics
     /// As [`Desktop::listen_for_keys`].
@@ -213,35 +215,38 @@ impl Desktop {
         InputListener::on(&self.display)
     }
 
-    /// Somebody at its mouse and keyboard.
+    /// Returns a simulated user at its mouse and keyboard.
     ///
     /// # Panics
-    /// If the display is gone.
+    /// If the display is not reachable.
     #[must_use]
-    pub fn person(&self) -> Person {
-        Person::at(&self.display)
+    pub fn simulated_user(&self) -> SimulatedUser {
+        SimulatedUser::at(&self.display)
     }
 
-    /// Lets somebody push the pointer after its moves: after the first by what `push` says of 0, and so on.
+    /// Displaces the pointer after each of its moves, by the offset that `push` returns for the number of the move (from 0).
     ///
     /// # Panics
     /// As [`Desktop::listen_for_keys`].
     #[must_use]
-    pub fn nudge(&self, push: impl Fn(usize) -> Option<(i16, i16)> + Send + 'static) -> Nudge {
-        Nudge::on(&self.display, push)
+    pub fn disturb_pointer(
+        &self,
+        push: impl Fn(usize) -> Option<(i16, i16)> + Send + 'static,
+    ) -> PointerDisturbance {
+        PointerDisturbance::on(&self.display, push)
     }
 
-    /// Ends the display server at once, as a crash does.
+    /// Kills the display server, as a crash would.
     pub fn kill_server(&mut self) {
         self.server.kill();
     }
 
-    /// Stops the display server: it accepts connections and answers nothing.
+    /// Stops the display server: it accepts connections but does not reply.
     pub fn stop_server(&self) {
         self.server.signal(Signal::STOP);
     }
 
-    /// Lets a stopped display server go on.
+    /// Continues a stopped display server.
     pub fn continue_server(&self) {
         self.server.signal(Signal::CONT);
     }
@@ -256,8 +261,8 @@ impl Desktop {
     }
 }
 
-/// A browser and four services keep two cores busy.
-fn seats() -> &'static Semaphore {
+/// Returns the slots for desktops: one per two cores, because a browser and four services keep two cores busy.
+fn desktop_slots() -> &'static Semaphore {
     static SEATS: OnceLock<Semaphore> = OnceLock::new();
 
     SEATS.get_or_init(|| {

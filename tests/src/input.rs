@@ -1,6 +1,6 @@
-//! Mouse and keyboard as the display server has them, before any application: heard, and pushed about.
+//! Raw mouse and keyboard input of the display server, before any application: listening, and displacing the pointer.
 //!
-//! Raw events (XInput 2) come to whoever asks, whatever has the keyboard and however busy it is.
+//! Raw events (XInput 2) are delivered to every listener, independent of focus and of busy applications.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,26 +16,26 @@ use x11rb::rust_connection::RustConnection;
 
 use crate::until;
 
-/// A connection that gets these raw events, and the root window.
+/// Returns a connection that receives these raw events, and the root window.
 fn listening(display: &str, to: XIEventMask) -> (RustConnection, Window) {
-    let (x, screen) = x11rb::connect(Some(display)).expect("the display is there");
+    let (x, screen) = x11rb::connect(Some(display)).expect("the display is reachable");
     let root = x.setup().roots[screen].root;
     x.xinput_xi_query_version(2, 2)
-        .expect("the display is there")
+        .expect("the display is reachable")
         .reply()
-        .expect("the display knows XInput 2");
+        .expect("the display supports XInput 2");
     let mask = xinput::EventMask {
         deviceid: u16::from(xinput::Device::ALL_MASTER),
         mask: vec![to],
     };
     x.xinput_xi_select_events(root, &[mask])
-        .expect("the display is there")
+        .expect("the display is reachable")
         .check()
-        .expect("anybody may listen");
+        .expect("raw events can be selected");
     (x, root)
 }
 
-/// Hears keys go down.
+/// Listener for key presses.
 #[derive(Debug)]
 pub struct KeyListener {
     x: RustConnection,
@@ -47,40 +47,44 @@ impl KeyListener {
         Self { x }
     }
 
-    /// How many keys went down since the last time.
+    /// Returns the number of key presses since the last call.
     ///
     /// # Panics
-    /// If the display is gone.
+    /// If the display is not reachable.
     #[must_use]
-    pub fn struck(&self) -> usize {
-        let events = std::iter::from_fn(|| self.x.poll_for_event().expect("the display is there"));
+    pub fn keys_pressed(&self) -> usize {
+        let events =
+            std::iter::from_fn(|| self.x.poll_for_event().expect("the display is reachable"));
         events
             .filter(|event| matches!(event, Event::XinputRawKeyPress(_)))
             .count()
     }
 
-    /// Waits for a key.
+    /// Waits for a key press.
     ///
     /// # Panics
     /// If there is none within [`crate::PATIENCE`].
     pub async fn first_key(&self) {
-        until("a key", || async { (self.struck() > 0).then_some(()) }).await;
+        until("a key", || async {
+            (self.keys_pressed() > 0).then_some(())
+        })
+        .await;
     }
 }
 
-/// What has been heard so far.
+/// Summary of the input so far.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard {
-    /// Keys and buttons that went down or up, and moves of the mouse.
+pub struct InputSummary {
+    /// Number of key and button events and mouse moves.
     pub events: usize,
-    /// When the last of them came.
+    /// Time of the last event.
     pub last: Instant,
 }
 
-/// Hears everything that mouse and keyboard do, and when.
+/// Listener for all mouse and keyboard input.
 #[derive(Debug)]
 pub struct InputListener {
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<InputSummary>>,
 }
 
 impl InputListener {
@@ -91,12 +95,12 @@ impl InputListener {
             | XIEventMask::RAW_BUTTON_RELEASE
             | XIEventMask::RAW_MOTION;
         let (x, _) = listening(display, everything);
-        let heard = Arc::new(Mutex::new(Heard {
+        let heard = Arc::new(Mutex::new(InputSummary {
             events: 0,
             last: Instant::now(),
         }));
         let noted = Arc::clone(&heard);
-        // It ends with the display.
+        // Ends with the display.
         std::thread::spawn(move || {
             while x.wait_for_event().is_ok() {
                 let mut heard = noted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,43 +111,43 @@ impl InputListener {
         Self { heard }
     }
 
-    /// What has been heard so far.
+    /// Returns a summary of the input so far.
     #[must_use]
-    pub fn heard(&self) -> Heard {
+    pub fn summary(&self) -> InputSummary {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Somebody who pushes the mouse each time it was moved. Ends when it is dropped.
+/// Displaces the pointer each time it is moved, until dropped.
 #[derive(Debug)]
-pub struct Nudge {
+pub struct PointerDisturbance {
     x: RustConnection,
     root: Window,
-    /// Gets our messages.
-    ear: Window,
+    /// Receives our messages.
+    message_window: Window,
     seen: watch::Receiver<u32>,
     sent: Mutex<u32>,
 }
 
-/// The message that nobody is to push any more.
-const ENOUGH: u32 = 0;
+/// Message that ends the thread.
+const STOP: u32 = 0;
 
-impl Nudge {
-    /// After the first move, the second and so on, the pointer is pushed by so much: what `push` says of the number,
-    /// which counts from 0. `None`: it stays where it is.
+impl PointerDisturbance {
+    /// Displaces the pointer after each move by the offset that `push` returns for its number, from 0. `None`: it stays where
+    /// it is.
     ///
     /// # Panics
-    /// If the display is gone.
+    /// If the display is not reachable.
     pub(crate) fn on(
         display: &str,
         push: impl Fn(usize) -> Option<(i16, i16)> + Send + 'static,
     ) -> Self {
         let (listener, root) = listening(display, XIEventMask::RAW_MOTION);
-        let ear = listener.generate_id().expect("there are enough numbers");
+        let message_window = listener.generate_id().expect("an id is available");
         listener
             .create_window(
                 0,
-                ear,
+                message_window,
                 root,
                 0,
                 0,
@@ -154,38 +158,38 @@ impl Nudge {
                 x11rb::COPY_FROM_PARENT,
                 &CreateWindowAux::new(),
             )
-            .expect("the display is there")
+            .expect("the display is reachable")
             .check()
-            .expect("there is room for a window");
+            .expect("a window can be created");
         let (seen_by_thread, seen) = watch::channel(0);
         std::thread::spawn(move || keep_pushing(&listener, &push, &seen_by_thread));
-        let (x, _) = x11rb::connect(Some(display)).expect("the display is there");
+        let (x, _) = x11rb::connect(Some(display)).expect("the display is reachable");
         Self {
             x,
             root,
-            ear,
+            message_window,
             seen,
-            sent: Mutex::new(ENOUGH),
+            sent: Mutex::new(STOP),
         }
     }
 
     fn send(&self, number: u32) {
         let message = ClientMessageEvent::new(
             32,
-            self.ear,
+            self.message_window,
             u32::from(x11rb::protocol::xproto::AtomEnum::INTEGER),
             [number, 0, 0, 0, 0],
         );
         self.x
-            .send_event(false, self.ear, EventMask::NO_EVENT, message)
-            .expect("the display is there");
-        self.x.flush().expect("the display is there");
+            .send_event(false, self.message_window, EventMask::NO_EVENT, message)
+            .expect("the display is reachable");
+        self.x.flush().expect("the display is reachable");
     }
 
-    /// Where the pointer is once every move so far has been answered with a push.
+    /// Returns the pointer's position once every move so far has been processed.
     ///
     /// # Panics
-    /// If the display is gone.
+    /// If the display is not reachable.
     pub async fn pointer(&self) -> (i32, i32) {
         let number = {
             let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,21 +200,21 @@ impl Nudge {
         let mut seen = self.seen.clone();
         seen.wait_for(|seen| *seen >= number)
             .await
-            .expect("somebody pushes until this is dropped");
+            .expect("the thread runs until this is dropped");
         let pointer = self.x.query_pointer(self.root);
-        let pointer = pointer.expect("the display is there").reply();
-        let pointer = pointer.expect("the display answers");
+        let pointer = pointer.expect("the display is reachable").reply();
+        let pointer = pointer.expect("the display replies");
         (i32::from(pointer.root_x), i32::from(pointer.root_y))
     }
 }
 
-impl Drop for Nudge {
+impl Drop for PointerDisturbance {
     fn drop(&mut self) {
-        self.send(ENOUGH);
+        self.send(STOP);
     }
 }
 
-/// Messages come after the moves that were made before they were sent.
+/// Displaces the pointer until [`ENOUGH`]. X delivers messages after the moves made before them, so a message acknowledges those.
 fn keep_pushing(
     x: &RustConnection,
     push: &dyn Fn(usize) -> Option<(i16, i16)>,
@@ -221,17 +225,17 @@ fn keep_pushing(
         match event {
             Event::XinputRawMotion(_) => {
                 if let Some((right, down)) = push(moves) {
-                    // A warp makes no raw event of its own.
+                    // A warp generates no raw event, so there is no feedback loop.
                     let warped = x.warp_pointer(x11rb::NONE, x11rb::NONE, 0, 0, 0, 0, right, down);
                     warped
-                        .expect("the display is there")
+                        .expect("the display is reachable")
                         .check()
-                        .expect("anybody may push");
+                        .expect("the pointer can be warped");
                 }
                 moves += 1;
             }
             Event::ClientMessage(message) => match message.data.as_data32()[0] {
-                ENOUGH => return,
+                STOP => return,
                 number => {
                     seen.send_replace(number);
                 }

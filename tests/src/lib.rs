@@ -1,33 +1,33 @@
 //! Support for tests that run the real programs on a real desktop.
 //!
-//! - [`programs`]: Motorium's own programs, built once, and what it takes to run one and read what it says
-//! - [`desktop`]: a display server, a window manager and a session bus of a test's own
-//! - [`site`]: pages that report what they receive
+//! - [`programs`]: Motorium's programs, built once per test process, and helpers to run them and read their output
+//! - [`desktop`]: a private display server, window manager and session bus
+//! - [`site`]: a server of pages that report the events they receive
 //! - [`services`]: four services on four ports, or all of them in one process
-//! - [`tasks`]: carrying a task through and reading its events
-//! - [`script`]: a planner whose decisions a test makes
-//! - [`stage`]: all of these together, with a page that does not do what it seems to
-//! - [`story`]: events of a task as tests read them
-//! - [`pictures`]: what a task has seen, as files for people
-//! - [`input`]: mouse and keyboard as the display server has them
-//! - [`errand`]: one task of several actions, and everything that must hold of it however often it was interrupted
+//! - [`tasks`]: running a task and reading its events
+//! - [`script`]: a planner whose decisions the test makes
+//! - [`stage`]: all of these together, with a page that reacts unreliably
+//! - [`story`]: the events of a task with accessors for tests
+//! - [`pictures`]: the screenshots of a task, as files
+//! - [`input`]: raw mouse and keyboard events of the display server
+//! - [`errand`]: a task of several actions with the invariants that must hold however often it is interrupted
 //!
-//! Whatever is wrong here panics with what was waited for: this is support for tests, and nothing else depends on it.
-//! Invariant: whatever a test starts ends with the test, also when the test fails or is ended itself.
+//! Errors panic with a description of the awaited condition, because only tests depend on this crate.
+//! Invariant: everything that a test starts ends with the test, also when the test fails or is killed.
 
 pub mod desktop;
-pub mod errand;
+pub mod event_log;
 pub mod input;
-pub mod person;
-pub mod pictures;
+pub mod multi_step_task;
+pub mod page_server;
 pub mod programs;
-pub mod script;
+pub mod screenshots;
+pub mod scripted_planner;
 pub mod services;
-pub mod site;
-pub mod stage;
-pub mod story;
+pub mod simulated_user;
 pub mod tasks;
-pub mod watched;
+pub mod testbed;
+pub mod watched_task;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -35,24 +35,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Nothing that is merely waited for takes longer, even on a busy machine.
+/// Timeout of waits. Generous, so that a busy machine does not fail tests.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that cannot say by itself when it is ready.
+/// Interval for polling a condition without a notification.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The repository.
+/// Returns the root of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent()
-        .expect("this crate lies in the repository")
+        .expect("this crate is in the repository")
         .to_owned()
 }
 
-/// Looks again and again until there is something to see.
+/// Polls until `look` returns a value.
 ///
 /// # Panics
-/// If there is nothing within [`PATIENCE`].
+/// If there is no value within [`PATIENCE`].
 pub async fn until<T, F>(what: &str, look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
@@ -60,10 +60,10 @@ where
     until_within(PATIENCE, what, look).await
 }
 
-/// Looks again and again until there is something to see.
+/// Polls until `look` returns a value.
 ///
 /// # Panics
-/// If there is nothing within `patience`.
+/// If there is no value within `patience`.
 pub async fn until_within<T, F>(patience: Duration, what: &str, mut look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
@@ -73,7 +73,7 @@ where
         if let Some(seen) = look().await {
             return seen;
         }
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Motorium's programs as processes.
 //!
-//! They are built once by each test process, with the cargo that runs it; `MOTORIUM_PROGRAMS` names a folder of built
-//! ones instead. A program sees nothing of the environment of whoever runs the tests but what every program needs.
+//! They are built once per test process, with the cargo that runs it; `MOTORIUM_PROGRAMS` names a folder of prebuilt
+//! programs instead. Programs inherit only the variables in [`INHERITED`] from the environment of the tests.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal};
 
 use crate::{PATIENCE, until_within};
 
-/// Variables that programs get from whoever runs the tests.
+/// Environment variables that programs inherit from the tests.
 const INHERITED: [&str; 5] = ["PATH", "LANG", "TZ", "TMPDIR", "RUST_BACKTRACE"];
 
-/// The program of that name (`motorium`, `motorium-executor` …), built.
+/// Returns the path of a built program (`motorium`, `motorium-executor` …).
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -26,7 +26,7 @@ pub fn binary(name: &str) -> PathBuf {
     let path = FOLDER.get_or_init(built).join(name);
     assert!(
         path.is_file(),
-        "there is no program {}; run `cargo build --workspace --bins`",
+        "no program {}; run `cargo build --workspace --bins`",
         path.display()
     );
     path
@@ -36,11 +36,11 @@ fn built() -> PathBuf {
     if let Some(folder) = std::env::var_os("MOTORIUM_PROGRAMS") {
         return PathBuf::from(folder);
     }
-    let this = std::env::current_exe().expect("a program knows its own path");
+    let this = std::env::current_exe().expect("the path of this program is known");
     // `target/debug/deps/e2e-…`, `target/debug/soak`.
-    let folder = this.parent().expect("a program lies in a folder");
+    let folder = this.parent().expect("a program is in a folder");
     let folder = if folder.ends_with("deps") {
-        folder.parent().expect("`deps` lies in a folder")
+        folder.parent().expect("`deps` is in a folder")
     } else {
         folder
     };
@@ -50,8 +50,8 @@ fn built() -> PathBuf {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut building = Command::new(cargo);
-    // What cargo says of the package that is tested makes build scripts that read it (ring's) run again, and everything
-    // above them is then compiled anew.
+    // The variables that cargo sets for the tested package make build scripts that read them (ring's) run again, which
+    // recompiles everything that depends on them.
     let of_this_package = |name: &OsStr| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
@@ -75,8 +75,7 @@ fn built() -> PathBuf {
     folder.to_owned()
 }
 
-/// A command with nothing of the caller's environment but what every program needs. The process ends when the thread
-/// that starts it does.
+/// Returns a command with a minimal environment. The process ends with the thread that starts it.
 #[must_use]
 pub fn command(program: impl AsRef<OsStr>, environment: &BTreeMap<String, String>) -> Command {
     let mut command = Command::new("setpriv");
@@ -94,12 +93,12 @@ pub fn command(program: impl AsRef<OsStr>, environment: &BTreeMap<String, String
     command
 }
 
-/// What a process has written so far.
+/// Output of a process so far.
 #[derive(Debug, Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<String>>>);
 
 impl Output {
-    /// The lines so far.
+    /// Returns the lines so far.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.0
@@ -128,22 +127,22 @@ impl Output {
     }
 }
 
-/// A process that ends with the test.
+/// A child process that is killed when dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     name: String,
-    /// What it has written to standard output.
+    /// Standard output so far.
     pub stdout: Output,
-    /// What it has written to standard error.
+    /// Standard error so far.
     pub stderr: Output,
 }
 
 impl Process {
-    /// Starts it. What it writes is kept.
+    /// Starts the process and collects its output.
     ///
     /// # Panics
-    /// If the program is not there.
+    /// If the program does not exist.
     #[must_use]
     pub fn start(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -167,13 +166,13 @@ impl Process {
         }
     }
 
-    /// Its number.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     ///
     /// # Panics
     /// If it has ended.
@@ -184,25 +183,25 @@ impl Process {
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
     }
 
-    /// Ends it without giving it a chance to do anything (SIGKILL), and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits for its end.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Whether it has ended, and how.
+    /// Returns the exit status if the process has ended.
     ///
     /// # Panics
-    /// Never for a process of our own.
+    /// Never for a child process.
     #[must_use]
     pub fn status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().expect("it is a child of ours")
+        self.child.try_wait().expect("it is a child process")
     }
 
-    /// Waits until it ends by itself.
+    /// Waits for the process to end.
     ///
     /// # Panics
-    /// If it does not within [`PATIENCE`].
+    /// If it does not end within [`PATIENCE`].
     pub async fn ended(&mut self) -> ExitStatus {
         let name = self.name.clone();
         let this = std::cell::RefCell::new(self);
@@ -212,10 +211,10 @@ impl Process {
         .await
     }
 
-    /// Waits for a line that `find` finds something in.
+    /// Waits for a line for which `find` returns a value.
     ///
     /// # Panics
-    /// If the process ends before, or there is none within [`PATIENCE`].
+    /// If the process ends first, or there is no such line within [`PATIENCE`].
     pub async fn line<T>(
         &mut self,
         what: &str,
@@ -226,7 +225,7 @@ impl Process {
         let (stdout, stderr) = (self.stdout.clone(), self.stderr.clone());
         let this = std::cell::RefCell::new(self);
         until_within(PATIENCE, &format!("{what} of {name}"), || async {
-            // Before looking, so that the last words of a process that has ended are seen.
+            // Read before the output, so that the last lines of an ended process are included.
             let ended = this.borrow_mut().status();
             let found = output.lines().iter().find_map(|line| find(line));
             assert!(
@@ -248,22 +247,26 @@ impl Drop for Process {
             let lines = self.stderr.lines();
             let last = lines.len().saturating_sub(40);
             if !lines.is_empty() {
-                eprintln!("--- {} said last:\n{}", self.name, lines[last..].join("\n"));
+                eprintln!(
+                    "--- last lines of {}:\n{}",
+                    self.name,
+                    lines[last..].join("\n")
+                );
             }
         }
     }
 }
 
-/// A program that was run to its end.
+/// Result of a program that was run to its end.
 #[derive(Debug)]
-pub struct Finished {
-    /// Its exit code; `None` if a signal ended it.
+pub struct ProgramResult {
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: String,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed: Duration,
 }
 
@@ -271,7 +274,7 @@ pub struct Finished {
 ///
 /// # Panics
 /// If it does not end within twice [`PATIENCE`].
-pub async fn run(mut command: Command) -> Finished {
+pub async fn run(mut command: Command) -> ProgramResult {
     let words = format!("{command:?}");
     let began = tokio::time::Instant::now();
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -279,9 +282,9 @@ pub async fn run(mut command: Command) -> Finished {
     command.kill_on_drop(true);
     let output = tokio::time::timeout(2 * PATIENCE, command.output())
         .await
-        .unwrap_or_else(|_| panic!("it does not end: {words}"))
+        .unwrap_or_else(|_| panic!("timed out: {words}"))
         .unwrap_or_else(|error| panic!("{words}: {error}"));
-    Finished {
+    ProgramResult {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -1,7 +1,6 @@
-//! Motorium's services as an operator runs them: four programs on four ports, or `motorium up`.
+//! Motorium's services in their deployments: four programs on four ports, or `motorium up`.
 //!
-//! Ports are chosen by the system and read from the log. A service that is killed and started again gets the port that
-//! it had, and the same data folder.
+//! Ports are chosen by the system and read from the log. A restarted service keeps its port and data folder.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,56 +12,56 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::desktop::{CHROMIUM, Desktop};
-use crate::programs::{self, Finished, Process, binary};
-use crate::script::Script;
+use crate::desktop::{CHROMIUM, TestDesktop};
+use crate::programs::{self, Process, ProgramResult, binary};
+use crate::scripted_planner::ScriptedPlanner;
 
 /// A free port of the loopback interface.
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// What programs are started with: a data folder, a configuration, an environment.
+/// Setup of the programs: a data folder, a configuration, an environment.
 #[derive(Debug)]
-pub struct Setup {
+pub struct TestSetup {
     folder: TempDir,
-    /// Variables of the programs.
+    /// Environment variables of the programs.
     pub environment: BTreeMap<String, String>,
 }
 
-impl Setup {
-    /// For the display of a desktop, with the models and with an editor and a browser to open.
+impl TestSetup {
+    /// Creates a setup for a desktop's display, with the models, an editor and a browser.
     ///
     /// # Panics
-    /// If there is no room for files.
+    /// If files cannot be written.
     #[must_use]
-    pub fn on(desktop: &Desktop) -> Self {
+    pub fn on(desktop: &TestDesktop) -> Self {
         Self::new(desktop.environment().clone())
     }
 
-    /// Without any display.
+    /// Creates a setup without a display.
     ///
     /// # Panics
-    /// If there is no room for files.
+    /// If files cannot be written.
     #[must_use]
     pub fn without_display() -> Self {
         Self::new(BTreeMap::new())
     }
 
     fn new(mut environment: BTreeMap<String, String>) -> Self {
-        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let home = folder.path().to_string_lossy().into_owned();
         environment.entry("HOME".to_owned()).or_insert(home);
         let setup = Self {
             folder,
             environment,
         };
-        std::fs::create_dir(setup.data()).expect("the folder can be written");
+        std::fs::create_dir(setup.data()).expect("the folder is writable");
         link_models(&setup.data());
         std::fs::write(setup.config(), configuration(&setup.environment))
-            .expect("the folder can be written");
+            .expect("the folder is writable");
         setup
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
@@ -72,7 +71,7 @@ impl Setup {
         self.folder.path().join("motorium.toml")
     }
 
-    /// A command that starts one of the programs with this, its arguments still to come.
+    /// Returns a command for one of the programs with this setup, without further arguments.
     #[must_use]
     pub fn command(&self, program: &str) -> std::process::Command {
         let mut command = programs::command(binary(program), &self.environment);
@@ -82,10 +81,10 @@ impl Setup {
         command
     }
 
-    /// The same for a program whose writes fail beyond the limit on the size of its files, instead of ending it: such a
-    /// limit is a full disk that can be made at any time.
+    /// As [`Setup::command`], ignoring SIGXFSZ: with a file size limit, writes fail as on a full disk instead of ending the
+    /// program.
     #[must_use]
-    pub fn command_on_a_small_disk(&self, program: &str) -> std::process::Command {
+    pub fn command_with_file_size_limit(&self, program: &str) -> std::process::Command {
         let mut command = programs::command("sh", &self.environment);
         command
             .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
@@ -96,14 +95,14 @@ impl Setup {
     }
 
     /// Runs `motorium` to its end.
-    pub async fn motorium(&self, arguments: &[&str]) -> Finished {
+    pub async fn motorium(&self, arguments: &[&str]) -> ProgramResult {
         let mut command = self.command("motorium");
         command.args(arguments);
         programs::run(command).await
     }
 }
 
-/// The data folder that `tools/setup` filled.
+/// Returns the data folder that `tools/setup` filled.
 ///
 /// # Panics
 /// If there is no home folder.
@@ -117,21 +116,21 @@ pub fn installed_data() -> PathBuf {
     installed.expect("there is a home folder")
 }
 
-/// The models, where `tools/setup` put them.
+/// Links the models that `tools/setup` installed into a data folder.
 fn link_models(data: &Path) {
     let installed = installed_data();
     for name in ["models", "onnxruntime"] {
         let target = installed.join(name);
         assert!(
             target.is_dir(),
-            "there is no {}; run tools/setup",
+            "{} is missing; run tools/setup",
             target.display()
         );
-        std::os::unix::fs::symlink(target, data.join(name)).expect("the folder can be written");
+        std::os::unix::fs::symlink(target, data.join(name)).expect("the folder is writable");
     }
 }
 
-/// One file for all services, as an operator would have it.
+/// Returns one configuration file for all services, as an operator would write it.
 fn configuration(environment: &BTreeMap<String, String>) -> String {
     let program = |program: &str, arguments: &[&str]| {
         toml::Value::Table(toml::toml! {
@@ -166,19 +165,19 @@ fn configuration(environment: &BTreeMap<String, String>) -> String {
 pub struct Server {
     /// The process.
     pub process: Process,
-    /// Where it answers.
+    /// Address of the server.
     pub address: SocketAddr,
 }
 
 impl Server {
     /// Starts a service (`planner`) with these settings (`planner.timeout=5s`) and waits until it is ready.
-    pub async fn start(setup: &Setup, service: &str, settings: &[String]) -> Self {
+    pub async fn start(setup: &TestSetup, service: &str, settings: &[String]) -> Self {
         let mut command = setup.command(&format!("motorium-{service}"));
         command.args(settings.iter().map(|setting| format!("--set={setting}")));
         Self::start_by(command).await
     }
 
-    /// Starts a service by a command of one's own, and waits until it is ready.
+    /// Starts a service with a custom command and waits until it is ready.
     pub async fn start_by(command: std::process::Command) -> Self {
         let mut process = Process::start(command);
         let output = process.stderr.clone();
@@ -186,13 +185,13 @@ impl Server {
         Self { process, address }
     }
 
-    /// Its address for clients.
+    /// Returns the URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A channel to it.
+    /// Returns a channel to the service.
     #[must_use]
     pub fn channel(&self) -> Channel {
         channel(&self.url())
@@ -214,38 +213,38 @@ fn channel(url: &str) -> Channel {
 /// Four services on four ports.
 #[derive(Debug)]
 pub struct Services {
-    /// What they were started with.
-    pub setup: Setup,
-    /// They carry tasks through.
+    /// Setup of the services.
+    pub setup: TestSetup,
+    /// Orchestrator.
     pub orchestrator: Server,
-    /// The eyes.
+    /// Perception.
     pub perception: Server,
-    /// The head.
+    /// Planner.
     pub planner: Server,
-    /// The hands.
+    /// Executor.
     pub executor: Server,
-    /// Whom the Orchestrator asks for decisions.
-    decider: String,
-    /// What may be done unattended.
-    rules: &'static str,
+    /// URL of the planner that the Orchestrator uses.
+    planner_url: String,
+    /// Policy of the Orchestrator.
+    policy: &'static str,
 }
 
 impl Services {
-    /// Starts them for a desktop.
-    pub async fn start(desktop: &Desktop) -> Self {
-        let setup = Setup::on(desktop);
-        let [perception, planner, executor] = others(&setup).await;
+    /// Starts the services for a desktop.
+    pub async fn start(desktop: &TestDesktop) -> Self {
+        let setup = TestSetup::on(desktop);
+        let [perception, planner, executor] = start_dependencies(&setup).await;
         let decider = planner.url();
         Self::with_orchestrator(setup, perception, planner, executor, decider, "free").await
     }
 
-    /// The same with an Orchestrator that asks a script for decisions, and the script.
-    pub async fn start_with_script(desktop: &Desktop) -> (Self, Script) {
-        let setup = Setup::on(desktop);
-        let [perception, planner, executor] = others(&setup).await;
-        let script = Script::serve(planner.channel()).await;
+    /// Starts the services with a scripted planner; returns both.
+    pub async fn start_with_script(desktop: &TestDesktop) -> (Self, ScriptedPlanner) {
+        let setup = TestSetup::on(desktop);
+        let [perception, planner, executor] = start_dependencies(&setup).await;
+        let script = ScriptedPlanner::serve(planner.channel()).await;
         let decider = script.url.clone();
-        // As they come: a test of these is a person who approves.
+        // The default policy: these tests approve actions themselves.
         let rules = "careful";
         let services =
             Self::with_orchestrator(setup, perception, planner, executor, decider, rules).await;
@@ -253,7 +252,7 @@ impl Services {
     }
 
     async fn with_orchestrator(
-        setup: Setup,
+        setup: TestSetup,
         perception: Server,
         planner: Server,
         executor: Server,
@@ -268,32 +267,37 @@ impl Services {
             perception,
             planner,
             executor,
-            decider,
-            rules,
+            planner_url: decider,
+            policy: rules,
         }
     }
 
-    /// A client of the Orchestrator, on a connection of its own.
+    /// Returns a client of the Orchestrator with its own connection.
     #[must_use]
     pub fn client(&self) -> Client<Channel> {
         Client::new(self.orchestrator.channel())
     }
 
-    /// Kills the Orchestrator at once, and starts it again.
+    /// Kills the Orchestrator and restarts it.
     pub async fn crash_orchestrator(&mut self) {
         self.restart_orchestrator(&[]).await;
     }
 
-    /// Ends the Orchestrator, and starts it again with these settings too.
+    /// Kills the Orchestrator and restarts it with additional settings.
     pub async fn restart_orchestrator(&mut self, more: &[&str]) {
         self.orchestrator.process.kill();
-        let mut settings = connections(&self.decider, &self.perception, &self.executor, self.rules);
+        let mut settings = connections(
+            &self.planner_url,
+            &self.perception,
+            &self.executor,
+            self.policy,
+        );
         settings.push(format!("orchestrator.listen={}", self.orchestrator.address));
         settings.extend(more.iter().map(|&setting| setting.to_owned()));
         self.orchestrator = Server::start(&self.setup, "orchestrator", &settings).await;
     }
 
-    /// Kills the Executor at once, and starts it again.
+    /// Kills the Executor and restarts it.
     pub async fn crash_executor(&mut self) {
         self.executor.process.kill();
         let settings = [format!("executor.listen={}", self.executor.address)];
@@ -301,8 +305,8 @@ impl Services {
     }
 }
 
-/// All but the Orchestrator: Perception, Planner, Executor.
-async fn others(setup: &Setup) -> [Server; 3] {
+/// Starts Perception, Planner and Executor.
+async fn start_dependencies(setup: &TestSetup) -> [Server; 3] {
     let (perception, planner, executor) = tokio::join!(
         Server::start(setup, "perception", &[]),
         Server::start(setup, "planner", &[]),
@@ -311,10 +315,10 @@ async fn others(setup: &Setup) -> [Server; 3] {
     [perception, planner, executor]
 }
 
-/// The settings of an Orchestrator that name the others.
+/// Returns the Orchestrator's settings for its policy and the other services.
 fn connections(decider: &str, perception: &Server, executor: &Server, rules: &str) -> Vec<String> {
     vec![
-        format!("orchestrator.rules={rules}"),
+        format!("orchestrator.policy={rules}"),
         format!("orchestrator.planner={decider}"),
         format!(
             "orchestrator.desktops.local.perception={}",
@@ -327,19 +331,19 @@ fn connections(decider: &str, perception: &Server, executor: &Server, rules: &st
 /// `motorium up`: all services in one process.
 #[derive(Debug)]
 pub struct AllInOne {
-    /// What it was started with.
-    pub setup: Setup,
+    /// Setup of the program.
+    pub setup: TestSetup,
     /// The process.
     pub process: Process,
-    /// The Orchestrator's address for clients.
+    /// URL of the Orchestrator.
     pub url: String,
-    /// The display that it works on.
+    /// Display that it uses.
     pub display: String,
 }
 
 impl AllInOne {
-    /// Starts it and waits until it says how to submit a task.
-    pub async fn start(setup: Setup, arguments: &[&str]) -> Self {
+    /// Starts the program and waits until it prints how to submit a task.
+    pub async fn start(setup: TestSetup, arguments: &[&str]) -> Self {
         let mut command = setup.command("motorium");
         command.arg("up").args(arguments);
         let mut process = Process::start(command);
@@ -353,7 +357,7 @@ impl AllInOne {
         let find = |first: &str| {
             let lines = output.lines();
             let found = lines.iter().find_map(|line| word(line, first));
-            found.unwrap_or_else(|| panic!("`motorium up` names no {first}: {lines:?}"))
+            found.unwrap_or_else(|| panic!("`motorium up` prints no {first}: {lines:?}"))
         };
         let url = format!("http://{}", find("orchestrator"));
         let lines = output.lines();
@@ -361,7 +365,7 @@ impl AllInOne {
             .first()
             .and_then(|line| line.split_whitespace().last());
         let display = display
-            .expect("its first line names the display")
+            .expect("the first line contains the display")
             .to_owned();
         Self {
             setup,
@@ -371,7 +375,7 @@ impl AllInOne {
         }
     }
 
-    /// A client of the Orchestrator.
+    /// Returns a client of the Orchestrator.
     #[must_use]
     pub fn client(&self) -> Client<Channel> {
         Client::new(channel(&self.url))

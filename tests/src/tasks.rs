@@ -1,4 +1,4 @@
-//! Carrying a task through and reading its events.
+//! Running a task and reading its events.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use tonic::transport::Channel;
 
-/// No task of these tests takes longer.
-pub const TASK_PATIENCE: Duration = Duration::from_secs(180);
+/// Timeout of a task. The longest tests, with crashes, take about a minute on a busy machine.
+pub const TASK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// The name of an event's kind, as in the contract's messages (`ActionIntended`, `TaskSucceeded`).
+/// Returns the name of an event's kind, as in the proto messages (`ActionIntended`, `TaskSucceeded`).
 #[must_use]
 pub fn kind(event: &wire::Event) -> String {
     let words = format!("{:?}", event.kind.as_ref());
@@ -19,7 +19,7 @@ pub fn kind(event: &wire::Event) -> String {
     name.chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
-/// Whether it is the last event of a task.
+/// Returns whether it is the last event of a task.
 #[must_use]
 pub fn is_end(event: &wire::Event) -> bool {
     use Kind::{Cancelled, Failed, Succeeded};
@@ -27,9 +27,9 @@ pub fn is_end(event: &wire::Event) -> bool {
     matches!(event.kind, Some(Succeeded(_) | Failed(_) | Cancelled(_)))
 }
 
-/// Events in a line each, for a test that fails.
+/// Formats one line per event, for failing tests.
 #[must_use]
-pub fn described(events: &[wire::Event]) -> String {
+pub fn describe(events: &[wire::Event]) -> String {
     let line = |event: &wire::Event| {
         let words: String = format!("{:?}", event.kind).chars().take(300).collect();
         format!("{:>4} step {:>2}  {words}", event.sequence, event.step)
@@ -37,16 +37,16 @@ pub fn described(events: &[wire::Event]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Watches a task to its end and gives all its events.
+/// Watches a task to its end and returns all its events.
 ///
 /// # Panics
 /// If the watch breaks, or the task does not end within [`TASK_PATIENCE`].
 pub async fn follow(client: &Client<Channel>, task: &str) -> Vec<wire::Event> {
     let mut events = Vec::new();
-    let followed = tokio::time::timeout(TASK_PATIENCE, async {
+    let followed = tokio::time::timeout(TASK_TIMEOUT, async {
         let mut updates = client.watch(task);
         while let Some(update) = updates.next().await {
-            if let Update::Event { event, .. } = update.expect("the watch goes on") {
+            if let Update::Event { event, .. } = update.expect("the watch continues") {
                 events.push(*event);
             }
         }
@@ -54,8 +54,8 @@ pub async fn follow(client: &Client<Channel>, task: &str) -> Vec<wire::Event> {
     let in_time = followed.await;
     assert!(
         in_time.is_ok() && events.last().is_some_and(is_end),
-        "{task} does not end:\n{}",
-        described(&events)
+        "{task} did not end:\n{}",
+        describe(&events)
     );
     events
 }
@@ -64,7 +64,7 @@ pub async fn follow(client: &Client<Channel>, task: &str) -> Vec<wire::Event> {
 ///
 /// # Panics
 /// As [`follow`], and if the task is refused.
-pub async fn carry_out(client: &Client<Channel>, goal: &str) -> Vec<wire::Event> {
+pub async fn run_task(client: &Client<Channel>, goal: &str) -> Vec<wire::Event> {
     let task = client
         .create_task(goal)
         .await
@@ -72,24 +72,24 @@ pub async fn carry_out(client: &Client<Channel>, goal: &str) -> Vec<wire::Event>
     follow(client, &task.name).await
 }
 
-/// Asserts that a task succeeded, and gives its answer.
+/// Asserts that a task succeeded and returns its answer.
 ///
 /// # Panics
-/// If it did not.
+/// If it did not succeed.
 pub fn answer(events: &[wire::Event]) -> String {
     match events.last().and_then(|event| event.kind.clone()) {
         Some(Kind::Succeeded(end)) => end.answer,
-        _ => panic!("the task did not succeed:\n{}", described(events)),
+        _ => panic!("the task did not succeed:\n{}", describe(events)),
     }
 }
 
-/// Asserts that a task failed, and gives the reason.
+/// Asserts that a task failed and returns the failure.
 ///
 /// # Panics
-/// If it did not.
+/// If it did not fail.
 pub fn failure(events: &[wire::Event]) -> wire::Failure {
     match events.last().and_then(|event| event.kind.clone()) {
         Some(Kind::Failed(end)) => end.failure.expect("a failure has a reason"),
-        _ => panic!("the task did not fail:\n{}", described(events)),
+        _ => panic!("the task did not fail:\n{}", describe(events)),
     }
 }

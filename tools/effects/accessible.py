@@ -1,8 +1,8 @@
-"""What programs say about themselves over AT-SPI.
+"""Accessibility state of programs over AT-SPI.
 
-Takes snapshots of the tree of a program (roles, names, texts, carets, values,
-states) as a witness independent of pixels, and finds the boxes of controls.
-It acts on nothing.
+Takes snapshots of a program's tree (roles, names, texts, carets, values,
+states) as ground truth independent of pixels, and finds the boxes of controls.
+It performs no actions.
 """
 
 import os
@@ -64,7 +64,7 @@ class Accessible:
                 yield from self.walk(child, depth + 1)
 
     def snapshot(self):
-        """Everything shown, as text; empty where the program is not running."""
+        """Returns all visible nodes as text; empty if the program is not running."""
         return [str([node.get_role_name(), node.get_name(), self.states(node), self.text(node), self.value(node)])
                 for node in self.walk(self.program())]
 

@@ -1,9 +1,8 @@
-"""Chromium on a stage, and what its pages say about themselves.
+"""Chromium on a private display, and the state of its pages.
 
-Serves the pages of this folder from a small server on the loopback, starts
-Chromium, reads the state of a page through DevTools and turns boxes in a page
-into boxes on the screen. It never acts on a page by DevTools: acting is left
-to real input.
+Serves the pages of this folder on the loopback address, starts Chromium, reads
+the state of a page through DevTools and converts boxes in a page to boxes on
+the screen. It performs no actions through DevTools; those are real input.
 """
 
 import functools
@@ -106,7 +105,7 @@ class Browser:
         return self.page.evaluate(expression)
 
     def calibrate(self, place=(500, 300)):
-        """Learns where the page lies on the screen from a real mouse movement."""
+        """Measures the page's position on the screen with a real mouse movement."""
         for _ in range(20):
             self.evaluate("window.pointer = null; window.addEventListener('mousemove', "
                           "event => { window.pointer = [event.clientX, event.clientY]; }); 0")
@@ -118,10 +117,10 @@ class Browser:
             if pointer:
                 self.offset = (place[0] - pointer[0], place[1] - pointer[1])
                 return
-        raise RuntimeError("the page does not see the pointer")
+        raise RuntimeError("the page received no mouse movement")
 
     def open(self, address):
-        # A fresh number in the address makes every clip start from a page that was just loaded.
+        # A new number in the address forces a reload for every clip.
         self.number = getattr(self, "number", 0) + 1
         joint = "&" if "?" in address else "?"
         self.page.call("Page.navigate", url=f"http://pages.test/{address}{joint}load={self.number}")

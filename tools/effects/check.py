@@ -1,7 +1,7 @@
-"""Checks every film against its labels and counts what is in the set.
+"""Checks every recording against its labels and counts the clips.
 
-It does not judge effects; it only makes sure that times, boxes and pictures
-fit together, and prints tables of what there is.
+It does not judge effects; it validates times, boxes and frames, and prints
+tables of the clips.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def picture_times(path):
 
 
 def shown_between(times, left, right):
-    """How many pictures are shown at some moment from left to right."""
+    """Returns the number of frames visible between two times."""
     return bisect.bisect_left(times[:-1], right) - bisect.bisect_right(times[:-1], left) + (left < times[-1])
 
 
@@ -38,11 +38,11 @@ def complaints(film, labels, folder):
     path = folder / labels["film"]
     size, times, opaque = picture_times(path)
     if list(size) != labels["size"]:
-        yield f"the picture is {size}, the labels say {labels['size']}"
+        yield f"the frames are {size}, the labels say {labels['size']}"
     if path.stat().st_size > 1_200_000:
-        yield f"{path.stat().st_size} bytes are too many"
+        yield f"{path.stat().st_size} bytes exceed the limit of 1.2 MB"
     if not opaque:
-        yield "a picture is not opaque"
+        yield "a frame is not opaque"
     previous = 0
     for clip in labels["clips"]:
         start, act, end = clip["started_ms"], clip["acted_ms"], clip["ended_ms"]
@@ -56,13 +56,13 @@ def complaints(film, labels, folder):
             yield f"{name}: unknown action"
         for left, right in ((start, act), (act, end)):
             if not shown_between(times, left, right):
-                yield f"{name}: no picture in a part"
+                yield f"{name}: a part has no frame"
         for box in filter(None, [clip["target"]]):
             if not (0 <= box[0] < box[2] <= size[0] and 0 <= box[1] < box[3] <= size[1]):
-                yield f"{name}: target {box} outside the picture"
+                yield f"{name}: target {box} outside the frame"
         at = clip["action"]["at"]
         if at and not (0 <= at[0] < size[0] and 0 <= at[1] < size[1]):
-            yield f"{name}: place {at} outside the picture"
+            yield f"{name}: point {at} outside the frame"
         if not clip["truth"] or not isinstance(clip["had_effect"], bool):
             yield f"{name}: no truth"
     for left, right in zip(labels["clips"], labels["clips"][1:]):
@@ -98,10 +98,10 @@ def main():
                 moves[mover][place] += 1
             if clip["moves_anyway"]:
                 moves["(anything)"][place] += 1
-    table("by what was done", kinds)
-    table("by what moves anyway", moves)
-    table("by film", films)
-    print(f"\n{sum(total)} clips, {total[0]} with and {total[1]} without effect, {size} bytes, {faults} complaints")
+    table("by action", kinds)
+    table("by background motion", moves)
+    table("by recording", films)
+    print(f"\n{sum(total)} clips, {total[0]} with and {total[1]} without effect, {size} bytes, {faults} problems")
     sys.exit(1 if faults else 0)
 
 

@@ -1,9 +1,9 @@
-"""One film: its clips, their truth, and the files it becomes.
+"""One screen recording: its clips, their ground truth, and its files.
 
-Records clip after clip, asks an independent witness before and after each one,
-drops clips whose truth did not come out as intended, and writes the animated
-picture with its labels. Pixels are used only to point at clips worth looking
-at by eye; they never make or change a label.
+Records the clips, queries an independent witness before and after each one,
+drops clips without the intended outcome, and writes the animated image with
+its labels. Pixels are only used to suggest clips for manual review; they never
+create or change a label.
 """
 
 import json
@@ -73,7 +73,7 @@ def image_of(words):
 
 
 class Strip:
-    """Pictures handed to the encoder one at a time, so that a film need not fit in memory at once."""
+    """Passes frames to the encoder one at a time, so that a recording does not have to fit in memory."""
 
     mode = "RGB"
 
@@ -122,7 +122,7 @@ class Film:
             hand.move(at)
 
     def record(self, clip, attempts=3):
-        """Records one clip; takes it again where a busy machine left a hole between the samples."""
+        """Records one clip; repeats it if a busy machine caused a gap between the samples."""
         stage = self.stage
         self.tried += attempts == 3
         park = self.park if clip.park == "film" else clip.park
@@ -175,7 +175,7 @@ class Film:
         return None
 
     def inspect(self, take):
-        """Notes what the picture shows, for a person to look at; never used as a label."""
+        """Adds notes on pixel changes for manual review; never used as a label."""
         touched, first, last = numpy.zeros((HEIGHT, WIDTH), bool), None, None
         changed_after = numpy.zeros((HEIGHT, WIDTH), bool)
         previous = None
@@ -251,7 +251,7 @@ def difference(before, after):
 
 
 def grow(mask, reach=8):
-    """A mask widened by a few pixels each way, since a moving thing reaches a little beyond its last place."""
+    """Dilates a mask by a few pixels, because a moving element reaches beyond its last position."""
     grown = mask.copy()
     for shift in range(1, reach + 1):
         grown[:, shift:] |= mask[:, :-shift]
@@ -264,7 +264,7 @@ def grow(mask, reach=8):
 
 
 def merged(pictures):
-    """The same film without pictures that repeat the one before or share its millisecond."""
+    """Removes frames that repeat the previous one or share its millisecond."""
     kept, previous = [], None
     for taken, canvas in unfold(pictures):
         if previous is not None:
@@ -283,11 +283,11 @@ def merged(pictures):
 def verify(path, pictures, durations):
     film = Image.open(path)
     if film.n_frames != len(pictures):
-        raise RuntimeError(f"{path.name}: {film.n_frames} pictures instead of {len(pictures)}")
+        raise RuntimeError(f"{path.name}: {film.n_frames} frames instead of {len(pictures)}")
     for index, (_, canvas) in enumerate(unfold(pictures)):
         film.seek(index)
         film.load()
         if not numpy.array_equal(numpy.asarray(film.convert("RGB")), image_of(canvas)):
-            raise RuntimeError(f"{path.name}: picture {index} differs from what was captured")
+            raise RuntimeError(f"{path.name}: frame {index} differs from the captured one")
         if film.info["duration"] != durations[index]:
-            raise RuntimeError(f"{path.name}: picture {index} lasts {film.info['duration']} instead of {durations[index]}")
+            raise RuntimeError(f"{path.name}: frame {index} lasts {film.info['duration']} instead of {durations[index]}")

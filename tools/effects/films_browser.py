@@ -1,7 +1,7 @@
-"""The films of Chromium: pages with forms, lists and panels, and a window with tabs.
+"""Recordings of Chromium: pages with forms, lists and panels, and a window with tabs.
 
-Only says which clips there are, how each is prepared and what DevTools must
-answer; recording is done elsewhere.
+Only defines the clips, their preparation and the expected DevTools state;
+recording is done elsewhere.
 """
 
 import time
@@ -32,7 +32,7 @@ def one_window_less(before, after):
 
 
 class PageFilm:
-    """A Chromium window showing one page, opened afresh for every clip."""
+    """A Chromium window with one page, reloaded for every clip."""
 
     def __init__(self, stage, browser, address, chooser, park):
         self.stage, self.browser, self.address = stage, browser, address
@@ -41,7 +41,7 @@ class PageFilm:
 
     def fresh(self, *steps):
         def prepare():
-            # Closes a menu that an earlier clip left open, which would swallow the first click.
+            # Closes a menu left open by an earlier clip, which would consume the first click.
             self.hand.keys("escape")
             self.browser.open(self.address)
             time.sleep(0.15)
@@ -73,7 +73,7 @@ class PageFilm:
         return lambda: [x + self.chooser.randrange(-40, 40), y + self.chooser.randrange(-25, 25)]
 
     def nothing(self, what, kind, **extra):
-        """Actions on a page where nothing answers."""
+        """Returns a clip of an action without effect."""
         extra.setdefault("prepare", self.fresh())
         extra.setdefault("truth", "DevTools: every value, focus, selection, scroll place and text of the page stayed the same.")
         return Clip(what, kind, False, extra.pop("truth"), **extra)
@@ -230,7 +230,7 @@ class ListFilm(PageFilm):
         ]
 
     def list_at_end(self):
-        # A short page keeps the wheel from passing on to the page once the list is at its end.
+        # On a short page the wheel does not scroll the page once the list is at its end.
         return self.fresh(lambda: self.browser.evaluate(
             "document.querySelector('#article').remove(); document.querySelector('#list').scrollTop = 9999; window.scrollTo(0, 9999)"))
 
@@ -328,7 +328,7 @@ def page_film(name, seed, folder, pages, chooser):
         movers = [mover] * bool(mover) + ["clock"] * clock
         film = Film(name, seed, stage, browser.state, browser.version(), park, movers)
         film.moving_boxes = lambda: ([browser.box("#mover")] if mover else []) + [BAR_CLOCK] * clock
-        # A page scrolled to its end no longer shows what moves at its start.
+        # On a page scrolled to its end, the animation at its start is not visible.
         film.hidden_movers = lambda: [mover] if mover and browser.evaluate(
             "document.querySelector('#mover').getBoundingClientRect().bottom <= 0") else []
         return film, chosen(maker, chooser, 11), lambda: finish(browser, stage)
@@ -344,12 +344,12 @@ def finish(browser, stage):
 
 
 def fits(clip, maker):
-    """Clips about what moves need a page on which something moves."""
+    """Returns whether the page fits the clip: clips about background motion need a page with an animation."""
     return "what-moves" not in clip.what or "mover=&" not in getattr(maker, "address", "")
 
 
 def chosen(maker, chooser, each):
-    """As many clips with as without effect, in a mixed order."""
+    """Selects equal numbers of clips with and without effect, in random order."""
     effects, others = ([clip for clip in clips if fits(clip, maker)] for clips in (maker.with_effect(), maker.without_effect()))
     clips = chooser.sample(effects, min(each, len(effects))) + chooser.sample(others, min(each, len(others)))
     chooser.shuffle(clips)

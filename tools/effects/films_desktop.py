@@ -1,8 +1,8 @@
-"""The films of programs other than a browser: editors, dialogs, a calculator, terminals, windows.
+"""Recordings of programs other than a browser: editors, dialogs, a calculator, terminals, windows.
 
-Only says which clips there are, how each is prepared and what the witness
-(AT-SPI, the bytes a shell wrote, the window manager) must answer; recording is
-done elsewhere.
+Only defines the clips, their preparation and the expected state of the witness
+(AT-SPI, the bytes that a shell wrote, the window manager); recording is done
+elsewhere.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ def package_version(name):
 
 
 class Program:
-    """A program on a stage with AT-SPI as its witness."""
+    """A program on a private display with AT-SPI as its witness."""
 
     def __init__(self, stage, name, chooser):
         self.stage, self.hand, self.chooser = stage, stage.hand, chooser
@@ -64,7 +64,7 @@ class Program:
 
 
 class Editor(Program):
-    """Mousepad or FeatherPad with a file of some lines."""
+    """Mousepad or FeatherPad with a short file."""
 
     area, menu_role = "text", "menu"
 
@@ -94,7 +94,7 @@ class Editor(Program):
         return self.tree.text(self.tree.find(self.area))[2]
 
     def scroll_place(self):
-        """The number of the letter shown in the upper corner, which tells how far the text is scrolled."""
+        """Returns the index of the character in the upper corner, which measures the scroll position."""
         return self.tree.letter_at(self.area, 12, 8)
 
     def with_effect(self):
@@ -155,11 +155,11 @@ class MousepadFilm(Editor):
 class FeatherPadFilm(Editor):
     menu_role, menus = "menu item", ["File", "Edit", "Search", "Options"]
 
-    # Qt does not say which letter stands where, so nothing could witness how far its text is scrolled.
+    # Qt does not report characters at points, so the scroll position cannot be verified.
     def with_effect(self):
         clips = [clip for clip in super().with_effect() if clip.kind != "scroll"]
         for clip in clips:
-            # Qt stops the blinking while a menu is open.
+            # Qt stops the caret's blinking while a menu is open.
             clip.moves = () if clip.what == "close-menu-by-escape" else clip.moves
         return clips
 
@@ -206,7 +206,7 @@ class Calculator(Program):
 
 
 class Dialogs(Program):
-    """Zenity; every clip gets a dialog of its own."""
+    """Zenity; every clip starts a new dialog."""
 
     entry = ["--entry", "--title=Question", "--text=Your town"]
     scale = ["--scale", "--title=Volume", "--text=How loud", "--value=40"]
@@ -292,7 +292,7 @@ def program_film(kind, name, command, tree, title, package, clock=False, dark=Fa
                 time.sleep(1.5)
             maker = kind(stage, tree, chooser)
             if kind is FeatherPadFilm:
-                # Its title would show where a file lies, so it starts without one.
+                # Its title would show the path of a file, so it starts without one.
                 stage.hand.click((300, 300))
                 stage.hand.type(longer_text(34))
                 time.sleep(8)
@@ -307,7 +307,7 @@ def program_film(kind, name, command, tree, title, package, clock=False, dark=Fa
 
 
 class Terminal:
-    """A shell in xterm; its witness is what the shell wrote."""
+    """A shell in xterm; its witness is the shell's output."""
 
     def __init__(self, stage, chooser, log):
         self.stage, self.hand, self.chooser, self.log = stage, stage.hand, chooser, log
@@ -388,7 +388,7 @@ class Terminal:
 
 
 def terminal_command(log, options):
-    # The shell has no configuration of its own, so that its prompt names nobody and no machine.
+    # Without a configuration the shell's prompt contains no user or host name.
     return ["xterm", "-bc", "-sl", "0", *options, "-e", "script", "-qfc", "bash --norc --noprofile", str(log)]
 
 
@@ -433,7 +433,7 @@ def terminal_film(options, manager=True, clock=False, theme="default", neighbour
 
 
 class Desk:
-    """Windows under a window manager; the witness is what X says of them."""
+    """Windows under a window manager; the witness is their X state."""
 
     def __init__(self, stage, chooser):
         self.stage, self.hand, self.chooser, self.windows = stage, stage.hand, chooser, stage.windows
@@ -521,7 +521,7 @@ def desk_film(clock, theme):
     def make(film_name, seed, folder, _, chooser):
         stage = Stage(folder, chooser, clock=clock, theme=theme)
         try:
-            # These terminals show nothing of what is typed, so that only windows change.
+            # These terminals echo no input, so that only windows change.
             still = "stty -echo; while read -rsn1 key; do :; done"
             speaks = 'stty -echo; while read -rsn1 key; do number=$((number + 1)); printf "\\033]2;Silent $number\\007"; done'
             for title, script, colour in (("Letters", still, "ivory"), ("Numbers", still, "grey85"), ("Silent", speaks, "white")):

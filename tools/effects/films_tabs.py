@@ -1,7 +1,6 @@
-"""The films of a whole Chromium window with tabs, address bar and menus.
+"""Recordings of a whole Chromium window with tabs, address bar and menus.
 
-Only says which clips there are; DevTools and the window manager are the
-witnesses.
+Only defines the clips; DevTools and the window manager are the witnesses.
 """
 
 import time

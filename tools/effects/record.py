@@ -1,9 +1,9 @@
-"""Records labelled films of real programs on private displays.
+"""Records labelled screen recordings of real programs on private displays.
 
-Every film is a lossless animated picture with a file of labels: which input
-was given when, and whether it had an effect, known from a witness that does
-not look at pixels. The choice of actions depends only on --seed. It does not
-judge anything itself and touches no display but those it starts.
+Every recording is a lossless animated image with a file of labels: the time of
+each input, and whether it had an effect according to a witness that sees no
+pixels. The choice of actions depends only on --seed. It does not judge effects
+and uses only displays that it starts.
 """
 
 import argparse

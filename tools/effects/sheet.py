@@ -1,4 +1,4 @@
-"""Puts the picture before and after every clip of a film side by side, for a person to look at."""
+"""Creates a contact sheet with the frames before and after each clip of a recording, for manual review."""
 
 import argparse
 import json

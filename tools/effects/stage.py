@@ -1,9 +1,9 @@
-"""A private X display with its camera, its input device and its window facts.
+"""A private X display with screen capture, input and window state.
 
-Starts Xvfb (and icewm where a film wants one), sends real input through XTest,
-samples the picture without the mouse pointer, and answers questions about
-windows (which are on screen, which is active, its title). It knows nothing
-about applications, films or what counts as an effect.
+Starts Xvfb (and icewm if requested), sends real input through XTest, captures
+the screen without the mouse pointer, and reports windows (visible ones, the
+active one, its title). It is independent of applications, recordings and the
+definition of an effect.
 """
 
 import os
@@ -22,7 +22,7 @@ from Xlib.ext import xtest
 
 WIDTH, HEIGHT = 1024, 640
 SAMPLE_SECONDS = 0.05
-# Where the task bar of icewm shows its clock; used only by the filter that points at clips to look at.
+# Box of icewm's task bar clock; only used to suggest clips for manual review.
 BAR_CLOCK = [930, 612, WIDTH, HEIGHT]
 
 KEY_NAMES = {
@@ -45,7 +45,7 @@ def milliseconds():
 
 
 class Processes:
-    """Children started here; only these are ever ended."""
+    """Child processes started here; only these are stopped."""
 
     def __init__(self, environment):
         self.environment = environment
@@ -62,7 +62,7 @@ class Processes:
     def stop(self, child):
         if child in self.children:
             self.children.remove(child)
-        # Each child leads a session of its own, so its group holds its helpers and nobody else.
+        # Each child leads its own session, so its process group contains only its helpers.
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(child.pid, number)
@@ -97,7 +97,7 @@ def start_server(processes, chooser):
 
 
 class Camera:
-    """Samples the display in the background and keeps the changed rows of each picture."""
+    """Samples the display in the background and stores the changed rows of each frame."""
 
     def __init__(self, display_name):
         self.display_name = display_name
@@ -107,7 +107,7 @@ class Camera:
         self.thread = None
 
     def grab(self, source):
-        # The lock keeps a picture from being taken half before and half after an input.
+        # The lock prevents a capture from spanning an input.
         with self.gate:
             taken = milliseconds()
             shot = source.grab({"left": 0, "top": 0, "width": WIDTH, "height": HEIGHT})
@@ -142,7 +142,7 @@ class Camera:
         self.thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self.thread.start()
         if not ready.wait(10):
-            raise RuntimeError("the camera took no picture")
+            raise RuntimeError("no frame was captured")
 
     def stop(self):
         self.running = False
@@ -151,7 +151,7 @@ class Camera:
 
 
 def unfold(pictures):
-    """Whole pictures, one after another, from rows that changed."""
+    """Reconstructs full frames from changed rows."""
     canvas = numpy.zeros((HEIGHT, WIDTH), dtype=numpy.uint32)
     for taken, top, rows in pictures:
         canvas[top:top + rows.shape[0]] = rows
@@ -227,7 +227,7 @@ class Hand:
 
 
 class Windows:
-    """What the X server and the window manager say about windows."""
+    """State of windows from the X server and the window manager."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -271,7 +271,7 @@ class Windows:
         return self.title_of(self.active())
 
     def shown(self):
-        """Every mapped child of the root from bottom to top: number, box, override flag."""
+        """Returns every mapped child of the root from bottom to top: id, box, override flag."""
         found = []
         for window in self.root.query_tree().children:
             try:
@@ -357,7 +357,7 @@ DelayPointerFocus=0
 
 
 class Stage:
-    """One display with everything a film needs to act on it and to look at it."""
+    """One display with input, capture and window state for a recording."""
 
     def __init__(self, folder, chooser, manager=True, clock=False, bar=True, spaces=False, theme="default", background=0x8090A0):
         self.folder = Path(folder)
@@ -420,7 +420,7 @@ class Stage:
         raise RuntimeError(f"no window with the title {text!r}")
 
     def settle(self, quiet=0.35, limit=4.0, still_needed=True):
-        """Waits until the picture rests, so that what the preparation did is over."""
+        """Waits until the screen is idle, so that the preparation has finished."""
         if not still_needed:
             time.sleep(0.9)
             return

@@ -1,4 +1,4 @@
-"""What a prepared model has to fulfil before it is used, against the original."""
+"""Checks of a prepared model against the original, required before it is used."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,10 +8,10 @@ import onnx
 
 from . import reading
 
-# Largest difference of any output, which is a probability.
+# Maximum difference of any output, which is a probability.
 TOLERANCE = 1e-4
 
-# Share of lines that the 8-bit recogniser has to read as the original does.
+# Minimum share of lines that the 8-bit model must recognise like the original.
 SAME_TEXT = 0.98
 
 DETECT_SIZES = [(32, 32), (96, 416), (224, 416), (352, 608)]
@@ -19,7 +19,7 @@ RECOGNISE_SIZES = [(48, 16), (48, 160), (48, 320), (48, 656)]
 
 
 class Failed(Exception):
-    """A prepared model is not as good as it has to be."""
+    """A prepared model failed a check."""
 
 
 class Sample(NamedTuple):
@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Lines that were drawn once, so that the check needs no fonts and is the same everywhere."""
+    """Reads pre-drawn lines, so that the check needs no fonts and is the same everywhere."""
     with np.load(path) as archive:
         texts = archive["texts"]
         return [Sample(str(text), archive[f"line{index}"]) for index, text in enumerate(texts)]
@@ -40,24 +40,24 @@ def write_samples(path: Path, samples: list[Sample]) -> None:
 
 
 def same_numbers(original: onnx.ModelProto, rewritten: onnx.ModelProto, inputs: list[np.ndarray]) -> float:
-    """The largest difference between the two."""
+    """Returns the maximum difference of the outputs."""
     first, second = reading.session(original), reading.session(rewritten)
     difference = max(float(np.abs(reading.run(first, x) - reading.run(second, x)).max()) for x in inputs)
     if not difference <= TOLERANCE:
-        raise Failed(f"its results differ by {difference:.1e} from the original's, which is more than {TOLERANCE}")
+        raise Failed(f"results differ from the original by {difference:.1e}, more than {TOLERANCE}")
     return difference
 
 
 def same_text(original: onnx.ModelProto, quantised: onnx.ModelProto, samples: list[Sample]) -> tuple[int, int]:
-    """How many lines are read alike, and how many there are. Spaces do not count."""
+    """Returns the number of lines recognised identically, ignoring spaces, and the total."""
     first, second = reading.session(original), reading.session(quantised)
     signs = reading.alphabet(first)
     if reading.alphabet(second) != signs:
-        raise Failed("it has another alphabet than the original")
+        raise Failed("charset differs from the original")
     texts = [[squeezed(reading.read(one, s.pixels, signs)) for one in (first, second)] for s in samples]
     same = sum(a == b for a, b in texts)
     if same < SAME_TEXT * len(samples):
-        raise Failed(f"it reads {same} of {len(samples)} lines as the original does, which is less than {SAME_TEXT:.0%}")
+        raise Failed(f"{same} of {len(samples)} lines match the original, less than {SAME_TEXT:.0%}")
     return same, len(samples)
 
 
@@ -71,7 +71,7 @@ def noise(sizes: list[tuple[int, int]]) -> list[np.ndarray]:
 
 
 def page(samples: list[Sample], size: tuple[int, int]) -> np.ndarray:
-    """The lines below one another, as input of the model that finds them."""
+    """Returns the lines below one another, as input of the text detection model."""
     picture = np.full((*size, 3), 255, np.float32)
     top = 8
     for sample in samples:

@@ -1,7 +1,7 @@
-"""An ONNX graph in a form that is easy to change: nodes in order, constants as arrays, who makes and who takes a tensor.
+"""An ONNX graph in a form that is easy to rewrite: ordered nodes, constants as arrays, producers and consumers.
 
-Names are kept: a node that takes over the work of the next one takes over the name of its output, so that a tensor of a
-rewritten network has the same name on every machine and in every run.
+Names are stable: a node that absorbs the next one takes over the name of its output, so that tensors of a rewritten
+network have the same names on every machine and in every run.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 
 class Graph:
-    """Takes a copy of a model apart; `model()` puts it together again."""
+    """Editable copy of a model; `model()` converts it back."""
 
     def __init__(self, model: onnx.ModelProto):
         self._model = copy(model)
@@ -24,7 +24,7 @@ class Graph:
         self.outputs = {output.name for output in self._model.graph.output}
 
     def model(self) -> onnx.ModelProto:
-        """The model as it is now. Opset, metadata, inputs and outputs are those of the original."""
+        """Returns the current model, with the original's opset, metadata, inputs and outputs."""
         model = copy(self._model)
         used = {name for node in self.nodes for name in node.input}
         del model.graph.node[:], model.graph.initializer[:], model.graph.value_info[:]
@@ -42,7 +42,7 @@ class Graph:
         return [node for node in self.nodes if tensor in node.input]
 
     def only_taker(self, tensor: str) -> onnx.NodeProto | None:
-        """The node that takes the tensor, if it is the only one and the tensor is no output of the network."""
+        """Returns the only consumer of a tensor, if there is one and the tensor is not a network output."""
         takers = self.takers(tensor)
         return takers[0] if len(takers) == 1 and tensor not in self.outputs else None
 
@@ -51,7 +51,7 @@ class Graph:
         return float(value.reshape(())) if value is not None and value.size == 1 else None
 
     def split(self, node: onnx.NodeProto) -> tuple[str, str] | None:
-        """The two inputs of a node, the tensor first and the constant second; `None` if it has no such two."""
+        """Returns the tensor and the constant input of a binary node; `None` for other nodes."""
         if len(node.input) != 2:
             return None
         first, second = node.input
@@ -60,7 +60,7 @@ class Graph:
         return (first, second) if second in self.constants and first not in self.constants else None
 
     def split_scalar(self, node: onnx.NodeProto, operation: str) -> tuple[str, float] | None:
-        """The tensor and the number that a node of this operation works on."""
+        """Returns the tensor and the scalar inputs of a node with this operation."""
         inputs = self.split(node) if node.op_type == operation else None
         if inputs is None or (number := self.scalar(inputs[1])) is None:
             return None
@@ -71,7 +71,7 @@ class Graph:
         return name
 
     def remove(self, *nodes: onnx.NodeProto) -> None:
-        # By identity: two nodes may be equal as messages.
+        # By identity, because distinct nodes can be equal messages.
         self.nodes = [node for node in self.nodes if not any(node is gone for gone in nodes)]
 
     def insert_before(self, place: onnx.NodeProto, *nodes: onnx.NodeProto) -> None:
@@ -95,5 +95,5 @@ def attribute(node: onnx.NodeProto, name: str, default=None):
 
 
 def as_stored(value: np.ndarray) -> np.ndarray:
-    """Weights are computed in double precision and rounded once, here."""
+    """Rounds weights to single precision, once; they are computed in double precision."""
     return np.ascontiguousarray(value, np.float32 if value.dtype == np.float64 else value.dtype)

@@ -1,6 +1,6 @@
-"""Draws lines of text as screens show them, from fonts that are installed, the same ones for the same seed.
+"""Draws text lines as on screens, with installed fonts, reproducibly for a seed.
 
-Only calibration and benches draw; they need Pillow. Set-up uses what was drawn once and is kept in the repository.
+Only calibration and benchmarks draw; they need Pillow. Setup uses the lines stored in the repository.
 """
 
 import random
@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 FONTS = Path("/usr/share/fonts")
 
-# Of the packages fonts-dejavu-core, fonts-liberation and fonts-noto-cjk.
+# From the packages fonts-dejavu-core, fonts-liberation and fonts-noto-cjk.
 LATIN = [
     "truetype/dejavu/DejaVuSans.ttf", "truetype/dejavu/DejaVuSans-Bold.ttf", "truetype/dejavu/DejaVuSansMono.ttf",
     "truetype/dejavu/DejaVuSerif.ttf", "truetype/liberation/LiberationSans-Regular.ttf",
@@ -20,14 +20,14 @@ LATIN = [
     "truetype/liberation/LiberationSerif-Regular.ttf", "truetype/liberation/LiberationMono-Regular.ttf",
     "truetype/liberation/LiberationSansNarrow-Regular.ttf",
 ]
-# Faces 2 of these collections are the simplified Chinese ones.
+# Face 2 of these collections is the simplified Chinese one.
 CHINESE = [
     "opentype/noto/NotoSansCJK-Regular.ttc", "opentype/noto/NotoSansCJK-Bold.ttc",
     "opentype/noto/NotoSerifCJK-Regular.ttc",
 ]
 SIMPLIFIED = 2
 
-# Text and ground: pages, grey notes, buttons, dark themes, links, selections, warnings.
+# Text and background colours: pages, grey notes, buttons, dark themes, links, selections, warnings.
 COLOURS = [
     ("#000000", "#ffffff"), ("#202124", "#f1f3f4"), ("#5f6368", "#ffffff"), ("#8a8a8a", "#ffffff"),
     ("#333333", "#e0e0e0"), ("#ffffff", "#1a73e8"), ("#ffffff", "#202124"), ("#d4d4d4", "#1e1e1e"),
@@ -56,7 +56,7 @@ CHINESE_PHRASES = """
 下载完成|上传失败|重试|已连接|断开连接|电池|音量|亮度|网络|蓝牙|更新|请在周五之前完成报告|下周一上午十点开会|欢迎使用本系统|请输入验证码
 """.strip().replace("\n", "|").split("|")
 
-# Single characters as they stand in ordinary text, where an alphabet of thousands would be mostly rare ones.
+# Common characters; a charset of thousands consists mostly of rare ones.
 COMMON = list("的一是不了在人有我他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之过家学对可她里后小么")
 
 SIGNS = "0123456789.,:;!?()<>+-*/=%&@#$_'"
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 
 def draw(seed: int, count: int, alphabet: list[str]) -> list[Line]:
-    """`count` lines. Chinese has words and single characters of the alphabet, so that all sorts of strokes occur."""
+    """Draws `count` lines. Chinese mixes phrases and single characters of the charset, to cover all kinds of strokes."""
     chance = random.Random(seed)
     rare = [sign for sign in alphabet if len(sign) == 1 and "\u4e00" <= sign <= "\u9fff"]
     return [draw_line(chance, rare) for _ in range(count)]
@@ -89,7 +89,7 @@ def load_font(name: str, size: int) -> ImageFont.FreeTypeFont:
 
 
 def picture(text: str, font: ImageFont.FreeTypeFont, ink: str, ground: str, margins: list[int]) -> np.ndarray:
-    """The text with some ground around it, as the boxes have that text is looked for in."""
+    """Draws the text with a margin, as in the boxes of text detection."""
     left, top, right, bottom = font.getbbox(text)
     size = (right - left + margins[0] + margins[2], bottom - top + margins[1] + margins[3])
     image = Image.new("RGB", size, ground)

@@ -1,7 +1,7 @@
-"""Makes the prepared models out of the originals: `python -m ocr_models.prepare FOLDER RESULT NAME...`.
+"""Derives the prepared models from the originals: `python -m ocr_models.prepare FOLDER RESULT NAME...`.
 
-FOLDER has detect.onnx and recognise.onnx; RESULT is a folder that is filled with those of the named models that pass their
-checks. Ends with code 3 if one of them does not; the others are there all the same.
+FOLDER contains detect.onnx and recognise.onnx; the named models that pass their checks are written to RESULT. The exit
+code is 3 if one of them fails; the others are written nevertheless.
 """
 
 import logging
@@ -38,7 +38,7 @@ def recogniser_in_bytes(folder: Path, samples: list[checks.Sample]) -> tuple[onn
     original = onnx.load(folder / "recognise.onnx")
     model = quantise.quantise(rewrite.rewrite(original), quantise.read_ranges(RANGES))
     same, count = checks.same_text(original, model, samples)
-    return model, f"reads {same} of {count} lines alike"
+    return model, f"recognises {same} of {count} lines identically"
 
 
 MODELS: dict[str, Callable[[Path, list[checks.Sample]], tuple[onnx.ModelProto, str]]] = {
@@ -49,7 +49,7 @@ MODELS: dict[str, Callable[[Path, list[checks.Sample]], tuple[onnx.ModelProto, s
 
 
 def main() -> int:
-    # The quantiser recommends a preparation that would rename what the ranges are given for.
+    # Suppresses the quantiser's recommendation of a preprocessing that would rename the calibrated tensors.
     logging.disable(logging.WARNING)
     folder, result = Path(sys.argv[1]), Path(sys.argv[2])
     samples = checks.read_samples(SAMPLES)

@@ -1,14 +1,14 @@
-"""Makes the 8-bit recogniser: weights per channel, ranges of activations from the repository.
+"""Quantises the text recognition model to 8 bits: weights per channel, activation ranges from the repository.
 
-ONNX Runtime's own tool quantises the convolutions and the products of the hard swishes. Two things are left to be said
-by numbers alone, so that between two convolutions nothing is computed in floating point. Both use that what is written
-with one scale and zero point may be read with another:
+ONNX Runtime's tool quantises the convolutions and the products of the hard swishes. Two operations are expressed by
+scales and zero points alone, so that nothing between two convolutions is computed in floating point. Both exploit that
+a tensor quantised with one scale and zero point can be dequantised with another:
 
-- `HardSigmoid(x)` is `x / 6 + 1/2` between 0 and 1. Written in steps of 6/255 around 128, x is cut to that range as a
-  byte; read in steps of 1/255 from 0 it is the sigmoid. LeakyRelu of slope 1 stands for rewriting x, because ONNX
-  Runtime does that with a table.
-- `h + c`, where a convolution takes it, is h read with a zero point that is lower by c. Its padding is then 0, as it
-  has to be.
+- `HardSigmoid(x)` is `x / 6 + 1/2` clipped to 0..1. Quantised in steps of 6/255 around 128, x is clipped to that range;
+  dequantised in steps of 1/255 from 0 it is the sigmoid. A LeakyRelu of slope 1 requantises x, because ONNX Runtime
+  implements it with a lookup table.
+- `h + c` as the input of a convolution is h dequantised with a zero point lowered by c. Its padding is then 0, as
+  required.
 """
 
 import json
@@ -24,30 +24,30 @@ from onnxruntime.quantization.calibrate import TensorData, TensorsData, save_ten
 
 from .graph import Graph
 
-# The first in which the scale of a DequantizeLinear may have one value per channel.
+# The first opset in which DequantizeLinear supports one scale per channel.
 OPSET = 13
 
 LEVELS = 255
 
-# A hard swish is 0 up to here; there is nothing to tell apart below.
+# A hard swish is 0 below this input, so smaller values need no resolution.
 SWISH_ZERO = -3.0
 
-# Stay in floating point. The first two have too few channels for bytes to be faster, and lose the most; the others make
-# the gates of whole channels (squeeze and excitation), tiny networks with a few values far above all others.
+# Convolutions that stay in floating point. The first two have too few channels for 8 bits to be faster and lose the most
+# accuracy; the others compute channel gates (squeeze and excitation), tiny networks with extreme outliers.
 EXACT = frozenset(f"p2o.Conv.{number}" for number in (0, 1, 22, 23, 26, 27))
 
 Ranges = dict[str, tuple[float, float]]
 
 
 class Reading(NamedTuple):
-    """How the values of a tensor are read, where it is not as they were written."""
+    """Dequantisation parameters that differ from the quantisation parameters of a tensor."""
 
     scale: float
     zero: int
 
 
 def quantise(model: onnx.ModelProto, ranges: Ranges) -> onnx.ModelProto:
-    """`ranges` has the least and the greatest value of what goes into and comes out of each convolution."""
+    """Quantises a model. `ranges` has the minimum and maximum of each convolution's input and output."""
     graph = Graph(with_opset(model))
     ranges, readings = dict(ranges), {}
     convolutions = [node for node in graph.nodes if node.op_type == "Conv" and node.name not in EXACT]
@@ -82,7 +82,7 @@ def rewrite_gate(graph: Graph, gate: onnx.NodeProto, ranges: Ranges, readings: d
     low, high = ranges[source]
     ranges[source] = max(low, SWISH_ZERO), high
     step = 6 / LEVELS
-    # With 128 as zero; half a step too high, which is 0.002.
+    # Zero point 128. The error is half a step, 0.002.
     ranges[result] = -128 * step, 127 * step
     readings[result] = Reading(1 / LEVELS, 0)
     gate.CopyFrom(helper.make_node("LeakyRelu", [source], [result], name=gate.name, alpha=1.0))
@@ -91,7 +91,7 @@ def rewrite_gate(graph: Graph, gate: onnx.NodeProto, ranges: Ranges, readings: d
 def drop_term(
     graph: Graph, add: onnx.NodeProto, names: set[str], ranges: Ranges, readings: dict[str, Reading]
 ) -> None:
-    """Takes `h + c` out of the graph and has h read accordingly, if all that takes it are the named convolutions."""
+    """Removes `h + c` and adjusts the dequantisation of h, if only the named convolutions consume it."""
     found = graph.split_scalar(add, "Add")
     if found is None or any(taker.name not in names for taker in graph.takers(add.output[0])):
         return
@@ -99,7 +99,7 @@ def drop_term(
     if graph.only_taker(source) is not add or add.output[0] in graph.outputs:
         return
     low, high = ranges[add.output[0]]
-    # Both h and h + c have a 0 that can be written.
+    # Zero must be representable in both h and h + c.
     low, high = min(low, 0.0, term), max(high, 0.0, term)
     steps, scale = whole_steps(abs(term), (high - low) / LEVELS)
     steps = int(np.sign(term)) * steps
@@ -113,16 +113,16 @@ def drop_term(
 
 
 def add_to_bias(graph: Graph, convolution: onnx.NodeProto, rest: float) -> None:
-    """What of a term is less than a step is the same everywhere but in the padding, where it is wrong by that little."""
+    """Adds the rest of a term, less than a step, to the bias. It is exact everywhere except in the padding."""
     bias = graph.constants[convolution.input[2]].astype(np.float64)
     weights = graph.constants[convolution.input[1]].astype(np.float64)
     graph.constants[convolution.input[2]] = bias + rest * weights.sum(axis=(1, 2, 3))
 
 
 def whole_steps(term: float, least_scale: float) -> tuple[int, float]:
-    """How many steps the term is, with a scale that makes it a whole number of them."""
+    """Returns the term as a number of steps, with a scale that makes it a whole number."""
     steps = int(term / least_scale)
-    # Few steps would make the scale much coarser. Then the term is rounded.
+    # With few steps the adjusted scale would be much coarser, so the term is rounded instead.
     return (steps, term / steps) if steps >= 8 else (round(term / least_scale), least_scale)
 
 
@@ -147,7 +147,7 @@ def as_tensors_data(ranges: Ranges) -> TensorsData:
 
 
 def read_as(model: onnx.ModelProto, tensor: str, reading: Reading) -> None:
-    """Gives the DequantizeLinear of the tensor numbers of its own."""
+    """Sets separate parameters for the DequantizeLinear of a tensor."""
     scale, zero = f"{tensor}_read_scale", f"{tensor}_read_zero_point"
     model.graph.initializer.append(numpy_helper.from_array(np.array(reading.scale, np.float32), scale))
     model.graph.initializer.append(numpy_helper.from_array(np.array(reading.zero, np.uint8), zero))

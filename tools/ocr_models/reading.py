@@ -1,4 +1,4 @@
-"""Runs the networks as the service does: how a line becomes an input, and how an output becomes text."""
+"""Runs the models as the service does: preprocessing of lines and decoding of outputs."""
 
 from pathlib import Path
 
@@ -25,13 +25,13 @@ def run(network: onnxruntime.InferenceSession, planes: np.ndarray) -> np.ndarray
 
 
 def alphabet(network: onnxruntime.InferenceSession) -> list[str]:
-    """One sign per class: nothing, the signs that the model lists, a space."""
+    """Returns one character per class: the blank, the model's charset, a space."""
     listed = network.get_modelmeta().custom_metadata_map["character"].split("\n")
     return ["", *(sign.rstrip("\r") for sign in listed[: -1 if not listed[-1] else None]), " "]
 
 
 def line_planes(pixels: np.ndarray) -> np.ndarray:
-    """Rows and columns of red, green, blue as the recogniser's input: 48 high, the width in steps of 16."""
+    """Converts RGB pixels to the input of text recognition: 48 pixels high, the width a multiple of 16."""
     rows, columns, _ = pixels.shape
     width = max(1, -(-columns * HEIGHT // rows))
     padded = -(-width // WIDTH_STEP) * WIDTH_STEP
@@ -42,7 +42,7 @@ def line_planes(pixels: np.ndarray) -> np.ndarray:
 
 
 def scale(values: np.ndarray, size: int, axis: int) -> np.ndarray:
-    """Linear interpolation along an axis; what is made smaller is averaged."""
+    """Resizes along an axis by linear interpolation, averaging when it shrinks."""
     old = values.shape[axis]
     step = old / size
     reach = max(step, 1.0)
@@ -54,7 +54,7 @@ def scale(values: np.ndarray, size: int, axis: int) -> np.ndarray:
 
 
 def decode(probabilities: np.ndarray, signs: list[str]) -> str:
-    """Repeats are one sign, and class 0 separates."""
+    """Decodes CTC output: merges repeated classes; class 0 is the blank."""
     classes = probabilities[0].argmax(axis=1)
     changed = np.concatenate([[True], classes[1:] != classes[:-1]])
     return "".join(signs[index] for index in classes[changed]).strip()

@@ -1,8 +1,8 @@
-"""Rewrites an exported network so that it computes the same with fewer passes over its data.
+"""Rewrites an exported network to compute the same result with fewer passes over its data.
 
-The PP-OCRv4 exports spend half of their time outside of convolutions: scalar multiplications and additions around each
-of them, and `x * clip(x + 3, 0, 6) / 6` in four steps. Here the numbers become part of the weights beside them, and
-the four steps become HardSigmoid and Mul. Nothing is approximated; results differ by rounding only.
+The PP-OCRv4 exports spend half of their time outside convolutions: scalar multiplications and additions around each of
+them, and `x * clip(x + 3, 0, 6) / 6` in four steps. Scalars are folded into adjacent weights, and the four steps become
+HardSigmoid and Mul. Nothing is approximated; results differ by rounding only.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from .graph import Graph, attribute
 
 CONVOLUTIONS = ("Conv", "ConvTranspose")
 
-# What a factor passes through unchanged: f(a * x) = a * f(x).
+# Homogeneous operations, which a factor passes through: f(a * x) = a * f(x).
 HOMOGENEOUS = ("GlobalAveragePool", "AveragePool")
 
 
 def rewrite(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The network in fewer nodes; every tensor that is left has the name it had."""
+    """Returns the network with fewer nodes; remaining tensors keep their names."""
     graph = Graph(model)
     drop_factors_of_one(graph)
     write_hard_swish(graph)
@@ -31,10 +31,10 @@ def rewrite(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def blocked(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Writes what is left of `x + b` as convolutions of one pixel and one channel.
+    """Converts remaining `x + b` to depthwise 1×1 convolutions.
 
-    ONNX Runtime keeps 8 or 16 channels of a pixel together between convolutions, and takes them apart for any addition
-    of a number. That costs more than the addition.
+    ONNX Runtime keeps blocks of 8 or 16 channels between convolutions and reorders them for a scalar addition, which costs
+    more than the addition.
     """
     graph = Graph(model)
     for add in list(graph.nodes):
@@ -52,7 +52,7 @@ def blocked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def channels_of(graph: Graph, tensor: str) -> int | None:
-    """How many channels a tensor has, if it is the hard swish of a convolution."""
+    """Returns the number of channels of a tensor that is the hard swish of a convolution."""
     maker = graph.maker(tensor)
     if maker is not None and maker.op_type == "Mul":
         maker = graph.maker(maker.input[0])
@@ -70,7 +70,7 @@ def drop_factors_of_one(graph: Graph) -> None:
 
 
 def write_hard_swish(graph: Graph) -> None:
-    """`x * clip(x + 3, 0, 6) / 6` is `x * HardSigmoid(x)`."""
+    """Replaces `x * clip(x + 3, 0, 6) / 6` with `x * HardSigmoid(x)`."""
     for add in list(graph.nodes):
         if chain := hard_swish_chain(graph, add):
             clip, product, division = chain
@@ -85,7 +85,7 @@ def write_hard_swish(graph: Graph) -> None:
 
 
 def hard_swish_chain(graph: Graph, add: onnx.NodeProto) -> list[onnx.NodeProto] | None:
-    """The three nodes that follow `x + 3`, if together they are a hard swish."""
+    """Returns the three nodes after `x + 3` that form a hard swish with it."""
     found = graph.split_scalar(add, "Add")
     if found is None or found[1] != 3.0:
         return None
@@ -102,7 +102,7 @@ def hard_swish_chain(graph: Graph, add: onnx.NodeProto) -> list[onnx.NodeProto] 
 
 
 def fold_what_follows(graph: Graph) -> None:
-    """A factor, a term or a batch normalisation behind a convolution becomes part of its weights and bias."""
+    """Folds a factor, term or batch normalisation after a convolution into its weights and bias."""
     for node in list(graph.nodes):
         if node.op_type in CONVOLUTIONS:
             while (after := graph.only_taker(node.output[0])) and (affine := affine_of(graph, after)):
@@ -112,7 +112,7 @@ def fold_what_follows(graph: Graph) -> None:
 
 
 def affine_of(graph: Graph, node: onnx.NodeProto) -> tuple[np.ndarray, np.ndarray] | None:
-    """Factor and term, of one number or one per channel, if that is what the node applies."""
+    """Returns the factor and term that a node applies, as one number or one per channel."""
     if node.op_type == "BatchNormalization":
         scale, bias, mean, variance = (graph.constants[name].astype(np.float64) for name in node.input[1:])
         factor = scale / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
@@ -129,13 +129,13 @@ def affine_of(graph: Graph, node: onnx.NodeProto) -> tuple[np.ndarray, np.ndarra
 
 def scale_outputs(graph: Graph, node: onnx.NodeProto, factor: np.ndarray, term: np.ndarray) -> None:
     weights, bias = weights_of(graph, node), bias_of(graph, node)
-    # One factor for each output channel, which a transposed convolution has in its second axis.
+    # One factor per output channel; in a transposed convolution that is the second axis.
     shape = (-1, 1, 1, 1) if node.op_type == "Conv" else (1, -1, 1, 1)
     set_weights(graph, node, weights * factor.reshape(shape), bias * factor + term)
 
 
 def merge_convolutions(graph: Graph) -> None:
-    """Two 1×1 convolutions in a row are one, where that is less work."""
+    """Merges two consecutive 1×1 convolutions where that reduces work."""
     for first in list(graph.nodes):
         second = graph.only_taker(first.output[0]) if is_plain_pointwise(first) else None
         if second is None or not is_plain_pointwise(second):
@@ -163,7 +163,7 @@ def is_padded(node: onnx.NodeProto) -> bool:
 
 
 def fold_factors_before(graph: Graph) -> None:
-    """`a * x` and `a * x + b` before convolutions: the factor becomes part of their weights, `x + b/a` is left."""
+    """Folds the factor of `a * x` and `a * x + b` before convolutions into their weights; `x + b/a` remains."""
     for node in list(graph.nodes):
         found = graph.split_scalar(node, "Mul")
         if found is None:
@@ -186,7 +186,7 @@ def fold_factors_before(graph: Graph) -> None:
 
 
 def who_takes_the_factor(graph: Graph, tensor: str) -> list[onnx.NodeProto] | None:
-    """The convolutions that everything made of the tensor goes into; `None` if a factor of it would go elsewhere too."""
+    """Returns the convolutions that a factor of the tensor reaches; `None` if it reaches other nodes as well."""
     if tensor in graph.outputs:
         return None
     convolutions = []
@@ -203,7 +203,7 @@ def who_takes_the_factor(graph: Graph, tensor: str) -> list[onnx.NodeProto] | No
 
 
 def fold_terms_before(graph: Graph) -> None:
-    """`x + b` before convolutions without padding becomes part of their bias. Padding is with 0, not with b."""
+    """Folds `x + b` before unpadded convolutions into their bias. With padding it would differ: padding is 0, not b."""
     for node in list(graph.nodes):
         found = graph.split_scalar(node, "Add")
         takers = graph.takers(node.output[0])
@@ -219,7 +219,7 @@ def fold_terms_before(graph: Graph) -> None:
 
 
 def gate_once(graph: Graph) -> None:
-    """`x + x * s`, with one `s` per channel, is `x * (s + 1)`: one pass over x instead of two."""
+    """Rewrites `x + x * s` with one `s` per channel as `x * (s + 1)`: one pass over x instead of two."""
     for add in list(graph.nodes):
         product = product_with_itself(graph, add)
         if product is None:
@@ -234,7 +234,7 @@ def gate_once(graph: Graph) -> None:
 
 
 def product_with_itself(graph: Graph, add: onnx.NodeProto) -> onnx.NodeProto | None:
-    """The node that makes `x * s`, if the node adds it to x and s is the output of a HardSigmoid of its own."""
+    """Returns the `x * s` node that `add` adds to x, if s comes from a HardSigmoid without other consumers."""
     if add.op_type != "Add" or graph.split(add):
         return None
     for product in filter(None, map(graph.maker, add.input)):
@@ -259,7 +259,7 @@ def bias_of(graph: Graph, node: onnx.NodeProto) -> np.ndarray:
 
 
 def set_weights(graph: Graph, node: onnx.NodeProto, weights: np.ndarray, bias: np.ndarray) -> None:
-    """Gives the node weights of its own; the original's may be shared."""
+    """Sets separate weights for a node; the original ones may be shared."""
     weight_name = graph.constant(f"{node.name}.weights", weights)
     bias_name = graph.constant(f"{node.name}.bias", bias)
     node.input[:] = [node.input[0], weight_name, bias_name]

@@ -1,4 +1,4 @@
-"""What a user of `watch_task` sees, against a real gRPC server that breaks off in the ways that servers do."""
+"""Tests of `watch_task` against a real gRPC server that ends and breaks connections as servers do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from motorium.orchestrator.v1 import orchestrator_service_pb2_grpc as services
 NAME = "tasks/one"
 LAST = 5
 
-# What a server does at the end of a watch: it gets the call and the number of the last event that it sent.
+# Behaviour of the server at the end of a watch. Gets the call and the number of the last event sent.
 End = Callable[[grpc.ServicerContext, int], None]
 
 
@@ -30,7 +30,7 @@ def breaks_off(code: grpc.StatusCode) -> End:
 
 
 class Orchestrator(services.OrchestratorServiceServicer):
-    """Has one task with five events, the last of which ends it. Each watch gets so many events, then its end."""
+    """Has one task with five events, the last of which ends it. Each watch has a number of events and an end."""
 
     def __init__(self, *watches: tuple[int, End]) -> None:
         self.watches = list(watches)
@@ -63,7 +63,7 @@ def event(sequence: int) -> event_pb2.Event:
 
 @pytest.fixture
 def serve():
-    """Starts a server with this orchestrator and returns a stub that is connected to it."""
+    """Starts a server with this orchestrator and returns a connected stub."""
     cleanup = []
 
     def start(orchestrator: Orchestrator) -> services.OrchestratorServiceStub:

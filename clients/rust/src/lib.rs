@@ -1,8 +1,8 @@
-//! Client for Motorium's Orchestrator: submit tasks, watch them through every reconnection.
+//! Client for Motorium's Orchestrator: create tasks and watch them across reconnections.
 //!
-//! A [`Client`] wraps any channel that tonic can call (`tonic::transport::Channel`, or one with tokens and TLS). It
-//! adds what every caller would write otherwise: errors with reasons, watches that survive a broken connection, and
-//! artifacts read whole. It keeps no state but the connection.
+//! A [`Client`] wraps any channel that tonic can call (`tonic::transport::Channel`, or one with tokens and TLS). It adds
+//! errors with reasons, watches that survive a broken connection, and complete reads of artifacts. Its only state is the
+//! connection.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +34,7 @@ use tonic::codegen::{Body, StdError};
 
 pub use watch::Update;
 
-/// What every call answers.
+/// Result of every call.
 pub type Result<T> = std::result::Result<T, ErrorReport>;
 
 /// A client of the Orchestrator. Clones share the connection.
@@ -50,22 +50,22 @@ where
     <C::ResponseBody as Body>::Error: Into<StdError> + Send,
     C::Future: Send,
 {
-    /// A client over a channel.
+    /// Creates a client over a channel.
     pub fn new(channel: C) -> Self {
         Self {
             inner: OrchestratorServiceClient::new(channel),
         }
     }
 
-    /// The generated client, for calls that have no helper here.
+    /// Returns the generated client, for methods without a helper here.
     pub fn raw(&self) -> OrchestratorServiceClient<C> {
         self.inner.clone()
     }
 
-    /// Creates a task that has only a goal.
+    /// Creates a task with only a goal.
     ///
     /// # Errors
-    /// If the goal is refused or the service cannot be reached.
+    /// If the goal is rejected or the service cannot be reached.
     pub async fn create_task(&self, goal: &str) -> Result<wire::Task> {
         let task = wire::Task {
             goal: goal.to_owned(),
@@ -81,7 +81,7 @@ where
     /// Creates a task.
     ///
     /// # Errors
-    /// If it is refused or the service cannot be reached.
+    /// If the task is rejected or the service cannot be reached.
     pub async fn create(&self, request: wire::CreateTaskRequest) -> Result<wire::Task> {
         let response = self.raw().create_task(request).await.map_err(report)?;
         Ok(response.into_inner().task.unwrap_or_default())
@@ -113,7 +113,7 @@ where
         Ok(response.into_inner().task.unwrap_or_default())
     }
 
-    /// All steps of a task, the oldest first.
+    /// Lists all steps of a task, the oldest first.
     ///
     /// # Errors
     /// If there is no such task or the service cannot be reached.
@@ -140,7 +140,7 @@ where
         }
     }
 
-    /// A picture or file of a task, whole.
+    /// Reads a complete image or file of a task.
     ///
     /// # Errors
     /// If there is no such artifact or the connection breaks.
@@ -169,14 +169,13 @@ where
         Ok((artifact, content.freeze()))
     }
 
-    /// Watches a task from its beginning until it has ended. The stream survives broken connections: nothing is
-    /// lost and nothing comes twice. It ends after the task's last event, or with an error that no reconnection
-    /// would mend.
+    /// Watches a task from its beginning until it has ended. The stream survives broken connections without losing or
+    /// repeating an event. It ends after the task's last event, or with an error that reconnecting cannot resolve.
     pub fn watch(&self, task: &str) -> BoxStream<'static, Result<Update>> {
         watch::updates(self.raw(), task.to_owned(), String::new())
     }
 
-    /// Watches a task from where `resume_token` left off.
+    /// Resumes a watch after the event with this `resume_token`.
     pub fn watch_from(&self, task: &str, resume_token: &str) -> BoxStream<'static, Result<Update>> {
         watch::updates(self.raw(), task.to_owned(), resume_token.to_owned())
     }
@@ -184,7 +183,7 @@ where
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the shape that map_err wants"
+    reason = "map_err requires this signature"
 )]
 fn report(status: Status) -> ErrorReport {
     ErrorReport::from_status(&status)

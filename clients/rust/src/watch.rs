@@ -1,4 +1,4 @@
-//! Watching a task through broken connections.
+//! Watches of tasks that survive broken connections.
 
 use std::time::Duration;
 
@@ -16,20 +16,21 @@ use tonic::{Code, Status, Streaming};
 
 use crate::Result;
 
-/// Attempts in a row that may fail before the watch does.
+/// Number of consecutive failed attempts after which the watch fails.
+// With the backoff below, the watch survives an outage of about 8 to 16 s.
 const MAX_ATTEMPTS: u32 = 8;
-/// Pause before the first new attempt, doubled each time up to [`MAX_PAUSE`], with jitter.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// A watch that hears nothing for so long (several heartbeats) is taken for broken.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Backoff before the first retry, doubled each time up to [`MAX_PAUSE`], with jitter.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Time without a message after which a watch counts as broken: four heartbeat intervals.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Something that a watch tells.
+/// An update of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
-    /// The task as it was when the watch began; comes first, unless the watch was resumed.
+    /// The task at the start of the watch. Comes first, unless the watch was resumed.
     Snapshot(Box<wire::Task>),
-    /// Something happened. With the token a later watch goes on after it.
+    /// An event, with the token to resume a watch after it.
     Event {
         event: Box<wire::Event>,
         resume_token: String,
@@ -41,9 +42,9 @@ struct Watch<C> {
     task: String,
     token: String,
     messages: Option<Streaming<wire::WatchTaskResponse>>,
-    /// The present connection has told of something.
-    heard: bool,
-    /// The task had ended before the present connection was made.
+    /// True if the current connection has delivered an event.
+    received_event: bool,
+    /// True if the task had ended before the current connection was made.
     task_has_ended: bool,
     failures: u32,
     ended: bool,
@@ -65,7 +66,7 @@ where
         task,
         token,
         messages: None,
-        heard: false,
+        received_event: false,
         task_has_ended: false,
         failures: 0,
         ended: false,
@@ -89,12 +90,12 @@ where
             match self.receive().await {
                 Ok(Some(message)) => {
                     self.failures = 0;
-                    if let Some(update) = self.take(message) {
+                    if let Some(update) = self.handle(message) {
                         return Some(Ok(update));
                     }
                 }
                 Ok(None) => {
-                    if let Err(report) = self.go_on().await {
+                    if let Err(report) = self.resume().await {
                         self.ended = true;
                         return Some(Err(report));
                     }
@@ -117,20 +118,20 @@ where
                 resume_token: self.token.clone(),
             };
             self.messages = Some(self.client.watch_task(request).await?.into_inner());
-            self.heard = false;
+            self.received_event = false;
         }
         let Some(messages) = &mut self.messages else {
             return Ok(None);
         };
-        match tokio::time::timeout(SILENCE, messages.message()).await {
+        match tokio::time::timeout(IDLE_TIMEOUT, messages.message()).await {
             Ok(message) => message,
             Err(_) => Err(Status::unavailable(
-                "nothing was heard, not even a heartbeat",
+                "no message received, not even a heartbeat",
             )),
         }
     }
 
-    fn take(&mut self, message: wire::WatchTaskResponse) -> Option<Update> {
+    fn handle(&mut self, message: wire::WatchTaskResponse) -> Option<Update> {
         use wire::watch_task_response::Content;
 
         if !message.resume_token.is_empty() {
@@ -140,8 +141,8 @@ where
             Content::Snapshot(task) => Some(Update::Snapshot(Box::new(task))),
             Content::Heartbeat(_) => None,
             Content::Event(event) => {
-                self.heard = true;
-                self.ended = is_last(&event);
+                self.received_event = true;
+                self.ended = is_terminal(&event);
                 let resume_token = message.resume_token;
                 Some(Update::Event {
                     event: Box::new(event),
@@ -151,30 +152,30 @@ where
         }
     }
 
-    /// The server ends a long watch now and then; it is simply continued. But if the task had ended before this watch
-    /// began and the watch had nothing to tell, then the task's last event lies before the token.
-    async fn go_on(&mut self) -> Result<()> {
+    /// Resumes a watch that the server has ended, as it occasionally does with long watches. If the task had ended before
+    /// this watch started and the watch delivered nothing, the task's last event is before the token, and the watch ends.
+    async fn resume(&mut self) -> Result<()> {
         self.messages = None;
-        if self.heard {
+        if self.received_event {
             return Ok(());
         }
         if self.task_has_ended {
             self.ended = true;
             return Ok(());
         }
-        match self.ask_whether_ended().await {
+        match self.has_task_ended().await {
             Ok(has_ended) => self.task_has_ended = has_ended,
             Err(status) => return self.recover(&status).await,
         }
         if self.task_has_ended {
             return Ok(());
         }
-        // A server that is about to go away ends every watch at once.
-        tokio::time::sleep(pause(1)).await;
+        // Backs off, because a server that shuts down ends every new watch at once.
+        tokio::time::sleep(backoff(1)).await;
         Ok(())
     }
 
-    async fn ask_whether_ended(&mut self) -> std::result::Result<bool, Status> {
+    async fn has_task_ended(&mut self) -> std::result::Result<bool, Status> {
         let name = self.task.clone();
         let answer = self.client.get_task(wire::GetTaskRequest { name }).await?;
         let task = answer.into_inner().task.unwrap_or_default();
@@ -184,23 +185,24 @@ where
     async fn recover(&mut self, status: &Status) -> Result<()> {
         self.messages = None;
         self.failures += 1;
-        if !mends(status) || self.failures >= MAX_ATTEMPTS {
+        if !is_retryable(status) || self.failures >= MAX_ATTEMPTS {
             return Err(ErrorReport::from_status(status));
         }
-        tokio::time::sleep(pause(self.failures)).await;
+        tokio::time::sleep(backoff(self.failures)).await;
         Ok(())
     }
 }
 
-fn pause(failures: u32) -> Duration {
-    let longest = FIRST_PAUSE
+fn backoff(failures: u32) -> Duration {
+    let longest = INITIAL_BACKOFF
         .saturating_mul(1 << failures.min(6))
-        .min(MAX_PAUSE);
+        .min(MAX_BACKOFF);
     longest.mul_f64(rand::rng().random_range(0.5..1.0))
 }
 
-/// Whether a new connection may mend it. A proxy or a connection that reached its age shows as one of these.
-fn mends(status: &Status) -> bool {
+/// Returns true if a new connection may resolve the error. Proxies and connections that reach their maximum age cause
+/// these codes.
+fn is_retryable(status: &Status) -> bool {
     matches!(
         status.code(),
         Code::Unavailable
@@ -211,7 +213,7 @@ fn mends(status: &Status) -> bool {
     )
 }
 
-fn is_last(event: &wire::Event) -> bool {
+fn is_terminal(event: &wire::Event) -> bool {
     use wire::event::Kind;
 
     matches!(

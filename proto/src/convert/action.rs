@@ -104,7 +104,7 @@ impl TryFrom<wire::Target> for Target {
             )),
             None => Err(FieldError::new(
                 "target",
-                "says neither an element, nor a point, nor a text",
+                "must be an element, a point or a text",
             )),
         }
     }
@@ -125,7 +125,7 @@ impl From<Target> for wire::Target {
     }
 }
 
-/// What an action aims at on the wire: a whole [`Target`] for planners, a point for the Executor.
+/// Conversion of a target: any [`Target`] for planners, a point for the Executor.
 pub(super) trait Aim: Sized {
     fn from_wire(target: wire::Target) -> Result<Self, FieldError>;
     fn into_wire(self) -> wire::Target;
@@ -147,7 +147,7 @@ impl Aim for CapturePoint {
             Target::Point(point) => Ok(point),
             Target::Element(_) | Target::Text(_) => Err(FieldError::new(
                 "target",
-                "must be a point: elements and texts are resolved before an action is performed",
+                "must be a point; elements and texts must be resolved before an action is performed",
             )),
         }
     }
@@ -169,7 +169,7 @@ fn optional_aim<T: Aim>(
     target.map(|target| aim(field, Some(target))).transpose()
 }
 
-/// The button of that number; unspecified is the left one.
+/// Converts a button; unspecified is the left one.
 pub(super) fn button(number: i32) -> Result<Button, FieldError> {
     use wire::Button as Wire;
 
@@ -205,12 +205,12 @@ pub(super) fn keys(field: &str, names: &[String]) -> Result<Vec<Key>, FieldError
         .collect()
 }
 
-/// The names of keys.
+/// Returns the names of keys.
 pub(super) fn key_names(keys: &[Key]) -> Vec<String> {
     keys.iter().map(ToString::to_string).collect()
 }
 
-/// At least one key, given one by one or as a chord (`ctrl+s`).
+/// Parses at least one key, as single names or as one chord (`ctrl+s`).
 fn chord(names: &[String]) -> Result<Vec<Key>, FieldError> {
     match names {
         [] => Err(FieldError::missing("keys")),
@@ -231,7 +231,7 @@ impl TryFrom<wire::TextInput> for Text {
             Some(Source::Secret(name)) => Ok(Text::Secret(name)),
             None => Err(FieldError::new(
                 "source",
-                "says neither a text nor a secret",
+                "must be a literal text or the name of a secret",
             )),
         }
     }
@@ -282,7 +282,7 @@ fn click<T: Aim>(click: wire::ClickAction) -> Result<Action<T>, FieldError> {
         n => {
             return Err(FieldError::new(
                 "count",
-                format!("is {n}; a click is single, double or triple"),
+                format!("is {n}; must be 1, 2 or 3"),
             ));
         }
     };
@@ -304,7 +304,7 @@ fn drag<T: Aim>(drag: wire::DragAction) -> Result<Action<T>, FieldError> {
     if path.len() < 2 {
         return Err(FieldError::new(
             "path",
-            format!("has {} points; a drag needs at least two", path.len()),
+            format!("has {} points; a drag requires at least 2", path.len()),
         ));
     }
     Ok(Action::Drag {
@@ -322,10 +322,7 @@ fn scroll<T: Aim>(scroll: wire::ScrollAction) -> Result<Action<T>, FieldError> {
         .map_err(|_| FieldError::new("unit", format!("has the unknown value {}", scroll.unit)))?;
     let (x, y) = (scroll.x, scroll.y);
     if (x, y) == (0, 0) {
-        return Err(FieldError::new(
-            "y",
-            "nothing to scroll: both amounts are zero",
-        ));
+        return Err(FieldError::new("y", "must not be zero together with `x`"));
     }
     let amount = match unit {
         Wire::Unspecified | Wire::Notches => ScrollAmount::Notches { x, y },
@@ -367,7 +364,7 @@ fn from_wire<T: Aim>(action: wire::Action) -> Result<Action<T>, FieldError> {
     use wire::action::Action as Wire;
 
     let Some(action) = action.action else {
-        return Err(FieldError::new("action", "says no action"));
+        return Err(FieldError::new("action", "has no kind of action"));
     };
     let (name, action) = match action {
         Wire::Move(a) => ("move", aim("to", a.to).map(|to| Action::Move { to })),

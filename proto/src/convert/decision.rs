@@ -1,4 +1,4 @@
-use super::{all, duration, optional, require, sha256, try_all, wire_duration};
+use super::{duration, into_messages, optional, require, sha256, try_from_messages, wire_duration};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
     SuspectedInjection, Usage, ValueSource,
@@ -37,7 +37,7 @@ impl From<Usage> for wire::Usage {
     }
 }
 
-/// Usage of an answer; absent means nothing was used.
+/// Converts the usage of a response; absent means that no resources were used.
 pub(super) fn usage(message: Option<wire::Usage>) -> Result<Usage, FieldError> {
     Ok(optional("usage", message)?.unwrap_or_default())
 }
@@ -85,7 +85,7 @@ impl From<FunctionDeclaration> for wire::FunctionDeclaration {
             name: function.name,
             description: function.description,
             parameters_json_schema: function.parameters_json_schema,
-            // It is for the rules; a planner need not know.
+            // Only the policy reads it; planners do not need it.
             destructive: false,
         }
     }
@@ -198,7 +198,7 @@ impl TryFrom<wire::ValueSource> for ValueSource {
 
     fn try_from(source: wire::ValueSource) -> Result<Self, FieldError> {
         Ok(Self {
-            pointer: source.pointer,
+            json_pointer: source.json_pointer,
             element: ElementId(source.element_id),
             bounds: optional("bounds", source.bounds)?,
             content: source.content,
@@ -209,7 +209,7 @@ impl TryFrom<wire::ValueSource> for ValueSource {
 impl From<ValueSource> for wire::ValueSource {
     fn from(source: ValueSource) -> Self {
         Self {
-            pointer: source.pointer,
+            json_pointer: source.json_pointer,
             element_id: source.element.0,
             bounds: source.bounds.map(Into::into),
             content: source.content,
@@ -231,7 +231,7 @@ fn next(next: Option<wire::decision::Next>) -> Result<Next, FieldError> {
     Ok(match next {
         Some(Wire::Act(act)) => Next::Act(at_least_one(
             "act.actions",
-            try_all("act.actions", act.actions)?,
+            try_from_messages("act.actions", act.actions)?,
         )?),
         Some(Wire::Done(done)) => Next::Done {
             answer: done.answer,
@@ -242,10 +242,10 @@ fn next(next: Option<wire::decision::Next>) -> Result<Next, FieldError> {
         },
         Some(Wire::Ask(ask)) => Next::Ask {
             question: ask.question,
-            needs_hands: ask.needs_hands,
+            requires_manual_action: ask.requires_manual_action,
         },
         Some(Wire::CallFunctions(functions)) => {
-            let calls = try_all("call_functions.calls", functions.calls)?;
+            let calls = try_from_messages("call_functions.calls", functions.calls)?;
             Next::CallFunctions(at_least_one("call_functions.calls", calls)?)
         }
         Some(Wire::Extract(extract)) => Next::Extract {
@@ -261,20 +261,20 @@ fn wire_next(next: Next) -> wire::decision::Next {
 
     match next {
         Next::Act(actions) => Wire::Act(wire::ActDecision {
-            actions: all(actions),
+            actions: into_messages(actions),
         }),
         Next::Done { answer, evidence } => Wire::Done(wire::DoneDecision { answer, evidence }),
         Next::Fail { reason } => Wire::Fail(wire::FailDecision { reason }),
         Next::Ask {
             question,
-            needs_hands,
+            requires_manual_action: needs_hands,
         } => Wire::Ask(wire::AskDecision {
             question,
-            needs_hands,
+            requires_manual_action: needs_hands,
         }),
-        Next::CallFunctions(calls) => {
-            Wire::CallFunctions(wire::CallFunctionsDecision { calls: all(calls) })
-        }
+        Next::CallFunctions(calls) => Wire::CallFunctions(wire::CallFunctionsDecision {
+            calls: into_messages(calls),
+        }),
         Next::Extract {
             json_schema,
             instruction,
@@ -293,12 +293,15 @@ impl TryFrom<wire::Decision> for Decision {
             thought: decision.thought,
             progress: decision.progress,
             next: next(decision.next)?,
-            safety_checks: try_all("safety_checks", decision.safety_checks)?,
+            safety_checks: try_from_messages("safety_checks", decision.safety_checks)?,
             conversation: decision.conversation,
             backend: decision.backend,
             model: decision.model,
             usage: usage(decision.usage)?,
-            suspected_injections: try_all("suspected_injections", decision.suspected_injections)?,
+            suspected_injections: try_from_messages(
+                "suspected_injections",
+                decision.suspected_injections,
+            )?,
             conversation_images: decision
                 .conversation_images
                 .iter()
@@ -314,12 +317,12 @@ impl From<Decision> for wire::Decision {
             thought: decision.thought,
             progress: decision.progress,
             next: Some(wire_next(decision.next)),
-            safety_checks: all(decision.safety_checks),
+            safety_checks: into_messages(decision.safety_checks),
             conversation: decision.conversation,
             backend: decision.backend,
             model: decision.model,
             usage: Some(decision.usage.into()),
-            suspected_injections: all(decision.suspected_injections),
+            suspected_injections: into_messages(decision.suspected_injections),
             conversation_images: decision
                 .conversation_images
                 .iter()

@@ -1,4 +1,4 @@
-use super::{filled, time, wire_time};
+use super::{non_empty, time, wire_time};
 use crate::domain::desktop::{Desktop, Lease, Platform};
 use crate::domain::id::{DesktopEpoch, DesktopName, DisplayId};
 use crate::error::FieldError;
@@ -9,7 +9,7 @@ impl TryFrom<wire::Lease> for Lease {
 
     fn try_from(lease: wire::Lease) -> Result<Self, FieldError> {
         Ok(Self {
-            display: DisplayId::new(lease.desktop),
+            display: DisplayId::new(lease.display),
             epoch: DesktopEpoch(lease.epoch),
             expires_at: time("expire_time", lease.expire_time)?,
         })
@@ -19,7 +19,7 @@ impl TryFrom<wire::Lease> for Lease {
 impl From<Lease> for wire::Lease {
     fn from(lease: Lease) -> Self {
         Self {
-            desktop: lease.display.as_str().to_owned(),
+            display: lease.display.as_str().to_owned(),
             epoch: lease.epoch.0,
             expire_time: Some(wire_time(lease.expires_at)),
         }
@@ -38,7 +38,7 @@ impl From<Platform> for wire::Platform {
     }
 }
 
-/// The platform of that number; one that a newer contract added is unknown.
+/// Converts a platform. A value that a newer contract added is unknown.
 pub(super) fn platform(number: i32) -> Platform {
     use wire::Platform as Wire;
 
@@ -57,9 +57,9 @@ impl TryFrom<wire::Desktop> for Desktop {
     fn try_from(desktop: wire::Desktop) -> Result<Self, FieldError> {
         Ok(Self {
             name: DesktopName::parse("name", &desktop.name)?,
-            perception_endpoint: filled(desktop.perception_endpoint),
-            executor_endpoint: filled(desktop.executor_endpoint),
-            display: filled(desktop.display).map(DisplayId::new),
+            perception_endpoint: non_empty(desktop.perception_endpoint),
+            executor_endpoint: non_empty(desktop.executor_endpoint),
+            display: non_empty(desktop.display).map(DisplayId::new),
             platform: platform(desktop.platform),
             labels: desktop.labels.into_iter().collect(),
         })

@@ -1,4 +1,7 @@
-use super::{all, duration, filled, optional, require, required_enum, try_all, wire_duration};
+use super::{
+    duration, into_messages, non_empty, optional, require, required_enum, try_from_messages,
+    wire_duration,
+};
 use crate::domain::effect::{
     ActionOutcome, ActionResult, ChangeMap, ChangedRegion, Effect, Verdict,
 };
@@ -32,9 +35,9 @@ impl TryFrom<wire::ChangeMap> for ChangeMap {
         Ok(Self {
             changed_share: map.changed_share,
             changed_pixels: map.changed_pixels,
-            regions: try_all("regions", map.regions)?,
+            regions: try_from_messages("regions", map.regions)?,
             size_differs: map.size_differs,
-            noise: try_all("noise", map.noise)?,
+            background_motion: try_from_messages("background_motion", map.background_motion)?,
         })
     }
 }
@@ -44,9 +47,9 @@ impl From<ChangeMap> for wire::ChangeMap {
         Self {
             changed_share: map.changed_share,
             changed_pixels: map.changed_pixels,
-            regions: all(map.regions),
+            regions: into_messages(map.regions),
             size_differs: map.size_differs,
-            noise: all(map.noise),
+            background_motion: into_messages(map.background_motion),
         }
     }
 }
@@ -137,11 +140,11 @@ impl TryFrom<wire::ActionOutcome> for ActionOutcome {
     fn try_from(outcome: wire::ActionOutcome) -> Result<Self, FieldError> {
         Ok(Self {
             result: result(outcome.result)?,
-            rule: filled(outcome.rule),
+            rule: non_empty(outcome.rule),
             detail: outcome.detail,
             pointer: optional("pointer", outcome.pointer)?,
             elapsed: duration("elapsed", outcome.elapsed)?.unwrap_or_default(),
-            recorded: outcome.recorded,
+            already_performed: outcome.already_performed,
         })
     }
 }
@@ -154,7 +157,7 @@ impl From<ActionOutcome> for wire::ActionOutcome {
             detail: outcome.detail,
             pointer: outcome.pointer.map(Into::into),
             elapsed: Some(wire_duration(outcome.elapsed)),
-            recorded: outcome.recorded,
+            already_performed: outcome.already_performed,
         }
     }
 }

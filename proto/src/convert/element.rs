@@ -1,4 +1,4 @@
-use super::{all, require, required_enum, try_all};
+use super::{into_messages, require, required_enum, try_from_messages};
 use crate::domain::element::{
     Element, ElementKind, ElementSource, ElementState, Relation, RelationKind, Scene,
 };
@@ -6,7 +6,7 @@ use crate::domain::id::{ElementId, FrameId};
 use crate::error::FieldError;
 use crate::v1::common as wire;
 
-/// The kind that a message names; `None` where it names none.
+/// Converts a kind; `None` if unspecified.
 pub(super) fn kind(number: i32) -> Result<Option<ElementKind>, FieldError> {
     use wire::ElementKind as Wire;
 
@@ -167,8 +167,8 @@ impl TryFrom<wire::Scene> for Scene {
     fn try_from(scene: wire::Scene) -> Result<Self, FieldError> {
         Ok(Self {
             frame: FrameId::new(scene.frame),
-            elements: try_all("elements", scene.elements)?,
-            relations: try_all("relations", scene.relations)?,
+            elements: try_from_messages("elements", scene.elements)?,
+            relations: try_from_messages("relations", scene.relations)?,
         })
     }
 }
@@ -177,8 +177,8 @@ impl From<Scene> for wire::Scene {
     fn from(scene: Scene) -> Self {
         Self {
             frame: scene.frame.as_str().to_owned(),
-            elements: all(scene.elements),
-            relations: all(scene.relations),
+            elements: into_messages(scene.elements),
+            relations: into_messages(scene.relations),
         }
     }
 }

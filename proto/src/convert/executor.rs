@@ -1,5 +1,5 @@
 use super::action::{button, key_names, keys};
-use super::{filled, require, required_enum, sha256, time, wire_time};
+use super::{non_empty, require, required_enum, sha256, time, wire_time};
 use crate::domain::action::ActionKind;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::error::FieldError;
@@ -13,14 +13,14 @@ impl TryFrom<wire::PerformRequest> for PerformRequest {
     type Error = FieldError;
 
     fn try_from(request: wire::PerformRequest) -> Result<Self, FieldError> {
-        let display = filled(request.display).ok_or_else(|| FieldError::missing("display"))?;
+        let display = non_empty(request.display).ok_or_else(|| FieldError::missing("display"))?;
         let action_id =
-            filled(request.action_id).ok_or_else(|| FieldError::missing("action_id"))?;
+            non_empty(request.action_id).ok_or_else(|| FieldError::missing("action_id"))?;
         Ok(Self {
             display: DisplayId::new(display),
             epoch: DesktopEpoch(request.epoch),
             action_id: ActionId::new(action_id),
-            retry_of: filled(request.retry_of).map(ActionId::new),
+            retry_of: non_empty(request.retry_of).map(ActionId::new),
             action: require("action", request.action)?,
         })
     }
@@ -95,7 +95,7 @@ impl TryFrom<wire::GetCapabilitiesResponse> for Capabilities {
     type Error = FieldError;
 
     fn try_from(response: wire::GetCapabilitiesResponse) -> Result<Self, FieldError> {
-        // Kinds that a newer Executor knows and this side does not are of no use here.
+        // Skips kinds that only a newer Executor knows: this side cannot request them.
         let action_kinds = response
             .action_kinds
             .iter()

@@ -1,4 +1,4 @@
-use super::{all, optional, require, sha256, time, try_all, wire_time};
+use super::{into_messages, optional, require, sha256, time, try_from_messages, wire_time};
 use crate::domain::frame::{Cursor, Display, Frame, Image, ImageContent, Monitor, Window};
 use crate::domain::id::{DisplayId, FrameId};
 use crate::error::FieldError;
@@ -75,7 +75,7 @@ impl TryFrom<wire::Display> for Display {
             size: require("size", display.size)?,
             logical_size: require("logical_size", display.logical_size)?,
             scale: display.scale,
-            monitors: try_all("monitors", display.monitors)?,
+            monitors: try_from_messages("monitors", display.monitors)?,
         })
     }
 }
@@ -87,7 +87,7 @@ impl From<Display> for wire::Display {
             size: Some(display.size.into()),
             logical_size: Some(display.logical_size.into()),
             scale: display.scale,
-            monitors: all(display.monitors),
+            monitors: into_messages(display.monitors),
         }
     }
 }
@@ -156,8 +156,8 @@ impl TryFrom<wire::Frame> for Frame {
             scale: frame.scale,
             captured_at: time("capture_time", frame.capture_time)?,
             cursor: optional("cursor", frame.cursor)?,
-            monitors: try_all("monitors", frame.monitors)?,
-            windows: try_all("windows", frame.windows)?,
+            monitors: try_from_messages("monitors", frame.monitors)?,
+            windows: try_from_messages("windows", frame.windows)?,
         })
     }
 }
@@ -171,8 +171,8 @@ impl From<Frame> for wire::Frame {
             scale: frame.scale,
             capture_time: Some(wire_time(frame.captured_at)),
             cursor: frame.cursor.map(Into::into),
-            monitors: all(frame.monitors),
-            windows: all(frame.windows),
+            monitors: into_messages(frame.monitors),
+            windows: into_messages(frame.windows),
             origin: Some(frame.origin.into()),
         }
     }

@@ -28,7 +28,9 @@ impl TryFrom<wire::PixelBox> for CaptureRect {
         if x1 > x2 || y1 > y2 {
             return Err(FieldError::new(
                 "x2",
-                format!("the box {x1},{y1},{x2},{y2} has its corners the wrong way round"),
+                format!(
+                    "the box {x1},{y1},{x2},{y2} is inverted; x1 must not exceed x2, nor y1 exceed y2"
+                ),
             ));
         }
         Ok(CaptureRect::new(

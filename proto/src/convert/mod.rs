@@ -1,7 +1,6 @@
-//! Messages to domain values and back.
+//! Conversion between messages and domain values.
 //!
-//! Receiving validates: whatever is required, in range or well formed in the domain is checked here, once, and the
-//! error names the field. Sending cannot fail.
+//! Receiving validates required fields, ranges and formats, and errors name the field. Sending cannot fail.
 
 mod action;
 mod decision;
@@ -18,10 +17,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::FieldError;
 
-/// The domain value of a required message.
+/// Converts a required message.
 ///
 /// # Errors
-/// If the message is absent, or does not mean a value; the error names the field.
+/// If the message is missing or invalid; the error names the field.
 pub fn require<T, D>(field: &str, message: Option<T>) -> Result<D, FieldError>
 where
     D: TryFrom<T, Error = FieldError>,
@@ -30,10 +29,10 @@ where
     D::try_from(message).map_err(|error| error.within(field))
 }
 
-/// The domain value of an optional message.
+/// Converts an optional message.
 ///
 /// # Errors
-/// If the message is there and does not mean a value; the error names the field.
+/// If the message is present and invalid; the error names the field.
 pub fn optional<T, D>(field: &str, message: Option<T>) -> Result<Option<D>, FieldError>
 where
     D: TryFrom<T, Error = FieldError>,
@@ -44,11 +43,11 @@ where
         .map_err(|error| error.within(field))
 }
 
-/// The domain values of a repeated message.
+/// Converts a repeated message.
 ///
 /// # Errors
-/// The first one that is at fault, named with its index.
-pub fn try_all<T, D>(field: &str, messages: Vec<T>) -> Result<Vec<D>, FieldError>
+/// For the first invalid message; the error has its index.
+pub fn try_from_messages<T, D>(field: &str, messages: Vec<T>) -> Result<Vec<D>, FieldError>
 where
     D: TryFrom<T, Error = FieldError>,
 {
@@ -58,12 +57,12 @@ where
     messages.into_iter().enumerate().map(value).collect()
 }
 
-/// The messages of domain values.
-pub fn all<D, T: From<D>>(values: Vec<D>) -> Vec<T> {
+/// Converts domain values to messages.
+pub fn into_messages<D, T: From<D>>(values: Vec<D>) -> Vec<T> {
     values.into_iter().map(T::from).collect()
 }
 
-/// The length of a duration message.
+/// Converts a duration message.
 ///
 /// # Errors
 /// If it is negative or malformed.
@@ -72,10 +71,10 @@ pub fn duration(
     message: Option<prost_types::Duration>,
 ) -> Result<Option<Duration>, FieldError> {
     let value = message.map(Duration::try_from).transpose();
-    value.map_err(|_| FieldError::new(field, "must be a duration that is not negative"))
+    value.map_err(|_| FieldError::new(field, "must be a non-negative duration"))
 }
 
-/// The message of a duration. One too long for the message (292 billion years) is cut.
+/// Converts a duration to a message. A duration beyond the range of the message (292 billion years) is capped.
 #[must_use]
 pub fn wire_duration(duration: Duration) -> prost_types::Duration {
     duration.try_into().unwrap_or(prost_types::Duration {
@@ -84,26 +83,26 @@ pub fn wire_duration(duration: Duration) -> prost_types::Duration {
     })
 }
 
-/// The moment of a required timestamp message.
+/// Converts a required timestamp message.
 ///
 /// # Errors
-/// If it is absent or before the epoch.
+/// If it is missing or out of the range of the system's clock.
 pub fn time(
     field: &str,
     message: Option<prost_types::Timestamp>,
 ) -> Result<SystemTime, FieldError> {
     let message = message.ok_or_else(|| FieldError::missing(field))?;
     SystemTime::try_from(message)
-        .map_err(|_| FieldError::new(field, "is not a moment this machine can represent"))
+        .map_err(|_| FieldError::new(field, "is outside the range of timestamps of this machine"))
 }
 
-/// The message of a moment.
+/// Converts a time to a message.
 #[must_use]
 pub fn wire_time(time: SystemTime) -> prost_types::Timestamp {
     prost_types::Timestamp::from(time)
 }
 
-/// A required enumeration value; unspecified counts as absent.
+/// Converts a required enumeration value; unspecified counts as missing.
 fn required_enum<W, D>(
     field: &str,
     number: i32,
@@ -126,7 +125,7 @@ fn sha256(field: &str, bytes: &[u8]) -> Result<[u8; 32], FieldError> {
     })
 }
 
-fn filled(text: String) -> Option<String> {
+fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -135,7 +134,7 @@ mod tests {
     use crate::domain::action::{Action, Target, Text};
     use crate::domain::frame::Frame;
     use crate::domain::geometry::{CapturePoint, CaptureSize};
-    use crate::service::{AwaitQuiet, PerformRequest, PlanRequest};
+    use crate::service::{PerformRequest, PlanRequest, WaitForIdleRequest};
     use crate::v1::{common, executor, perception, planner};
 
     fn point(x: i32, y: i32) -> Option<common::Target> {
@@ -337,8 +336,9 @@ mod tests {
 
     #[test]
     fn absent_fields_have_the_documented_defaults() {
-        let quiet = AwaitQuiet::try_from(perception::AwaitQuietRequest::default()).unwrap();
-        assert_eq!(quiet, AwaitQuiet::default());
+        let quiet =
+            WaitForIdleRequest::try_from(perception::WaitForIdleRequest::default()).unwrap();
+        assert_eq!(quiet, WaitForIdleRequest::default());
     }
 
     #[test]
@@ -371,6 +371,9 @@ mod tests {
         };
         check(String::new(), "is empty");
         check("  \n".into(), "is empty");
-        check("a".repeat(crate::limits::MAX_GOAL + 1), "at most 16384");
+        check(
+            "a".repeat(crate::limits::MAX_GOAL_CHARS + 1),
+            "at most 16384",
+        );
     }
 }

@@ -1,17 +1,20 @@
-use super::{all, duration, filled, optional, require, try_all, wire_duration};
+use super::{
+    duration, into_messages, non_empty, optional, require, try_from_messages, wire_duration,
+};
 use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::error::FieldError;
 use crate::service::{
-    AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, FrameTile,
-    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
-    ParseRequest, Parsed, Quiet, Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameTile, FrameUpdate,
+    IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest,
+    ParsedImage, Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest,
+    WaitForIdleRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::perception as wire;
 
-/// JPEG quality if the caller does not say.
+/// Default JPEG quality, as documented in the contract.
 const DEFAULT_QUALITY: u8 = 80;
-/// Frames a second of a live stream if the caller does not say.
+/// Default frame rate of a live stream, as documented in the contract.
 const DEFAULT_FRAMES_PER_SECOND: u32 = 5;
 
 impl TryFrom<wire::ImageOptions> for ImageOptions {
@@ -32,7 +35,7 @@ impl TryFrom<wire::ImageOptions> for ImageOptions {
             other => {
                 return Err(FieldError::new(
                     "quality",
-                    format!("is {other}; it goes from 1 to 100"),
+                    format!("is {other}; must be from 1 to 100"),
                 ));
             }
         };
@@ -96,35 +99,35 @@ impl TryFrom<wire::Redaction> for Redaction {
     type Error = FieldError;
 
     fn try_from(redaction: wire::Redaction) -> Result<Self, FieldError> {
-        use wire::redaction::What;
+        use wire::redaction::Target;
 
-        match redaction.what {
-            Some(What::Region(region)) => Ok(Redaction::Region(require("region", Some(region))?)),
-            Some(What::TextPattern(pattern)) => Ok(Redaction::TextPattern(pattern)),
-            Some(What::Window(window)) if window.is_empty() => Err(FieldError::missing("window")),
-            Some(What::Window(window)) => Ok(Redaction::Window(window)),
-            Some(What::SensitiveText(kind)) => sensitive_text(kind).map(Redaction::SensitiveText),
-            None => Err(FieldError::missing("what")),
+        match redaction.target {
+            Some(Target::Region(region)) => Ok(Redaction::Region(require("region", Some(region))?)),
+            Some(Target::TextPattern(pattern)) => Ok(Redaction::TextPattern(pattern)),
+            Some(Target::Window(window)) if window.is_empty() => Err(FieldError::missing("window")),
+            Some(Target::Window(window)) => Ok(Redaction::Window(window)),
+            Some(Target::SensitiveText(kind)) => sensitive_text(kind).map(Redaction::SensitiveText),
+            None => Err(FieldError::missing("target")),
         }
     }
 }
 
 impl From<Redaction> for wire::Redaction {
     fn from(redaction: Redaction) -> Self {
-        use wire::redaction::What;
+        use wire::redaction::Target;
 
         let what = match redaction {
-            Redaction::Region(region) => What::Region(region.into()),
-            Redaction::TextPattern(pattern) => What::TextPattern(pattern),
-            Redaction::Window(window) => What::Window(window),
+            Redaction::Region(region) => Target::Region(region.into()),
+            Redaction::TextPattern(pattern) => Target::TextPattern(pattern),
+            Redaction::Window(window) => Target::Window(window),
             Redaction::SensitiveText(SensitiveText::CardNumber) => {
-                What::SensitiveText(wire::SensitiveText::CardNumber.into())
+                Target::SensitiveText(wire::SensitiveText::CardNumber.into())
             }
             Redaction::SensitiveText(SensitiveText::EmailAddress) => {
-                What::SensitiveText(wire::SensitiveText::EmailAddress.into())
+                Target::SensitiveText(wire::SensitiveText::EmailAddress.into())
             }
         };
-        Self { what: Some(what) }
+        Self { target: Some(what) }
     }
 }
 
@@ -135,7 +138,7 @@ fn sensitive_text(kind: i32) -> Result<SensitiveText, FieldError> {
         Ok(wire::SensitiveText::Unspecified) => Err(FieldError::missing("sensitive_text")),
         Err(_) => Err(FieldError::new(
             "sensitive_text",
-            format!("{kind} is no kind of text that this version knows"),
+            format!("has the unknown value {kind}"),
         )),
     }
 }
@@ -149,7 +152,7 @@ impl TryFrom<wire::ParseOptions> for ParseOptions {
             times if times <= Self::MAX_MAGNIFICATION => Some(times),
             times => {
                 let most = Self::MAX_MAGNIFICATION;
-                let problem = format!("{times} is more than {most}");
+                let problem = format!("is {times}; must be at most {most}");
                 return Err(FieldError::new("magnification", problem));
             }
         };
@@ -174,11 +177,11 @@ impl TryFrom<wire::CaptureRequest> for CaptureRequest {
 
     fn try_from(request: wire::CaptureRequest) -> Result<Self, FieldError> {
         Ok(Self {
-            display: filled(request.display).map(DisplayId::new),
+            display: non_empty(request.display).map(DisplayId::new),
             area: optional("area", request.area)?.unwrap_or_default(),
             omit_cursor: request.omit_cursor,
             image: optional("image", request.image)?,
-            redactions: try_all("redactions", request.redactions)?,
+            redactions: try_from_messages("redactions", request.redactions)?,
             mark_pointer: request.mark_pointer,
         })
     }
@@ -203,13 +206,13 @@ impl From<CaptureRequest> for wire::CaptureRequest {
             area: Some(request.area.into()),
             omit_cursor: request.omit_cursor,
             image: request.image.map(Into::into),
-            redactions: all(request.redactions),
+            redactions: into_messages(request.redactions),
             mark_pointer: request.mark_pointer,
         }
     }
 }
 
-impl TryFrom<wire::CaptureResponse> for Captured {
+impl TryFrom<wire::CaptureResponse> for CapturedFrame {
     type Error = FieldError;
 
     fn try_from(response: wire::CaptureResponse) -> Result<Self, FieldError> {
@@ -220,8 +223,8 @@ impl TryFrom<wire::CaptureResponse> for Captured {
     }
 }
 
-impl From<Captured> for wire::CaptureResponse {
-    fn from(captured: Captured) -> Self {
+impl From<CapturedFrame> for wire::CaptureResponse {
+    fn from(captured: CapturedFrame) -> Self {
         Self {
             frame: Some(captured.frame.into()),
             image: captured.image.map(Into::into),
@@ -240,8 +243,8 @@ impl TryFrom<wire::ObserveRequest> for ObserveRequest {
         Ok(Self {
             capture: optional("capture", request.capture)?.unwrap_or_default(),
             max_elements: limit(request.max_elements),
-            marked_image: optional("marked_image", request.marked_image)?,
-            since_frame: filled(request.since_frame).map(FrameId::new),
+            annotated_image: optional("annotated_image", request.annotated_image)?,
+            since_frame: non_empty(request.since_frame).map(FrameId::new),
             parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
         })
     }
@@ -252,7 +255,7 @@ impl From<ObserveRequest> for wire::ObserveRequest {
         Self {
             capture: Some(request.capture.into()),
             max_elements: request.max_elements.unwrap_or_default(),
-            marked_image: request.marked_image.map(Into::into),
+            annotated_image: request.annotated_image.map(Into::into),
             since_frame: frame_name(request.since_frame),
             parsing: Some(request.parsing.into()),
         }
@@ -319,10 +322,10 @@ impl TryFrom<wire::ObserveResponse> for Observation {
             frame: require("frame", response.frame)?,
             image: optional("image", response.image)?,
             scene: require("scene", response.scene)?,
-            marked_image: optional("marked_image", response.marked_image)?,
+            annotated_image: optional("annotated_image", response.annotated_image)?,
             prompt_lines: response.prompt_lines,
             delta: optional("delta", response.delta)?,
-            timings: try_all("timings", response.timings)?,
+            timings: try_from_messages("timings", response.timings)?,
         })
     }
 }
@@ -333,10 +336,10 @@ impl From<Observation> for wire::ObserveResponse {
             frame: Some(observation.frame.into()),
             image: observation.image.map(Into::into),
             scene: Some(observation.scene.into()),
-            marked_image: observation.marked_image.map(Into::into),
+            annotated_image: observation.annotated_image.map(Into::into),
             prompt_lines: observation.prompt_lines,
             delta: observation.delta.map(Into::into),
-            timings: all(observation.timings),
+            timings: into_messages(observation.timings),
         }
     }
 }
@@ -348,7 +351,7 @@ impl TryFrom<wire::ParseRequest> for ParseRequest {
         Ok(Self {
             image: require("image", request.image)?,
             max_elements: limit(request.max_elements),
-            marked_image: optional("marked_image", request.marked_image)?,
+            annotated_image: optional("annotated_image", request.annotated_image)?,
             parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
         })
     }
@@ -359,40 +362,40 @@ impl From<ParseRequest> for wire::ParseRequest {
         Self {
             image: Some(request.image.into()),
             max_elements: request.max_elements.unwrap_or_default(),
-            marked_image: request.marked_image.map(Into::into),
+            annotated_image: request.annotated_image.map(Into::into),
             parsing: Some(request.parsing.into()),
         }
     }
 }
 
-impl TryFrom<wire::ParseResponse> for Parsed {
+impl TryFrom<wire::ParseResponse> for ParsedImage {
     type Error = FieldError;
 
     fn try_from(response: wire::ParseResponse) -> Result<Self, FieldError> {
         Ok(Self {
             size: require("size", response.size)?,
             scene: require("scene", response.scene)?,
-            marked_image: optional("marked_image", response.marked_image)?,
+            annotated_image: optional("annotated_image", response.annotated_image)?,
             prompt_lines: response.prompt_lines,
-            timings: try_all("timings", response.timings)?,
+            timings: try_from_messages("timings", response.timings)?,
         })
     }
 }
 
-impl From<Parsed> for wire::ParseResponse {
-    fn from(parsed: Parsed) -> Self {
+impl From<ParsedImage> for wire::ParseResponse {
+    fn from(parsed: ParsedImage) -> Self {
         Self {
             size: Some(parsed.size.into()),
             scene: Some(parsed.scene.into()),
-            marked_image: parsed.marked_image.map(Into::into),
+            annotated_image: parsed.annotated_image.map(Into::into),
             prompt_lines: parsed.prompt_lines,
-            timings: all(parsed.timings),
+            timings: into_messages(parsed.timings),
         }
     }
 }
 
 fn frame_id(field: &str, id: String) -> Result<FrameId, FieldError> {
-    filled(id)
+    non_empty(id)
         .map(FrameId::new)
         .ok_or_else(|| FieldError::missing(field))
 }
@@ -404,18 +407,15 @@ impl TryFrom<wire::CompareRequest> for CompareRequest {
         let threshold = match request.threshold {
             0 => CompareRequest::DEFAULT_THRESHOLD,
             threshold => u8::try_from(threshold).map_err(|_| {
-                FieldError::new(
-                    "threshold",
-                    format!("is {threshold}; grey values go up to 255"),
-                )
+                FieldError::new("threshold", format!("is {threshold}; must be at most 255"))
             })?,
         };
         Ok(Self {
             before: frame_id("before", request.before)?,
             after: frame_id("after", request.after)?,
             threshold,
-            ignore: try_all("ignore", request.ignore)?,
-            near: try_all("near", request.near)?,
+            ignore: try_from_messages("ignore", request.ignore)?,
+            measured_regions: try_from_messages("measured_regions", request.measured_regions)?,
         })
     }
 }
@@ -426,8 +426,8 @@ impl From<CompareRequest> for wire::CompareRequest {
             before: request.before.as_str().to_owned(),
             after: request.after.as_str().to_owned(),
             threshold: request.threshold.into(),
-            ignore: all(request.ignore),
-            near: all(request.near),
+            ignore: into_messages(request.ignore),
+            measured_regions: into_messages(request.measured_regions),
         }
     }
 }
@@ -438,70 +438,71 @@ impl TryFrom<wire::CompareResponse> for Comparison {
     fn try_from(response: wire::CompareResponse) -> Result<Self, FieldError> {
         Ok(Self {
             change: require("change", response.change)?,
-            near_shares: response.near_shares,
+            measured_shares: response.measured_shares,
         })
     }
 }
 
-impl TryFrom<wire::AwaitQuietRequest> for AwaitQuiet {
+impl TryFrom<wire::WaitForIdleRequest> for WaitForIdleRequest {
     type Error = FieldError;
 
-    fn try_from(request: wire::AwaitQuietRequest) -> Result<Self, FieldError> {
-        let default = AwaitQuiet::default();
+    fn try_from(request: wire::WaitForIdleRequest) -> Result<Self, FieldError> {
+        let default = WaitForIdleRequest::default();
         let first_change = duration("first_change_timeout", request.first_change_timeout)?;
         Ok(Self {
-            display: filled(request.display).map(DisplayId::new),
-            since_frame: filled(request.since_frame).map(FrameId::new),
+            display: non_empty(request.display).map(DisplayId::new),
+            since_frame: non_empty(request.since_frame).map(FrameId::new),
             first_change_timeout: first_change.unwrap_or(default.first_change_timeout),
-            quiet: duration("quiet", request.quiet)?.unwrap_or(default.quiet),
+            idle_duration: duration("idle_duration", request.idle_duration)?
+                .unwrap_or(default.idle_duration),
             timeout: duration("timeout", request.timeout)?.unwrap_or(default.timeout),
             ignore_pixels: match request.ignore_pixels {
                 0 => default.ignore_pixels,
                 pixels => pixels,
             },
-            ignore: try_all("ignore", request.ignore)?,
+            ignore: try_from_messages("ignore", request.ignore)?,
         })
     }
 }
 
-impl From<AwaitQuiet> for wire::AwaitQuietRequest {
-    fn from(request: AwaitQuiet) -> Self {
+impl From<WaitForIdleRequest> for wire::WaitForIdleRequest {
+    fn from(request: WaitForIdleRequest) -> Self {
         Self {
             display: display_name(request.display),
             since_frame: frame_name(request.since_frame),
             first_change_timeout: Some(wire_duration(request.first_change_timeout)),
-            quiet: Some(wire_duration(request.quiet)),
+            idle_duration: Some(wire_duration(request.idle_duration)),
             timeout: Some(wire_duration(request.timeout)),
             ignore_pixels: request.ignore_pixels,
-            ignore: all(request.ignore),
+            ignore: into_messages(request.ignore),
         }
     }
 }
 
-impl TryFrom<wire::AwaitQuietResponse> for Quiet {
+impl TryFrom<wire::WaitForIdleResponse> for IdleReport {
     type Error = FieldError;
 
-    fn try_from(response: wire::AwaitQuietResponse) -> Result<Self, FieldError> {
+    fn try_from(response: wire::WaitForIdleResponse) -> Result<Self, FieldError> {
         Ok(Self {
             settled: response.settled,
             changed: response.changed,
             elapsed: duration("elapsed", response.elapsed)?.unwrap_or_default(),
             first_change_after: duration("first_change_after", response.first_change_after)?,
-            still_changing: try_all("still_changing", response.still_changing)?,
-            noise: try_all("noise", response.noise)?,
+            still_changing: try_from_messages("still_changing", response.still_changing)?,
+            background_motion: try_from_messages("background_motion", response.background_motion)?,
         })
     }
 }
 
-impl From<Quiet> for wire::AwaitQuietResponse {
-    fn from(quiet: Quiet) -> Self {
+impl From<IdleReport> for wire::WaitForIdleResponse {
+    fn from(quiet: IdleReport) -> Self {
         Self {
             settled: quiet.settled,
             changed: quiet.changed,
             elapsed: Some(wire_duration(quiet.elapsed)),
             first_change_after: quiet.first_change_after.map(wire_duration),
-            still_changing: all(quiet.still_changing),
-            noise: all(quiet.noise),
+            still_changing: into_messages(quiet.still_changing),
+            background_motion: into_messages(quiet.background_motion),
         }
     }
 }
@@ -515,10 +516,10 @@ impl TryFrom<wire::StreamFramesRequest> for StreamRequest {
             frames => frames,
         };
         Ok(Self {
-            display: filled(request.display).map(DisplayId::new),
+            display: non_empty(request.display).map(DisplayId::new),
             max_frames_per_second,
             image: optional("image", request.image)?.unwrap_or_default(),
-            redactions: try_all("redactions", request.redactions)?,
+            redactions: try_from_messages("redactions", request.redactions)?,
         })
     }
 }
@@ -529,7 +530,7 @@ impl From<StreamRequest> for wire::StreamFramesRequest {
             display: display_name(request.display),
             max_frames_per_second: request.max_frames_per_second,
             image: Some(request.image.into()),
-            redactions: all(request.redactions),
+            redactions: into_messages(request.redactions),
         }
     }
 }
@@ -561,7 +562,7 @@ impl TryFrom<wire::StreamFramesResponse> for FrameUpdate {
         Ok(Self {
             sequence: response.sequence,
             frame: require("frame", response.frame)?,
-            tiles: try_all("tiles", response.tiles)?,
+            tiles: try_from_messages("tiles", response.tiles)?,
         })
     }
 }
@@ -571,7 +572,7 @@ impl From<FrameUpdate> for wire::StreamFramesResponse {
         Self {
             sequence: update.sequence,
             frame: Some(update.frame.into()),
-            tiles: all(update.tiles),
+            tiles: into_messages(update.tiles),
         }
     }
 }

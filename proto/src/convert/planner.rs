@@ -1,32 +1,33 @@
 use super::decision::usage;
 use super::{
-    all, desktop, duration, filled, optional, require, required_enum, try_all, wire_duration,
+    desktop, duration, into_messages, non_empty, optional, require, required_enum,
+    try_from_messages, wire_duration,
 };
 use crate::domain::decision::{PastAction, PastStep, RemainingLimits};
 use crate::domain::id::ElementId;
 use crate::error::FieldError;
-use crate::limits::MAX_GOAL;
+use crate::limits::MAX_GOAL_CHARS;
 use crate::service::{
-    BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, Planned,
-    PointerCheck, PointerRequest, ResolveRequest, Resolved, Sought, SummarizeRequest, Summary,
-    TargetCandidate,
+    BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest,
+    PlannedDecision, PointerCheck, PointerRequest, ResolveRequest, ResolvedTarget,
+    SummarizeRequest, Summary, TargetCandidate, TargetQuery,
 };
 use crate::v1::common as common_wire;
 use crate::v1::planner as wire;
 
-/// Checks a goal: neither empty nor longer than the contract allows.
+/// Checks that a goal is not empty and not longer than the contract allows.
 pub(super) fn goal(text: String) -> Result<String, FieldError> {
     if text.trim().is_empty() {
         return Err(FieldError::new(
             "goal",
-            "is empty; say what is to be done, for example: click \"Save\"",
+            "is empty; give a goal, for example: click \"Save\"",
         ));
     }
     let length = text.chars().count();
-    if length > MAX_GOAL {
+    if length > MAX_GOAL_CHARS {
         return Err(FieldError::new(
             "goal",
-            format!("has {length} characters; at most {MAX_GOAL} are accepted"),
+            format!("has {length} characters; at most {MAX_GOAL_CHARS} are accepted"),
         ));
     }
     Ok(text)
@@ -63,14 +64,14 @@ impl TryFrom<wire::PastStep> for PastStep {
         Ok(Self {
             step: step.step,
             thought: step.thought,
-            actions: try_all("actions", step.actions)?,
+            actions: try_from_messages("actions", step.actions)?,
             image: optional("image", step.image)?,
             frame_size: optional("frame_size", step.frame_size)?,
-            function_calls: try_all("function_calls", step.function_calls)?,
-            function_results: try_all("function_results", step.function_results)?,
-            extracted_json: filled(step.extracted_json),
+            function_calls: try_from_messages("function_calls", step.function_calls)?,
+            function_results: try_from_messages("function_results", step.function_results)?,
+            extracted_json: non_empty(step.extracted_json),
             user_messages: step.user_messages,
-            acknowledged_safety_checks: try_all(
+            acknowledged_safety_checks: try_from_messages(
                 "acknowledged_safety_checks",
                 step.acknowledged_safety_checks,
             )?,
@@ -83,14 +84,14 @@ impl From<PastStep> for wire::PastStep {
         Self {
             step: step.step,
             thought: step.thought,
-            actions: all(step.actions),
+            actions: into_messages(step.actions),
             image: step.image.map(Into::into),
             frame_size: step.frame_size.map(Into::into),
-            function_calls: all(step.function_calls),
-            function_results: all(step.function_results),
+            function_calls: into_messages(step.function_calls),
+            function_results: into_messages(step.function_results),
             extracted_json: step.extracted_json.unwrap_or_default(),
             user_messages: step.user_messages,
-            acknowledged_safety_checks: all(step.acknowledged_safety_checks),
+            acknowledged_safety_checks: into_messages(step.acknowledged_safety_checks),
         }
     }
 }
@@ -129,15 +130,15 @@ impl TryFrom<wire::PlanRequest> for PlanRequest {
             frame: require("frame", request.frame)?,
             image: optional("image", request.image)?,
             scene: require("scene", request.scene)?,
-            history: try_all("history", request.history)?,
+            history: try_from_messages("history", request.history)?,
             user_messages: request.user_messages,
             remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
-            functions: try_all("functions", request.functions)?,
+            functions: try_from_messages("functions", request.functions)?,
             conversation: request.conversation,
             conversation_backend: request.conversation_backend,
             backends: request.backends,
             platform: desktop::platform(request.platform),
-            language: filled(request.language),
+            language: non_empty(request.language),
             notices: request.notices,
             applications: request.applications,
         })
@@ -152,10 +153,10 @@ impl From<PlanRequest> for wire::PlanRequest {
             frame: Some(request.frame.into()),
             image: request.image.map(Into::into),
             scene: Some(request.scene.into()),
-            history: all(request.history),
+            history: into_messages(request.history),
             user_messages: request.user_messages,
             remaining: Some(request.remaining.into()),
-            functions: all(request.functions),
+            functions: into_messages(request.functions),
             conversation: request.conversation,
             conversation_backend: request.conversation_backend,
             backends: request.backends,
@@ -191,22 +192,22 @@ impl From<BackendAttempt> for wire::BackendAttempt {
     }
 }
 
-impl TryFrom<wire::PlanResponse> for Planned {
+impl TryFrom<wire::PlanResponse> for PlannedDecision {
     type Error = FieldError;
 
     fn try_from(response: wire::PlanResponse) -> Result<Self, FieldError> {
         Ok(Self {
             decision: require("decision", response.decision)?,
-            attempts: try_all("attempts", response.attempts)?,
+            attempts: try_from_messages("attempts", response.attempts)?,
         })
     }
 }
 
-impl From<Planned> for wire::PlanResponse {
-    fn from(planned: Planned) -> Self {
+impl From<PlannedDecision> for wire::PlanResponse {
+    fn from(planned: PlannedDecision) -> Self {
         Self {
             decision: Some(planned.decision.into()),
-            attempts: all(planned.attempts),
+            attempts: into_messages(planned.attempts),
         }
     }
 }
@@ -217,10 +218,10 @@ impl TryFrom<wire::SummarizeRequest> for SummarizeRequest {
     fn try_from(request: wire::SummarizeRequest) -> Result<Self, FieldError> {
         Ok(Self {
             goal: goal(request.goal)?,
-            history: try_all("history", request.history)?,
+            history: try_from_messages("history", request.history)?,
             answer: request.answer,
             succeeded: request.succeeded,
-            language: filled(request.language),
+            language: non_empty(request.language),
             backends: request.backends,
             remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
@@ -231,7 +232,7 @@ impl From<SummarizeRequest> for wire::SummarizeRequest {
     fn from(request: SummarizeRequest) -> Self {
         Self {
             goal: request.goal,
-            history: all(request.history),
+            history: into_messages(request.history),
             answer: request.answer,
             succeeded: request.succeeded,
             language: request.language.unwrap_or_default(),
@@ -271,7 +272,7 @@ impl TryFrom<wire::ExtractRequest> for ExtractRequest {
             frame: require("frame", request.frame)?,
             image: optional("image", request.image)?,
             scene: require("scene", request.scene)?,
-            page_text: filled(request.page_text),
+            page_text: non_empty(request.page_text),
             backends: request.backends,
             remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
@@ -300,7 +301,7 @@ impl TryFrom<wire::ExtractResponse> for Extraction {
         Ok(Self {
             json: response.json,
             usage: usage(response.usage)?,
-            sources: try_all("sources", response.sources)?,
+            sources: try_from_messages("sources", response.sources)?,
         })
     }
 }
@@ -310,7 +311,7 @@ impl From<Extraction> for wire::ExtractResponse {
         Self {
             json: extraction.json,
             usage: Some(extraction.usage.into()),
-            sources: all(extraction.sources),
+            sources: into_messages(extraction.sources),
         }
     }
 }
@@ -324,7 +325,7 @@ impl TryFrom<wire::LocatePointerRequest> for PointerRequest {
             target: require("target", request.target)?,
             target_bounds: optional("target_bounds", request.target_bounds)?,
             pointer: require("pointer", request.pointer)?,
-            marked_image: optional("marked_image", request.marked_image)?,
+            annotated_image: optional("annotated_image", request.annotated_image)?,
             backends: request.backends,
             remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
         })
@@ -338,7 +339,7 @@ impl From<PointerRequest> for wire::LocatePointerRequest {
             target: Some(request.target.into()),
             target_bounds: request.target_bounds.map(Into::into),
             pointer: Some(request.pointer.into()),
-            marked_image: request.marked_image.map(Into::into),
+            annotated_image: request.annotated_image.map(Into::into),
             backends: request.backends,
             remaining: Some(request.remaining.into()),
         }
@@ -374,18 +375,18 @@ impl TryFrom<wire::ResolveTargetRequest> for ResolveRequest {
 
     fn try_from(request: wire::ResolveTargetRequest) -> Result<Self, FieldError> {
         let image = optional("image", request.image)?;
-        let target = match (request.target, filled(request.description)) {
-            (None, Some(description)) => Sought::Described {
+        let target = match (request.target, non_empty(request.description)) {
+            (None, Some(description)) => TargetQuery::Described {
                 description,
                 image,
                 backends: request.backends,
                 remaining: optional("remaining", request.remaining)?.unwrap_or_default(),
             },
             (Some(_), Some(_)) => {
-                let problem = "cannot be given together with a target; give one of them";
+                let problem = "must not be set together with `target`";
                 return Err(FieldError::new("description", problem));
             }
-            (target, None) => Sought::Target(require("target", target)?),
+            (target, None) => TargetQuery::Target(require("target", target)?),
         };
         Ok(Self {
             target,
@@ -403,8 +404,8 @@ impl From<ResolveRequest> for wire::ResolveTargetRequest {
             ..Self::default()
         };
         match request.target {
-            Sought::Target(target) => message.target = Some(target.into()),
-            Sought::Described {
+            TargetQuery::Target(target) => message.target = Some(target.into()),
+            TargetQuery::Described {
                 description,
                 image,
                 backends,
@@ -442,7 +443,7 @@ impl From<TargetCandidate> for wire::TargetCandidate {
     }
 }
 
-impl TryFrom<wire::ResolveTargetResponse> for Resolved {
+impl TryFrom<wire::ResolveTargetResponse> for ResolvedTarget {
     type Error = FieldError;
 
     fn try_from(response: wire::ResolveTargetResponse) -> Result<Self, FieldError> {
@@ -450,19 +451,19 @@ impl TryFrom<wire::ResolveTargetResponse> for Resolved {
             point: require("point", response.point)?,
             bounds: require("bounds", response.bounds)?,
             element: response.element_id.map(ElementId),
-            candidates: try_all("candidates", response.candidates)?,
+            candidates: try_from_messages("candidates", response.candidates)?,
             usage: usage(response.usage)?,
         })
     }
 }
 
-impl From<Resolved> for wire::ResolveTargetResponse {
-    fn from(resolved: Resolved) -> Self {
+impl From<ResolvedTarget> for wire::ResolveTargetResponse {
+    fn from(resolved: ResolvedTarget) -> Self {
         Self {
             point: Some(resolved.point.into()),
             bounds: Some(resolved.bounds.into()),
             element_id: resolved.element.map(|id| id.0),
-            candidates: all(resolved.candidates),
+            candidates: into_messages(resolved.candidates),
             usage: Some(resolved.usage.into()),
         }
     }
@@ -477,14 +478,14 @@ impl TryFrom<wire::Backend> for BackendInfo {
         let state = required_enum("state", backend.state, |state| match state {
             State::Unspecified => None,
             State::Ready => Some(BackendState::Ready),
-            State::Resting => Some(BackendState::Resting),
+            State::CircuitOpen => Some(BackendState::CircuitOpen),
             State::NotConfigured => Some(BackendState::NotConfigured),
         })?;
         Ok(Self {
             name: backend.name,
             state,
             model: backend.model,
-            last_error: filled(backend.last_error),
+            last_error: non_empty(backend.last_error),
             median_latency: duration("median_latency", backend.median_latency)?,
             usage: usage(backend.usage)?,
             needs_image: backend.needs_image,
@@ -498,7 +499,7 @@ impl From<BackendInfo> for wire::Backend {
 
         let state = match backend.state {
             BackendState::Ready => State::Ready,
-            BackendState::Resting => State::Resting,
+            BackendState::CircuitOpen => State::CircuitOpen,
             BackendState::NotConfigured => State::NotConfigured,
         };
         Self {

@@ -1,8 +1,8 @@
-//! The closed list of input actions, and what they aim at.
+//! The closed list of input actions, and their targets.
 //!
-//! An action is generic in its target: a planner decides an `Action<Target>`, the orchestrator resolves it
-//! against the scene, and only an `Action<CapturePoint>` can be performed. Decisions that are no input (done,
-//! ask, call a function …) are not actions.
+//! An action is generic in its target: a planner decides an `Action<Target>`, the orchestrator resolves it against the
+//! scene, and only an `Action<CapturePoint>` can be performed. Decisions without input (done, ask, call a function …)
+//! are not actions.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::geometry::CapturePoint;
 use super::id::ElementId;
 use super::key::Key;
 use crate::error::FieldError;
-use crate::limits::{MAX_CHORD, MAX_PATH, MAX_REPEAT, MAX_TEXT};
+use crate::limits::{MAX_CHORD_KEYS, MAX_CHORD_REPEATS, MAX_DRAG_POINTS, MAX_TEXT_CHARS};
 
-/// What an action aims at, before the orchestrator has resolved it.
+/// Target of an action, before the orchestrator has resolved it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     Element(ElementId),
@@ -22,40 +22,40 @@ pub enum Target {
     Text(TextAnchor),
 }
 
-/// An element described by what it says: text, kind, place and order of appearance.
+/// An element described by its text, kind, position and order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextAnchor {
-    /// The text to look for, compared tolerantly.
+    /// Text of the element, matched tolerantly.
     pub text: String,
     pub kind: Option<ElementKind>,
-    /// One of the nine places (`top left` … `bottom right`), if it matters.
+    /// Part of the frame to search (`top left` … `bottom right`); `None` for the whole frame.
     pub place: Option<Place>,
-    /// 1 for the first match in reading order; `None` where the match must be the only or the best one.
+    /// Index among several matches; `None` for the only or best match.
     pub ordinal: Option<Ordinal>,
 }
 
-/// Which of several matches is meant.
+/// Index among several matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ordinal {
-    /// From 1, in reading order.
+    /// Number in reading order, starting at 1.
     Nth(u32),
     Last,
 }
 
-/// Declares [`Place`] with its words.
+/// Declares [`Place`] with its names.
 macro_rules! places {
     ($($variant:ident = $words:literal,)*) => {
-        /// A ninth of the frame.
+        /// One of the nine equal parts of a frame.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Place {
             $($variant,)*
         }
 
         impl Place {
-            /// All nine, row by row.
+            /// All nine parts, row by row.
             pub const ALL: &'static [Place] = &[$(Place::$variant,)*];
 
-            /// The words of a prompt line.
+            /// Returns the name used in prompt lines.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -93,7 +93,7 @@ pub enum Button {
     Middle,
 }
 
-/// Text to be entered. A secret is named here and resolved by the Executor alone.
+/// Text to enter. Only the Executor resolves the name of a secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Text {
     Literal(String),
@@ -101,7 +101,7 @@ pub enum Text {
 }
 
 impl fmt::Debug for Text {
-    // Literal text may be private: only its length is shown.
+    // Shows only the length, because the text may be private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Text::Literal(text) => write!(f, "Literal({} characters)", text.chars().count()),
@@ -110,43 +110,43 @@ impl fmt::Debug for Text {
     }
 }
 
-/// How newline and tab inside a text are entered.
+/// Handling of newline and tab characters in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ControlCharacters {
-    /// As the Return and Tab keys.
+    /// Press the Return and Tab keys.
     #[default]
     AsKeys,
-    /// As characters of the text (pasted), so that they neither send a form nor move the focus.
+    /// Insert the characters as text (pasted), so that they neither submit a form nor move the focus.
     AsText,
 }
 
-/// How far to scroll.
+/// Amount to scroll. Positive is right and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScrollAmount {
-    /// Wheel clicks; positive is right and down.
+    /// Notches of a mouse wheel.
     Notches { x: i32, y: i32 },
-    /// Pixels of content; positive is right and down. Rounded to whole notches where the platform has no finer step.
+    /// Pixels of content, rounded to whole notches where the platform has no finer step.
     Pixels { x: i32, y: i32 },
 }
 
-/// Which window is meant.
+/// Selector of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WindowSelector {
     Id(String),
-    /// A part of the title, compared without case.
+    /// Part of the title, case-insensitive.
     Title(String),
-    /// The application's class, compared without case.
+    /// Class of the application, case-insensitive.
     Application(String),
 }
 
-/// One thing a hand can do. `T` is what it aims at.
+/// An input action with targets of type `T`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action<T> {
     Move {
         to: T,
     },
     Click {
-        /// `None`: where the pointer is.
+        /// `None` for the current pointer position.
         at: Option<T>,
         button: Button,
         /// 1, 2 or 3.
@@ -162,11 +162,11 @@ pub enum Action<T> {
         button: Button,
     },
     Drag {
-        /// At least two points; the button goes down at the first and up at the last.
+        /// At least two points. The button is pressed at the first and released at the last.
         path: Vec<T>,
         button: Button,
         modifiers: Vec<Key>,
-        /// How long the way takes; `None` leaves it to the Executor.
+        /// Duration of the drag; `None` lets the Executor choose.
         duration: Option<Duration>,
     },
     Scroll {
@@ -179,9 +179,9 @@ pub enum Action<T> {
         control_characters: ControlCharacters,
     },
     KeyChord {
-        /// Pressed in this order, released in the reverse one.
+        /// Pressed in this order, released in reverse order.
         keys: Vec<Key>,
-        /// How often the chord is struck, at least 1.
+        /// Number of repetitions, at least 1.
         repeat: u32,
     },
     HoldKey {
@@ -195,11 +195,11 @@ pub enum Action<T> {
         text: Text,
     },
     Paste {
-        /// Put on the clipboard first; `None` pastes what is there.
+        /// Text to put on the clipboard first; `None` pastes its current content.
         text: Option<Text>,
     },
     OpenApplication {
-        /// A name of the configured list.
+        /// Name of a configured application.
         name: String,
     },
     OpenUrl {
@@ -216,7 +216,7 @@ pub enum Action<T> {
     Refresh,
 }
 
-/// The kinds of action, as the whitelist and the risk table name them.
+/// Kinds of action, as named in the allow list and the risk table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ActionKind {
     Move,
@@ -241,7 +241,7 @@ pub enum ActionKind {
 }
 
 impl ActionKind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: &'static [ActionKind] = &[
         ActionKind::Move,
         ActionKind::Click,
@@ -264,7 +264,7 @@ impl ActionKind {
         ActionKind::Refresh,
     ];
 
-    /// The name that configuration and events use.
+    /// Returns the name used in the configuration and in events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -290,7 +290,7 @@ impl ActionKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
@@ -305,40 +305,40 @@ impl fmt::Display for ActionKind {
 
 fn check_text(text: &Text) -> Result<(), FieldError> {
     match text {
-        Text::Literal(text) => at_most("text", text.chars().count(), MAX_TEXT),
+        Text::Literal(text) => check_max("text", text.chars().count(), MAX_TEXT_CHARS),
         Text::Secret(_) => Ok(()),
     }
 }
 
-fn at_most(field: &str, given: usize, most: usize) -> Result<(), FieldError> {
+fn check_max(field: &str, given: usize, most: usize) -> Result<(), FieldError> {
     if given <= most {
         return Ok(());
     }
-    let problem = format!("asks for {given}, and at most {most} are allowed");
+    let problem = format!("{given} exceeds the maximum of {most}");
     Err(FieldError::new(field, problem))
 }
 
 impl<T> Action<T> {
-    /// Whether it asks for no more than one action may: a text, a chord, its repetitions and a path have an end.
+    /// Checks the lengths of texts, chords and paths, and the number of repetitions.
     ///
     /// # Errors
-    /// Which field asks for too much.
+    /// If a limit is exceeded; the error names the field.
     pub fn check_limits(&self) -> Result<(), FieldError> {
         match self {
             Self::Click { modifiers, .. } | Self::Scroll { modifiers, .. } => {
-                at_most("modifiers", modifiers.len(), MAX_CHORD)
+                check_max("modifiers", modifiers.len(), MAX_CHORD_KEYS)
             }
             Self::Drag {
                 path, modifiers, ..
             } => {
-                at_most("path", path.len(), MAX_PATH)?;
-                at_most("modifiers", modifiers.len(), MAX_CHORD)
+                check_max("path", path.len(), MAX_DRAG_POINTS)?;
+                check_max("modifiers", modifiers.len(), MAX_CHORD_KEYS)
             }
             Self::KeyChord { keys, repeat } => {
-                at_most("keys", keys.len(), MAX_CHORD)?;
-                at_most("repeat", *repeat as usize, MAX_REPEAT as usize)
+                check_max("keys", keys.len(), MAX_CHORD_KEYS)?;
+                check_max("repeat", *repeat as usize, MAX_CHORD_REPEATS as usize)
             }
-            Self::HoldKey { keys, .. } => at_most("keys", keys.len(), MAX_CHORD),
+            Self::HoldKey { keys, .. } => check_max("keys", keys.len(), MAX_CHORD_KEYS),
             Self::TypeText { text, .. }
             | Self::SetClipboard { text }
             | Self::Paste { text: Some(text) } => check_text(text),
@@ -346,7 +346,7 @@ impl<T> Action<T> {
         }
     }
 
-    /// The name of the secret that it enters, if it enters one.
+    /// Returns the name of the secret that the action types, if any.
     #[must_use]
     pub fn entered_secret(&self) -> Option<&str> {
         match self {
@@ -358,7 +358,7 @@ impl<T> Action<T> {
         }
     }
 
-    /// Which kind of action this is.
+    /// Returns the kind of the action.
     #[must_use]
     pub fn kind(&self) -> ActionKind {
         match self {
@@ -384,7 +384,7 @@ impl<T> Action<T> {
         }
     }
 
-    /// The targets, in the order in which the pointer visits them.
+    /// Returns the targets, in the order in which the pointer visits them.
     pub fn targets(&self) -> impl Iterator<Item = &T> {
         let (one, path): (Option<&T>, &[T]) = match self {
             Action::Move { to } => (Some(to), &[]),
@@ -398,10 +398,10 @@ impl<T> Action<T> {
         one.into_iter().chain(path)
     }
 
-    /// The same action with every target replaced.
+    /// Maps every target.
     ///
     /// # Errors
-    /// The first error that `resolve` gives.
+    /// The first error of `resolve`.
     pub fn try_map<U, E>(self, mut resolve: impl FnMut(T) -> Result<U, E>) -> Result<Action<U>, E> {
         Ok(match self {
             Action::Move { to } => Action::Move { to: resolve(to)? },

@@ -1,4 +1,4 @@
-//! What a planner answers, and what it is told of the past.
+//! Decisions of a planner, and the history that it receives.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use super::frame::Image;
 use super::geometry::{CaptureRect, CaptureSize};
 use super::id::ElementId;
 
-/// An action as decided.
+/// An action as the planner decided it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedAction {
     pub action: Action<Target>,
-    /// For people: what it is meant to do (`click "Save"`).
+    /// Purpose of the action, for people (`click "Save"`).
     pub intent: String,
-    /// The pointer shall be verified before the click.
+    /// True to verify the pointer position before the click.
     pub verify_pointer: bool,
-    /// May be repeated when nothing changed.
+    /// True if the action may be retried when it had no effect.
     pub repeatable: bool,
 }
 
-/// What to do next.
+/// The next step of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// In this order; the rest is dropped when one fails. Never empty.
+    /// Actions to perform in order; after a failure, the rest is dropped. Never empty.
     Act(Vec<PlannedAction>),
     Done {
         answer: String,
-        /// Text on the screen or another fact that shows it.
+        /// Evidence for success: text on the screen or another fact.
         evidence: Vec<String>,
     },
     Fail {
@@ -37,8 +37,8 @@ pub enum Next {
     },
     Ask {
         question: String,
-        /// The user shall do something on the desktop, not tell something.
-        needs_hands: bool,
+        /// True to request a manual action on the desktop instead of an answer.
+        requires_manual_action: bool,
     },
     /// Never empty.
     CallFunctions(Vec<FunctionCall>),
@@ -48,64 +48,64 @@ pub enum Next {
     },
 }
 
-/// A planner's answer.
+/// The decision of a planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The model's own words.
+    /// Reasoning of the model, in its own words.
     pub thought: String,
-    /// One line for people.
+    /// Progress in one line, for people.
     pub progress: String,
     pub next: Next,
-    /// To be acknowledged by a person before anything runs.
+    /// Safety checks that a person must acknowledge before any action runs.
     pub safety_checks: Vec<SafetyCheck>,
-    /// Opaque: what this backend needs to see again, verbatim.
+    /// Opaque state of the backend, to be passed back unchanged.
     pub conversation: Bytes,
     pub backend: String,
-    /// Empty where there is no model.
+    /// Empty for a backend without a model.
     pub model: String,
     pub usage: Usage,
     pub suspected_injections: Vec<SuspectedInjection>,
-    /// SHA-256 of the pictures that `conversation` shows, which it takes to go on with it.
+    /// SHA-256 of the images that `conversation` refers to. The next request should supply them again.
     pub conversation_images: Vec<[u8; 32]>,
 }
 
-/// Text on the screen that seems to give the agent orders.
+/// Text on the screen that addresses instructions to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspectedInjection {
     pub quote: String,
     pub bounds: Option<CaptureRect>,
 }
 
-/// Where a value that was taken from the screen was read.
+/// Source of an extracted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSource {
-    /// The value, as a JSON Pointer (RFC 6901) into the data.
-    pub pointer: String,
+    /// JSON Pointer (RFC 6901) of the value in the data.
+    pub json_pointer: String,
     pub element: ElementId,
     pub bounds: Option<CaptureRect>,
     /// The element's text.
     pub content: String,
 }
 
-/// What model calls used. `None` is unknown, which is not zero.
+/// Resources used by model calls. `None` is unknown, which differs from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// All of them, also those of a cache.
+    /// Tokens sent, including cached ones.
     pub input_tokens: Option<u64>,
-    /// With what was thought.
+    /// Tokens received, including reasoning tokens.
     pub output_tokens: Option<u64>,
-    /// Of the input: read from the provider's cache.
+    /// Tokens read from the provider's cache. A subset of `input_tokens`.
     pub cached_tokens: Option<u64>,
-    /// Of the output: thought, and not said.
+    /// Reasoning tokens. A subset of `output_tokens`.
     pub reasoning_tokens: Option<u64>,
-    /// Millionths of a US dollar.
+    /// Cost, in millionths of a US dollar.
     pub cost_micros_usd: Option<u64>,
     pub calls: u32,
     pub inference_time: Duration,
 }
 
 impl Usage {
-    /// The sum of two. What is unknown in one that made calls is unknown in the sum.
+    /// Returns the sum. A count that is unknown in an operand with calls is unknown in the sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let sum = |mine: Option<u64>, theirs: Option<u64>| match (self.calls, other.calls) {
@@ -125,7 +125,7 @@ impl Usage {
     }
 }
 
-/// A provider's warning.
+/// A safety warning of a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SafetyCheck {
     pub id: String,
@@ -133,7 +133,7 @@ pub struct SafetyCheck {
     pub message: String,
 }
 
-/// A function that a task brings.
+/// A function that a task offers to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionDeclaration {
     pub name: String,
@@ -141,7 +141,7 @@ pub struct FunctionDeclaration {
     pub parameters_json_schema: String,
 }
 
-/// A call that the model wants made.
+/// A function call requested by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCall {
     pub call_id: String,
@@ -149,19 +149,19 @@ pub struct FunctionCall {
     pub arguments_json: String,
 }
 
-/// What came of a function call: a value as JSON, or why there is none.
+/// Result of a function call: a value as JSON, or an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionResult {
     pub call_id: String,
     pub outcome: Result<String, String>,
 }
 
-/// An action of an earlier step and what came of it.
+/// An action of an earlier step, with its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastAction {
     pub planned: PlannedAction,
     pub outcome: ActionOutcome,
-    /// `None` if it was not performed.
+    /// `None` if the action was not performed.
     pub effect: Option<Effect>,
     pub retries: u32,
 }
@@ -169,24 +169,24 @@ pub struct PastAction {
 /// An earlier step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PastStep {
-    /// From 1.
+    /// Step number, starting at 1.
     pub step: u32,
     pub thought: String,
     pub actions: Vec<PastAction>,
-    /// The frame that the decision was made on; `None` where it is no longer sent.
+    /// Image of the frame that the decision was based on; `None` if it is no longer sent.
     pub image: Option<Image>,
     pub frame_size: Option<CaptureSize>,
     pub function_calls: Vec<FunctionCall>,
     pub function_results: Vec<FunctionResult>,
-    /// Data taken from the screen, as JSON.
+    /// Data extracted from the screen, as JSON.
     pub extracted_json: Option<String>,
-    /// What the user said or did between this step and the next.
+    /// Messages and manual actions of the user between this step and the next.
     pub user_messages: Vec<String>,
-    /// The provider's warnings that a person has read and accepted. What is missing here is never acknowledged.
+    /// Safety checks that a person has acknowledged. Others are not acknowledged to the provider.
     pub acknowledged_safety_checks: Vec<SafetyCheck>,
 }
 
-/// What is left of a task's limits; `None` is not limited.
+/// Remaining budget of a task. `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemainingLimits {
     pub steps: Option<u32>,

@@ -1,11 +1,11 @@
-//! Desktops and the right to act on them.
+//! Desktops and leases on them.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::id::{DesktopEpoch, DesktopName, DisplayId};
 
-/// What a desktop runs on.
+/// Platform of a desktop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Platform {
     #[default]
@@ -16,21 +16,21 @@ pub enum Platform {
     Browser,
 }
 
-/// Eyes, hands and a display.
+/// A display with the Perception and the Executor that serve it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Desktop {
     pub name: DesktopName,
-    /// `None`: the Perception in the same process.
+    /// `None` for the Perception in the same process.
     pub perception_endpoint: Option<String>,
-    /// `None`: the Executor in the same process.
+    /// `None` for the Executor in the same process.
     pub executor_endpoint: Option<String>,
-    /// `None`: the default display of both.
+    /// `None` for the default display of both services.
     pub display: Option<DisplayId>,
     pub platform: Platform,
     pub labels: BTreeMap<String, String>,
 }
 
-/// The right to act on a display.
+/// The exclusive right to act on a display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub display: DisplayId,

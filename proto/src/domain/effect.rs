@@ -1,39 +1,39 @@
-//! What changed on the screen, and what that says about an action.
+//! Changes on the screen and the effect of an action.
 
 use std::time::Duration;
 
 use super::geometry::{CapturePoint, CaptureRect};
 
-/// A box in which pixels changed, tight around them.
+/// Bounding box of changed pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangedRegion {
     pub bounds: CaptureRect,
     pub changed_pixels: u64,
 }
 
-/// What changed between two frames.
+/// Differences between two frames.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangeMap {
-    /// 0 to 1; frames of different sizes count as wholly changed.
+    /// Fraction, 0 to 1. Frames of different sizes count as completely changed.
     pub changed_share: f64,
     pub changed_pixels: u64,
     pub regions: Vec<ChangedRegion>,
     pub size_differs: bool,
-    /// Regions that were moving anyway and are not counted.
-    pub noise: Vec<CaptureRect>,
+    /// Regions with background motion, which are not counted.
+    pub background_motion: Vec<CaptureRect>,
 }
 
-/// What an action did to the screen.
+/// Verdict on the effect of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Something changed at the target or where the keyboard focus is.
+    /// The screen changed at the target or at the keyboard focus.
     Confirmed,
     ChangedElsewhere,
     /// Nothing changed during the whole no-effect window.
     NoEffect,
-    /// It cannot be said.
+    /// Undecidable: the frames cannot be compared, or the screen never became idle.
     Unknown,
-    /// A scroll that changed nothing.
+    /// A scroll changed nothing.
     EndReached,
 }
 
@@ -42,64 +42,64 @@ pub enum Verdict {
 pub struct Effect {
     pub verdict: Verdict,
     pub change: ChangeMap,
-    /// 0 to 1.
+    /// Fraction of changed pixels, 0 to 1.
     pub share_near_target: f64,
     /// The active window or its title changed.
     pub window_changed: bool,
     /// One sentence for people.
     pub explanation: String,
     pub settled: bool,
-    /// From the action until the screen was quiet.
+    /// Time from the action until the screen was idle.
     pub settle_time: Duration,
 }
 
 impl Effect {
-    /// Whether anybody looked at the screen for it. What was performed just before a crash may not have been.
+    /// Returns true if the screen was observed for the effect. After a crash it may not have been.
     #[must_use]
-    pub fn was_watched(&self) -> bool {
+    pub fn was_observed(&self) -> bool {
         self.verdict != Verdict::Unknown || self.settled || !self.settle_time.is_zero()
     }
 }
 
-/// How the Executor left an action.
+/// Result of an action, as reported by the Executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActionResult {
     Performed,
-    /// A rule forbids it; nothing was sent.
+    /// A rule forbids the action; no input was sent.
     Refused,
     Failed,
-    /// The process or the display went away in between. Never repeated.
+    /// The process or the display went away during the action. Never repeated.
     Unknown,
-    /// Stopped in the middle; nothing is left pressed.
+    /// Cancelled midway; nothing is left pressed.
     Cancelled,
 }
 
-/// What became of an action.
+/// Outcome of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionOutcome {
     pub result: ActionResult,
-    /// For a refusal: the rule, as the configuration names it.
+    /// Rule that refused the action, by its name in the configuration.
     pub rule: Option<String>,
-    /// For people.
+    /// Explanation for people.
     pub detail: String,
-    /// Where the pointer was read back.
+    /// Pointer position after the action.
     pub pointer: Option<CapturePoint>,
     pub elapsed: Duration,
-    /// The action id had been performed before; nothing was sent this time.
-    pub recorded: bool,
+    /// True if the action id had been performed before; no input was sent this time.
+    pub already_performed: bool,
 }
 
-/// The last words of the detail of an action that was stopped before any of its input was sent.
+/// Suffix of the detail of an action that was cancelled before any of its input was sent.
 pub const NOTHING_SENT: &str = "nothing had been sent";
 
 impl ActionOutcome {
-    /// Whether it was stopped before any of its input was sent: as if it had never been begun.
+    /// Returns true if the action was cancelled before any of its input was sent.
     #[must_use]
-    pub fn never_happened(&self) -> bool {
+    pub fn sent_nothing(&self) -> bool {
         self.result == ActionResult::Cancelled && self.detail.ends_with(NOTHING_SENT)
     }
 
-    /// An outcome with nothing but a result and words for people.
+    /// Creates an outcome with only a result and an explanation.
     #[must_use]
     pub fn new(result: ActionResult, detail: impl Into<String>) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl ActionOutcome {
             detail: detail.into(),
             pointer: None,
             elapsed: Duration::ZERO,
-            recorded: false,
+            already_performed: false,
         }
     }
 }

@@ -1,28 +1,28 @@
-//! What can be seen on a frame: elements, and the scene that holds them in reading order.
+//! Elements of a frame, and the scene that has them in reading order.
 
 use std::fmt;
 
 use super::geometry::{CapturePoint, NormalisedRect};
 use super::id::{ElementId, FrameId};
 
-/// One thing on the screen.
+/// A user interface element on the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element {
     pub id: ElementId,
     pub kind: ElementKind,
-    /// Its text or its name; empty where nothing is known.
+    /// Text of the element, or the meaning of its icon. Empty if unknown.
     pub content: String,
     pub bounds: NormalisedRect,
     pub interactable: bool,
-    /// 0 to 1.
+    /// Confidence of the detection, 0 to 1.
     pub confidence: f32,
-    /// Where a click on it goes.
+    /// Click point.
     pub centre: CapturePoint,
     pub source: ElementSource,
     pub state: ElementState,
 }
 
-/// What is known of an element's state; `None` where it does not show.
+/// State of an element. `None` where it is not visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ElementState {
     pub checked: Option<bool>,
@@ -30,12 +30,12 @@ pub struct ElementState {
     pub disabled: Option<bool>,
     pub focused: Option<bool>,
     pub expanded: Option<bool>,
-    /// Its text is a hint at what to enter, not a value.
+    /// True if the text is a placeholder, not a value.
     pub placeholder: Option<bool>,
 }
 
 impl ElementState {
-    /// What is known, by the names of the contract.
+    /// Returns the known states, by their names in the contract.
     pub fn known(self) -> impl Iterator<Item = (&'static str, bool)> {
         let all = [
             ("checked", self.checked),
@@ -50,29 +50,29 @@ impl ElementState {
     }
 }
 
-/// How an element was found.
+/// Stage of the parser that found an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementSource {
     Detector,
     Ocr,
-    /// A detected control whose text was read.
+    /// Found by the detector, with text from text recognition.
     Both,
 }
 
-/// Declares [`ElementKind`] with the name that prompts, JSON and the phrasebook use.
+/// Declares [`ElementKind`] with the names used in prompts, JSON and the phrasebook.
 macro_rules! element_kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What an element is.
+        /// Kind of an element.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ElementKind {
             $($(#[$doc])* $variant,)*
         }
 
         impl ElementKind {
-            /// Every kind, in the order of the contract.
+            /// All kinds, in the order of the contract.
             pub const ALL: &'static [ElementKind] = &[$(ElementKind::$variant,)*];
 
-            /// The name that prompts and JSON use.
+            /// Returns the name used in prompts and JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -80,7 +80,7 @@ macro_rules! element_kinds {
                 }
             }
 
-            /// The kind of that name.
+            /// Returns the kind with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
@@ -113,7 +113,7 @@ element_kinds! {
     ScrollBar = "scroll_bar",
     WindowControl = "window_control",
     Dialog = "dialog",
-    /// Something one can act on, of no known kind.
+    /// Interactive element of unknown kind.
     Control = "control",
 }
 
@@ -128,24 +128,24 @@ impl fmt::Display for ElementKind {
 pub struct Scene {
     pub frame: FrameId,
     pub elements: Vec<Element>,
-    /// As far as they are known.
+    /// Known relations between the elements.
     pub relations: Vec<Relation>,
 }
 
-/// How two elements belong together.
+/// Kind of a relation between two elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelationKind {
     /// `from` is the label of `to`.
     LabelOf,
-    /// `from` lies within the control, row, group or dialog `to`.
+    /// `from` is inside the control, row, group or dialog `to`.
     PartOf,
-    /// `from` is a radio button of the group that begins with `to`, its topmost or leftmost one.
+    /// `from` is a radio button of the group whose first (topmost or leftmost) radio button is `to`.
     GroupedWith,
-    /// `from` is the text that heads the group that begins with `to`.
+    /// `from` is the heading of the group that starts with `to`.
     HeadingOf,
 }
 
-/// A relation between two elements of a scene.
+/// A directed relation between two elements of a scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
     pub kind: RelationKind,
@@ -154,7 +154,7 @@ pub struct Relation {
 }
 
 impl Scene {
-    /// The element of that number.
+    /// Returns the element with this number.
     #[must_use]
     pub fn element(&self, id: ElementId) -> Option<&Element> {
         self.elements.iter().find(|element| element.id == id)

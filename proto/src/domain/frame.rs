@@ -1,4 +1,4 @@
-//! What was captured: displays, monitors, windows, the cursor, and the description of one frame.
+//! Frames and their metadata: displays, monitors, windows, the cursor, images.
 
 use std::time::SystemTime;
 
@@ -7,20 +7,20 @@ use bytes::Bytes;
 use super::geometry::{CapturePoint, CaptureRect, CaptureSize, LogicalSize};
 use super::id::{DisplayId, FrameId};
 
-/// One screen that can be captured and acted on.
+/// A screen that can be captured and acted on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Display {
     pub id: DisplayId,
-    /// Extent of a whole frame.
+    /// Size of a frame of the whole display.
     pub size: CaptureSize,
-    /// Extent in input coordinates.
+    /// Size in input coordinates.
     pub logical_size: LogicalSize,
     /// Capture pixels per logical point.
     pub scale: f64,
     pub monitors: Vec<Monitor>,
 }
 
-/// One monitor, as a box of the display's frame.
+/// A monitor, as a box of the display's frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monitor {
     pub name: String,
@@ -28,24 +28,25 @@ pub struct Monitor {
     pub primary: bool,
 }
 
-/// A top-level window, topmost first wherever they stand in a list.
+/// A top-level window. Lists of windows have the topmost first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// The window system's number in text; meaningful on this display alone.
+    /// Identifier assigned by the window system, as text. Valid on its display only.
     pub id: String,
     pub title: String,
-    /// The application's class (`Mousepad`, `chromium`).
+    /// Class of the application (`Mousepad`, `chromium`).
     pub application: String,
     pub process: Option<u32>,
-    /// Client area, without the frame that the window manager draws.
+    /// Client area, without the decoration of the window manager.
     pub bounds: CaptureRect,
     pub active: bool,
     pub minimised: bool,
-    /// A dialog or another window that keeps its parent from being used.
+    /// True for a dialog or another window that blocks its parent.
     pub modal: bool,
 }
 
-/// Classes of windows that understand a browser's keys, in lower case.
+/// Window classes of browsers, in lower case.
+// Only browsers that have the common shortcuts for address, back, forward and reload.
 const BROWSERS: &[&str] = &[
     "brave-browser",
     "chromium",
@@ -64,29 +65,29 @@ const BROWSERS: &[&str] = &[
     "vivaldi-stable",
 ];
 
-/// Whether windows of this class are a browser's.
+/// Returns true if `application` is the window class of a browser.
 #[must_use]
 pub fn is_browser(application: &str) -> bool {
     BROWSERS.contains(&application.to_lowercase().as_str())
 }
 
-/// Where the mouse cursor is.
+/// The mouse cursor at the time of capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The cursor's hot spot.
+    /// Position of the hot spot.
     pub position: CapturePoint,
-    /// Whether the cursor was drawn into the frame.
+    /// True if the cursor is drawn into the frame.
     pub drawn: bool,
 }
 
-/// Everything about a frame but its pixels.
+/// Metadata of a captured frame, without its pixels.
 ///
-/// It shows the whole display or a part of it. Cursor, monitors, windows and elements are in the frame's own pixels.
+/// A frame shows the whole display or a part of it. Cursor, monitors, windows and elements are in the frame's own pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     pub id: FrameId,
     pub display: DisplayId,
-    /// Where its pixel (0, 0) lies in the frame of the whole display.
+    /// Position of the frame's pixel (0, 0) in the frame of the whole display.
     pub origin: CapturePoint,
     pub size: CaptureSize,
     /// Capture pixels per logical point.
@@ -98,20 +99,20 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The box that it shows, in the frame of the whole display.
+    /// Returns the box that the frame covers, in the frame of the whole display.
     #[must_use]
     pub fn bounds(&self) -> CaptureRect {
         CaptureRect::from_origin_and_size(self.origin, self.size)
     }
 
-    /// The window that has the keyboard, if the window manager names one.
+    /// Returns the window with keyboard focus, if the window manager reports one.
     #[must_use]
     pub fn active_window(&self) -> Option<&Window> {
         self.windows.iter().find(|window| window.active)
     }
 }
 
-/// An encoded picture.
+/// An encoded image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     pub content: ImageContent,
@@ -119,11 +120,11 @@ pub struct Image {
     pub media_type: String,
     pub width: u32,
     pub height: u32,
-    /// Of the encoded bytes.
+    /// SHA-256 of the encoded bytes.
     pub sha256: [u8; 32],
 }
 
-/// A picture travels as bytes, or as a reference into a shared blob store.
+/// Content of an image: its bytes, or a reference into a shared blob store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageContent {
     Bytes(Bytes),

@@ -1,20 +1,19 @@
-//! The coordinate spaces as types: a point of one space does not compile where another is wanted.
+//! Coordinate spaces as types: mixing points of two spaces does not compile.
 //!
-//! This module only names the spaces and their shapes. The conversions between them live in one place,
-//! `motorium_imaging::space`.
+//! This module only defines the types. Conversions between the spaces are in `motorium_imaging::space`.
 
 use euclid::{Box2D, Point2D, Size2D};
 
-/// Pixels of a captured frame: integers, origin at the frame's top left corner. A frame of a part of a display counts
-/// from the part's corner; its `origin` leads to the display.
+/// Pixels of a captured frame: integers, with the origin at the frame's top left corner. For a frame of a part of a
+/// display, add the frame's `origin` to get display pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapturePx {}
 
-/// Points in which the platform takes input: what the mouse cursor moves in. On X11 one point is one pixel.
+/// Logical points: the units of input and of the mouse cursor. On X11 one point is one pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogicalPt {}
 
-/// Pixels of the (usually smaller) picture that a model was shown.
+/// Pixels of the (usually smaller) image that a model receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelPx {}
 
@@ -24,19 +23,19 @@ pub enum Normalised {}
 
 /// A pixel of a captured frame.
 pub type CapturePoint = Point2D<i32, CapturePx>;
-/// A box of frame pixels: `min` is inside, `max` is the first pixel outside.
+/// A box of frame pixels: `min` is inclusive, `max` exclusive.
 pub type CaptureRect = Box2D<i32, CapturePx>;
-/// The extent of a frame in pixels.
+/// The size of a frame in pixels.
 pub type CaptureSize = Size2D<i32, CapturePx>;
 
 /// A point in input coordinates.
 pub type LogicalPoint = Point2D<f64, LogicalPt>;
-/// The extent of a display in input coordinates.
+/// The size of a display in input coordinates.
 pub type LogicalSize = Size2D<f64, LogicalPt>;
 
-/// A point in a picture shown to a model.
+/// A point in an image for a model.
 pub type ModelPoint = Point2D<f64, ModelPx>;
-/// The extent of a picture shown to a model.
+/// The size of an image for a model.
 pub type ModelSize = Size2D<f64, ModelPx>;
 
 /// A point in fractions of the frame.

@@ -1,15 +1,16 @@
-//! Identifiers, parsed once. A value of one of these types is known to be well formed.
+//! Identifiers, parsed once. A value of one of these types is always well formed.
 
 use std::fmt;
 
 use crate::error::FieldError;
 
-/// Longest identifier segment that is accepted, in bytes.
-const MAX_SEGMENT: usize = 63;
+/// Maximum length of an identifier segment, in bytes.
+// The limit of a DNS label, as AIP-122 recommends.
+const MAX_SEGMENT_BYTES: usize = 63;
 
 fn check_segment(field: &str, segment: &str) -> Result<(), FieldError> {
     let well_formed = !segment.is_empty()
-        && segment.len() <= MAX_SEGMENT
+        && segment.len() <= MAX_SEGMENT_BYTES
         && segment
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -21,12 +22,12 @@ fn check_segment(field: &str, segment: &str) -> Result<(), FieldError> {
     Err(FieldError::new(
         field,
         format!(
-            "`{segment}` is not an identifier: 1 to {MAX_SEGMENT} of a-z, 0-9 and -, neither first nor last a hyphen"
+            "`{segment}` is not an identifier: 1 to {MAX_SEGMENT_BYTES} of a-z, 0-9 and -, neither first nor last a hyphen"
         ),
     ))
 }
 
-/// Declares an identifier type: a resource name `collection/segment` that keeps only the segment.
+/// Declares a type for resource names `collection/segment`, which stores only the segment.
 macro_rules! resource_name {
     ($(#[$doc:meta])* $name:ident, $collection:literal) => {
         $(#[$doc])*
@@ -37,7 +38,7 @@ macro_rules! resource_name {
             /// The collection that the resource belongs to.
             pub const COLLECTION: &'static str = $collection;
 
-            /// Makes a name from its last segment.
+            /// Creates a name from its last segment.
             ///
             /// # Errors
             /// If the segment is not an identifier (lower-case letters, digits, hyphens, at most 63).
@@ -46,7 +47,7 @@ macro_rules! resource_name {
                 Ok(Self(segment.to_owned()))
             }
 
-            /// Parses a full resource name out of the request field `field`.
+            /// Parses the full resource name in the request field `field`.
             ///
             /// # Errors
             /// If the name is empty, of another collection, or malformed; the error names the field.
@@ -61,7 +62,7 @@ macro_rules! resource_name {
                 Ok(Self(segment.to_owned()))
             }
 
-            /// The last segment alone.
+            /// Returns the last segment.
             #[must_use]
             pub fn segment(&self) -> &str {
                 &self.0
@@ -106,12 +107,12 @@ macro_rules! opaque_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the text as it is.
+            /// Creates an identifier from its text, without validation.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// The identifier's text.
+            /// Returns the text of the identifier.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -127,19 +128,19 @@ macro_rules! opaque_id {
 }
 
 opaque_id!(
-    /// A captured frame, as Perception named it. Unique within one Perception process.
+    /// Identifier of a captured frame. Unique within one Perception process.
     FrameId
 );
 opaque_id!(
-    /// A display of a desktop, as Perception and Executor both name it (`:99` on X11).
+    /// Identifier of a display, the same for Perception and Executor (`:99` on X11).
     DisplayId
 );
 opaque_id!(
-    /// One attempt at one action; deterministic (`task/step/action/attempt`), never performed twice.
+    /// Identifier of one attempt at one action. Deterministic (`task/step/action/attempt`), never performed twice.
     ActionId
 );
 
-/// Number of an element, the one drawn beside it. It stays with the element from frame to frame.
+/// Number of an element, drawn beside it in the annotated image. Stable from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ElementId(pub u32);
 
@@ -149,15 +150,16 @@ impl fmt::Display for ElementId {
     }
 }
 
-/// Minted by the Executor at `AcquireDesktop`; grows for ever. A lower one than the highest seen is refused.
+/// Fencing epoch of a desktop lease, issued by the Executor at `AcquireDesktop`. Always increases; an epoch lower than
+/// the highest one is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DesktopEpoch(pub u64);
 
-/// Fences a task's row in the store; never leaves it.
+/// Fencing epoch of a task's row in the store. Never leaves the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskEpoch(pub i64);
 
-/// Gapless number of an event within its task, from 1.
+/// Sequence number of an event within its task, starting at 1 without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventSeq(pub i64);
 

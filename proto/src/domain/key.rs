@@ -1,28 +1,28 @@
-//! Keys, and the one table of their names.
+//! Keys and their names.
 //!
-//! Every spelling that planners use is understood here: xdotool's (`Return`, `Page_Down`, `super`), pyautogui's
-//! (`pagedown`, `altleft`), the upper-case words of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. How a key
-//! is pressed is the driver's business.
+//! Accepts every spelling that planners use: xdotool's (`Return`, `Page_Down`, `super`), pyautogui's (`pagedown`,
+//! `altleft`), the upper-case names of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. Drivers decide how to press
+//! a key.
 
 use std::fmt;
 
 use crate::error::FieldError;
 
-/// Declares [`Key`]'s named keys: canonical name first, then every other spelling (lower case, without `_` and `-`).
+/// Declares the named keys of [`Key`]: the canonical name, then its aliases (lower case, without `_` and `-`).
 macro_rules! named_keys {
     ($($variant:ident = $name:literal $(| $alias:literal)*,)*) => {
-        /// One key: a named one, or the key that gives a character.
+        /// A key: a named key, or the key that produces a character.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Key {
             $($variant,)*
-            /// The key whose unshifted (or, failing that, shifted) character this is.
+            /// The key with this unshifted character; if there is none, with this shifted character.
             Character(char),
             /// F1 to F24.
             Function(u8),
         }
 
         impl Key {
-            /// Every name of a key that is not the character itself, and the key: F1 to F24 have no other.
+            /// Names and aliases of the named keys. Excludes characters and F1 to F24.
             pub const NAMES: &[(&str, Key)] = &[
                 $(($name, Key::$variant), $(($alias, Key::$variant),)*)*
             ];
@@ -70,7 +70,7 @@ named_keys! {
 }
 
 impl Key {
-    /// X11's and others' names of punctuation, and the key.
+    /// Names of punctuation keys, from X11 and other systems.
     pub const PUNCTUATION: &[(&str, Key)] = &[
         ("plus", Key::Character('+')),
         ("add", Key::Character('+')),
@@ -100,10 +100,10 @@ impl Key {
         ("underscore", Key::Character('_')),
     ];
 
-    /// Parses one key's name in any of the spellings of the table.
+    /// Parses the name of a key, in any spelling of the table.
     ///
     /// # Errors
-    /// If no key has that name; the error says which.
+    /// If no key has this name; the error quotes it.
     pub fn parse(field: &str, name: &str) -> Result<Key, FieldError> {
         let mut characters = name.chars();
         if let (Some(character), None) = (characters.next(), characters.next())
@@ -140,7 +140,7 @@ impl Key {
         if chord == "+" {
             return Ok(vec![Key::Character('+')]);
         }
-        // A plus at the end of a chord is the plus key itself.
+        // A plus at the end of a chord is the plus key itself, not a separator.
         let (names, plus) = match chord.strip_suffix("++") {
             Some(rest) => (rest, true),
             None => (chord, false),
@@ -155,7 +155,7 @@ impl Key {
         Ok(keys)
     }
 
-    /// Whether the key changes what others mean while it is held.
+    /// Returns true for modifier keys.
     #[must_use]
     pub fn is_modifier(self) -> bool {
         matches!(

@@ -1,7 +1,7 @@
-//! The domain: what the contract's messages mean, with nothing optional that is required.
+//! Domain types of the contract, in which required fields are not optional.
 //!
-//! Generated types stop at the edge of a service. They are turned into these by `TryFrom` (see [`crate::convert`])
-//! and nothing behind the edge handles a raw message.
+//! Generated types stop at the edge of a service. `TryFrom` converts them into these types (see [`crate::convert`]), and
+//! no code behind the edge uses a generated message.
 
 pub mod action;
 pub mod decision;

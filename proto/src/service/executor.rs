@@ -1,4 +1,4 @@
-//! Executor as a trait, and its two adapters.
+//! The Executor service as a trait, with its server and client adapters.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use tokio_stream::StreamExt;
 use tonic::codegen::{Body, Bytes, StdError};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{AnswerStream, Result, answer, received};
+use super::{Result, ResultStream, received, response};
 use crate::convert::{self, require};
 use crate::domain::action::{Action, ActionKind, Button};
 use crate::domain::desktop::Lease;
@@ -18,76 +18,77 @@ use crate::domain::geometry::CapturePoint;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::domain::key::Key;
 use crate::error::{ErrorReport, FieldError};
-use crate::limits::{CHUNK, MAX_FILE, MAX_MESSAGE};
+use crate::limits::{CHUNK_BYTES, MAX_FILE_BYTES, MAX_MESSAGE_BYTES};
 use crate::v1::executor as wire;
 use crate::v1::executor::executor_service_client::ExecutorServiceClient;
 use crate::v1::executor::executor_service_server::{ExecutorService, ExecutorServiceServer};
 
-/// Acts. `None` for a display means the default one.
+/// Performs input actions. `None` for a display means the default one.
 #[async_trait]
 pub trait Executor: Send + Sync + 'static {
-    /// Leases a display and mints a new epoch.
+    /// Leases a display and issues a new fencing epoch.
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease>;
-    /// Keeps a lease for another `ttl`.
+    /// Renews a lease for another `ttl`.
     async fn renew_lease(
         &self,
         display: DisplayId,
         epoch: DesktopEpoch,
         ttl: Duration,
     ) -> Result<Lease>;
-    /// Gives a display back and releases everything that is pressed.
+    /// Releases a lease and all pressed keys and buttons.
     async fn release_desktop(&self, display: DisplayId, epoch: DesktopEpoch) -> Result<()>;
-    /// Performs one action at most once. Dropping the future stops the action; nothing stays pressed.
+    /// Performs one action at most once. Dropping the future cancels the action; nothing stays pressed.
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome>;
-    /// How far an action came, without performing it.
+    /// Looks up the progress of an action, without performing it.
     async fn look_up_action(
         &self,
         display: Option<DisplayId>,
         action_id: ActionId,
     ) -> Result<ActionProgress>;
-    /// Stops what is being performed and releases all keys and buttons; gives their names. `None`: every display.
+    /// Cancels the running action and releases all keys and buttons, whose names it returns. `None` for all displays.
     async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>>;
-    /// Where the pointer is.
+    /// Gets the pointer position.
     async fn get_pointer(&self, display: Option<DisplayId>) -> Result<CapturePoint>;
-    /// Address and text of the page in the browser.
+    /// Reads the address and text of the page in front of the browser.
     async fn read_page(
         &self,
         display: Option<DisplayId>,
         max_characters: usize,
     ) -> Result<PageText>;
-    /// Puts a file into the display's folder.
+    /// Writes a file into the desktop's folder.
     async fn put_file(&self, file: PutFile) -> Result<FileInfo>;
-    /// Gets a file from the display's folder.
+    /// Reads a file from the desktop's folder.
     async fn get_file(&self, display: Option<DisplayId>, name: &str)
     -> Result<(FileInfo, Content)>;
-    /// Describes a file of the display's folder; `None` if there is none.
+    /// Gets the metadata of a file in the desktop's folder; `None` if there is none.
     async fn stat_file(&self, display: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>>;
-    /// What can be done and what is allowed.
+    /// Gets the supported and allowed actions.
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities>;
-    /// Streams what a person does with mouse and keyboard.
+    /// Streams the mouse and keyboard input of a person.
     async fn watch_human_input(
         &self,
         display: Option<DisplayId>,
-    ) -> Result<AnswerStream<HumanInput>>;
+    ) -> Result<ResultStream<HumanInput>>;
 }
 
-/// Asks for a lease.
+/// Request of [`Executor::acquire_desktop`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcquireRequest {
     pub display: Option<DisplayId>,
-    /// The same holder gets the display again.
+    /// Name of the lease holder. The same holder may acquire the display again.
     pub holder: String,
     pub ttl: Duration,
-    /// Take it from its present holder.
+    /// True to take the display from its current holder.
     pub take_over: bool,
 }
 
 impl AcquireRequest {
-    /// How long a lease lasts if nobody says otherwise.
+    /// Default duration of a lease.
+    // Holders renew about three times per lease; a longer lease would block a desktop longer after a crash.
     pub const DEFAULT_TTL: Duration = Duration::from_secs(30);
 }
 
-/// One action to perform.
+/// Request of [`Executor::perform`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerformRequest {
     pub display: DisplayId,
@@ -97,19 +98,19 @@ pub struct PerformRequest {
     pub action: Action<CapturePoint>,
 }
 
-/// How far an action came.
+/// Progress of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionProgress {
-    /// This Executor never began it.
+    /// This Executor never received the action.
     NotStarted,
-    /// It is being performed.
+    /// The action is in progress.
     Running,
     Finished(ActionOutcome),
-    /// It was begun and its end is not recorded.
+    /// The action was started and has no recorded end.
     Unknown,
 }
 
-/// The page in the browser.
+/// Address and text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageText {
     pub url: String,
@@ -118,29 +119,29 @@ pub struct PageText {
     pub truncated: bool,
 }
 
-/// A file to put on a desktop.
+/// A file to write to a desktop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutFile {
     pub display: Option<DisplayId>,
     pub epoch: DesktopEpoch,
-    /// A plain file name.
+    /// File name without a path.
     pub name: String,
     pub overwrite: bool,
     pub content: Content,
 }
 
-/// What a file is like.
+/// Metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileInfo {
     pub name: String,
     pub size_bytes: u64,
     pub modified_at: SystemTime,
     pub sha256: [u8; 32],
-    /// Where an application on the desktop finds it.
+    /// Path of the file, as applications on the desktop see it.
     pub path: String,
 }
 
-/// What can be done, and what is allowed.
+/// Supported and allowed actions of an Executor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capabilities {
     pub driver: String,
@@ -148,22 +149,22 @@ pub struct Capabilities {
     pub applications: Vec<String>,
     pub url_patterns: Vec<String>,
     pub forbidden_chords: Vec<String>,
-    /// `None`: no limit.
+    /// `None` for no limit.
     pub max_actions_per_second: Option<f64>,
-    /// Names, never values.
+    /// Names of secrets, never their values.
     pub secrets: Vec<String>,
-    /// What this driver does otherwise than one would expect.
+    /// Known limitations of the driver.
     pub limitations: Vec<String>,
 }
 
-/// Something a person did.
+/// An input of a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HumanInput {
     pub at: SystemTime,
     pub kind: HumanInputKind,
 }
 
-/// What a person did. Typed text is counted, not told.
+/// Kind of an input of a person. Typed text is counted, never reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HumanInputKind {
     Click { at: CapturePoint, button: Button },
@@ -186,9 +187,9 @@ impl std::fmt::Debug for ExecutorServer {
 }
 
 impl ExecutorServer {
-    /// The tonic service, with the message limits of the contract.
+    /// Returns the tonic service, with the message limits of the contract.
     pub fn tonic(inner: Arc<dyn Executor>) -> ExecutorServiceServer<Self> {
-        ExecutorServiceServer::new(Self { inner }).max_decoding_message_size(MAX_MESSAGE)
+        ExecutorServiceServer::new(Self { inner }).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 }
 
@@ -204,7 +205,7 @@ fn ttl_or_default(ttl: Option<prost_types::Duration>) -> std::result::Result<Dur
     Ok(convert::duration("ttl", ttl)?.unwrap_or(AcquireRequest::DEFAULT_TTL))
 }
 
-/// Reads the parts of a file in the order header, content.
+/// Receives an uploaded file: the header first, then the content.
 async fn receive_file(
     mut parts: Streaming<wire::PutFileRequest>,
 ) -> std::result::Result<PutFile, Status> {
@@ -219,10 +220,10 @@ async fn receive_file(
         let Some(Part::Chunk(chunk)) = request.part else {
             return Err(FieldError::new("chunk", "every message after the first has one").into());
         };
-        if content.len() + chunk.len() > MAX_FILE {
+        if content.len() + chunk.len() > MAX_FILE_BYTES {
             return Err(FieldError::new(
                 "chunk",
-                format!("the file is larger than {MAX_FILE} bytes"),
+                format!("the file is larger than {MAX_FILE_BYTES} bytes"),
             )
             .into());
         }
@@ -237,11 +238,11 @@ async fn receive_file(
     })
 }
 
-fn pieces(content: &Content) -> impl Iterator<Item = Content> + use<> {
+fn chunks(content: &Content) -> impl Iterator<Item = Content> + use<> {
     let content = content.clone();
     (0..content.len())
-        .step_by(CHUNK)
-        .map(move |start| content.slice(start..content.len().min(start + CHUNK)))
+        .step_by(CHUNK_BYTES)
+        .map(move |start| content.slice(start..content.len().min(start + CHUNK_BYTES)))
 }
 
 #[async_trait]
@@ -351,6 +352,7 @@ impl ExecutorService for ExecutorServer {
         &self,
         request: Request<wire::ReadPageRequest>,
     ) -> std::result::Result<Response<wire::ReadPageResponse>, Status> {
+        // The default that the contract documents.
         const DEFAULT_CHARACTERS: usize = 100_000;
         let request = request.into_inner();
         let max_characters = match request.max_characters {
@@ -387,7 +389,7 @@ impl ExecutorService for ExecutorServer {
             .get_file(display_or_default(request.display), &request.name)
             .await?;
         let parts =
-            std::iter::once(Part::File(info.into())).chain(pieces(&content).map(Part::Chunk));
+            std::iter::once(Part::File(info.into())).chain(chunks(&content).map(Part::Chunk));
         let messages = parts.map(|part| Ok(wire::GetFileResponse { part: Some(part) }));
         Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
     }
@@ -441,22 +443,22 @@ where
     C::ResponseBody: Body<Data = Bytes> + Send + 'static,
     <C::ResponseBody as Body>::Error: Into<StdError> + Send,
 {
-    /// A client over a channel.
+    /// Creates a client over a channel.
     pub fn new(channel: C) -> Self {
         Self {
-            inner: ExecutorServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE),
+            inner: ExecutorServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES),
         }
     }
 }
 
-fn name_of(display: Option<DisplayId>) -> String {
+fn display_name(display: Option<DisplayId>) -> String {
     display
         .map(|display| display.as_str().to_owned())
         .unwrap_or_default()
 }
 
-fn lease_of(lease: Option<crate::v1::common::Lease>) -> Result<Lease> {
-    require("lease", lease).map_err(super::malformed_answer)
+fn required_lease(lease: Option<crate::v1::common::Lease>) -> Result<Lease> {
+    require("lease", lease).map_err(super::malformed_response)
 }
 
 #[async_trait]
@@ -469,12 +471,12 @@ where
 {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
         let request = wire::AcquireDesktopRequest {
-            display: name_of(request.display),
+            display: display_name(request.display),
             holder: request.holder,
             ttl: Some(convert::wire_duration(request.ttl)),
             take_over: request.take_over,
         };
-        lease_of(received(self.inner.clone().acquire_desktop(request).await)?.lease)
+        required_lease(received(self.inner.clone().acquire_desktop(request).await)?.lease)
     }
 
     async fn renew_lease(
@@ -488,7 +490,7 @@ where
             epoch: epoch.0,
             ttl: Some(convert::wire_duration(ttl)),
         };
-        lease_of(received(self.inner.clone().renew_lease(request).await)?.lease)
+        required_lease(received(self.inner.clone().renew_lease(request).await)?.lease)
     }
 
     async fn release_desktop(&self, display: DisplayId, epoch: DesktopEpoch) -> Result<()> {
@@ -507,7 +509,7 @@ where
                 .perform(wire::PerformRequest::from(request))
                 .await,
         )?;
-        require("outcome", response.outcome).map_err(super::malformed_answer)
+        require("outcome", response.outcome).map_err(super::malformed_response)
     }
 
     async fn look_up_action(
@@ -516,25 +518,25 @@ where
         action_id: ActionId,
     ) -> Result<ActionProgress> {
         let request = wire::LookUpActionRequest {
-            display: name_of(display),
+            display: display_name(display),
             action_id: action_id.as_str().to_owned(),
         };
-        answer(self.inner.clone().look_up_action(request).await)
+        response(self.inner.clone().look_up_action(request).await)
     }
 
     async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>> {
         let request = wire::ReleaseAllRequest {
-            display: name_of(display),
+            display: display_name(display),
         };
         Ok(received(self.inner.clone().release_all(request).await)?.released)
     }
 
     async fn get_pointer(&self, display: Option<DisplayId>) -> Result<CapturePoint> {
         let request = wire::GetPointerRequest {
-            display: name_of(display),
+            display: display_name(display),
         };
         let response = received(self.inner.clone().get_pointer(request).await)?;
-        require("pointer", response.pointer).map_err(super::malformed_answer)
+        require("pointer", response.pointer).map_err(super::malformed_response)
     }
 
     async fn read_page(
@@ -544,23 +546,23 @@ where
     ) -> Result<PageText> {
         let max_characters = u32::try_from(max_characters).unwrap_or(u32::MAX);
         let request = wire::ReadPageRequest {
-            display: name_of(display),
+            display: display_name(display),
             max_characters,
         };
-        answer(self.inner.clone().read_page(request).await)
+        response(self.inner.clone().read_page(request).await)
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
         use wire::put_file_request::Part;
 
         let header = wire::PutFileHeader {
-            display: name_of(file.display),
+            display: display_name(file.display),
             epoch: file.epoch.0,
             name: file.name,
             overwrite: file.overwrite,
         };
         let parts =
-            std::iter::once(Part::Header(header)).chain(pieces(&file.content).map(Part::Chunk));
+            std::iter::once(Part::Header(header)).chain(chunks(&file.content).map(Part::Chunk));
         let messages: Vec<_> = parts
             .map(|part| wire::PutFileRequest { part: Some(part) })
             .collect();
@@ -570,7 +572,7 @@ where
                 .put_file(tokio_stream::iter(messages))
                 .await,
         )?;
-        require("file", response.file).map_err(super::malformed_answer)
+        require("file", response.file).map_err(super::malformed_response)
     }
 
     async fn get_file(
@@ -581,7 +583,7 @@ where
         use wire::get_file_response::Part;
 
         let request = wire::GetFileRequest {
-            display: name_of(display),
+            display: display_name(display),
             name: name.to_owned(),
         };
         let mut parts = received(self.inner.clone().get_file(request).await)?;
@@ -598,37 +600,37 @@ where
                 None => {}
             }
         }
-        let info = require("file", info).map_err(super::malformed_answer)?;
+        let info = require("file", info).map_err(super::malformed_response)?;
         Ok((info, content.freeze()))
     }
 
     async fn stat_file(&self, display: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
         let request = wire::StatFileRequest {
-            display: name_of(display),
+            display: display_name(display),
             name: name.to_owned(),
         };
         let response = received(self.inner.clone().stat_file(request).await)?;
-        convert::optional("file", response.file).map_err(super::malformed_answer)
+        convert::optional("file", response.file).map_err(super::malformed_response)
     }
 
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {
         let request = wire::GetCapabilitiesRequest {
-            display: name_of(display),
+            display: display_name(display),
         };
-        answer(self.inner.clone().get_capabilities(request).await)
+        response(self.inner.clone().get_capabilities(request).await)
     }
 
     async fn watch_human_input(
         &self,
         display: Option<DisplayId>,
-    ) -> Result<AnswerStream<HumanInput>> {
+    ) -> Result<ResultStream<HumanInput>> {
         let request = wire::WatchHumanInputRequest {
-            display: name_of(display),
+            display: display_name(display),
         };
         let inputs =
             received(self.inner.clone().watch_human_input(request).await)?.map(
                 |input| match input {
-                    Ok(input) => HumanInput::try_from(input).map_err(super::malformed_answer),
+                    Ok(input) => HumanInput::try_from(input).map_err(super::malformed_response),
                     Err(status) => Err(ErrorReport::from_status(&status)),
                 },
             );

@@ -1,9 +1,9 @@
-//! A service is a trait; transport is a detail.
+//! Services as traits, independent of transport.
 //!
-//! Each trait speaks in domain types. `*Server` adapts an implementation to the generated tonic service, `*Client`
-//! implements the trait over a channel; whoever holds an `Arc<dyn Perception>` cannot tell an object in the same
-//! process from one across the network. The Orchestrator's own service has no such trait: its messages are a view
-//! of the event log, and only its edge and its clients handle them.
+//! Each trait uses domain types. `*Server` adapts an implementation to the generated tonic service, and `*Client`
+//! implements the trait over a channel. An `Arc<dyn Perception>` may thus be in the same process or across the network.
+//! The Orchestrator's own service has no trait: its messages are a view of the event log, and only its edge and its
+//! clients use them.
 
 mod executor;
 mod perception;
@@ -14,15 +14,15 @@ pub use executor::{
     FileInfo, HumanInput, HumanInputKind, PageText, PerformRequest, PutFile,
 };
 pub use perception::{
-    AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison, FrameTile,
-    FrameUpdate, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions,
-    ParseRequest, Parsed, Perception, PerceptionClient, PerceptionServer, Quiet, Redaction,
-    SceneDelta, SensitiveText, StageTiming, StreamRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameTile, FrameUpdate,
+    IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest,
+    ParsedImage, Perception, PerceptionClient, PerceptionServer, Redaction, SceneDelta,
+    SensitiveText, StageTiming, StreamRequest, WaitForIdleRequest,
 };
 pub use planner::{
-    BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, Planned,
-    Planner, PlannerClient, PlannerServer, PointerCheck, PointerRequest, ResolveRequest, Resolved,
-    Sought, SummarizeRequest, Summary, TargetCandidate,
+    BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest,
+    PlannedDecision, Planner, PlannerClient, PlannerServer, PointerCheck, PointerRequest,
+    ResolveRequest, ResolvedTarget, SummarizeRequest, Summary, TargetCandidate, TargetQuery,
 };
 
 use std::pin::Pin;
@@ -32,41 +32,41 @@ use tonic::{Code, Response, Status};
 
 use crate::error::{ErrorReport, FieldError, reason};
 
-/// What every call answers.
+/// Result of every call.
 pub type Result<T> = std::result::Result<T, ErrorReport>;
 
-/// A stream of answers; it ends at the first error.
-pub type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
+/// A stream of responses, which ends at the first error.
+pub type ResultStream<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 
-/// The same, as tonic serves it.
+/// A stream of responses as tonic serves it.
 type WireStream<T> = Pin<Box<dyn Stream<Item = std::result::Result<T, Status>> + Send>>;
 
-/// Turns a stream of domain answers into one of messages.
-fn to_wire<D: 'static, T: From<D> + 'static>(answers: AnswerStream<D>) -> WireStream<T> {
+/// Converts a stream of domain values to a stream of messages.
+fn to_wire<D: 'static, T: From<D> + 'static>(answers: ResultStream<D>) -> WireStream<T> {
     Box::pin(answers.map(|answer| answer.map(T::from).map_err(Status::from)))
 }
 
-/// The message of an answer, or what its status says.
+/// Returns the message of a response, or the error of its status.
 fn received<T>(response: std::result::Result<Response<T>, Status>) -> Result<T> {
     response
         .map(Response::into_inner)
         .map_err(|status| ErrorReport::from_status(&status))
 }
 
-/// The domain value of an answer.
-fn answer<T, D>(response: std::result::Result<Response<T>, Status>) -> Result<D>
+/// Returns the domain value of a response.
+fn response<T, D>(response: std::result::Result<Response<T>, Status>) -> Result<D>
 where
     D: TryFrom<T, Error = FieldError>,
 {
-    D::try_from(received(response)?).map_err(malformed_answer)
+    D::try_from(received(response)?).map_err(malformed_response)
 }
 
-/// The other side broke the contract: its version does not fit ours.
-fn malformed_answer(error: FieldError) -> ErrorReport {
+/// Creates the error for an invalid response, which means that the versions do not match.
+fn malformed_response(error: FieldError) -> ErrorReport {
     ErrorReport::new(
         Code::Internal,
-        reason::MALFORMED_ANSWER,
-        format!("the service answered with something that does not keep the contract ({error}); check that both sides have the same version"),
+        reason::MALFORMED_RESPONSE,
+        format!("the service sent an invalid response ({error}); check that both sides have the same version"),
     )
     .with("field", error.field)
 }

@@ -1,4 +1,4 @@
-//! Perception as a trait, and its two adapters.
+//! The Perception service as a trait, with its server and client adapters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio_stream::StreamExt;
 use tonic::codegen::{Body, Bytes, StdError};
 use tonic::{Request, Response, Status};
 
-use super::{AnswerStream, Result, answer};
+use super::{Result, ResultStream, response};
 use crate::convert::{self, require};
 use crate::domain::effect::ChangeMap;
 use crate::domain::element::Scene;
@@ -16,55 +16,55 @@ use crate::domain::frame::{Display, Frame, Image};
 use crate::domain::geometry::{CaptureRect, CaptureSize};
 use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::error::{ErrorReport, FieldError};
-use crate::limits::MAX_MESSAGE_WITH_IMAGES;
+use crate::limits::MAX_IMAGE_MESSAGE_BYTES;
 use crate::v1::perception as wire;
 use crate::v1::perception::perception_service_client::PerceptionServiceClient;
 use crate::v1::perception::perception_service_server::{
     PerceptionService, PerceptionServiceServer,
 };
 
-/// Sees. Every call is read-only and may be repeated; dropping the future of a call abandons it.
+/// Captures and parses the screen. All calls are read-only and may be retried; dropping a call's future cancels it.
 #[async_trait]
 pub trait Perception: Send + Sync + 'static {
-    /// Displays that can be captured, the default one first.
+    /// Lists the displays that can be captured, the default one first.
     async fn list_displays(&self) -> Result<Vec<Display>>;
     /// Captures a frame without parsing it. The frame is stored.
-    async fn capture(&self, request: CaptureRequest) -> Result<Captured>;
+    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame>;
     /// Captures a frame and parses it.
     async fn observe(&self, request: ObserveRequest) -> Result<Observation>;
-    /// Parses a picture that the caller brings.
-    async fn parse(&self, request: ParseRequest) -> Result<Parsed>;
+    /// Parses an image that the caller supplies.
+    async fn parse(&self, request: ParseRequest) -> Result<ParsedImage>;
     /// Compares two stored frames.
     async fn compare(&self, request: CompareRequest) -> Result<Comparison>;
-    /// Waits until the screen is quiet.
-    async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet>;
-    /// Streams frames for people to watch.
-    async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>>;
-    /// Gets a stored frame's picture.
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured>;
+    /// Waits until the screen is idle.
+    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport>;
+    /// Streams frames for live viewing.
+    async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>>;
+    /// Gets the image of a stored frame.
+    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame>;
 }
 
-/// What to encode a picture as.
+/// Format of an encoded image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageFormat {
     #[default]
     Png,
     WebpLossless,
-    /// Quality 1 to 100.
+    /// JPEG with a quality from 1 to 100.
     Jpeg {
         quality: u8,
     },
 }
 
-/// How a picture is wanted.
+/// Options for encoding an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImageOptions {
     pub format: ImageFormat,
-    /// Scaled down to fit, never up.
+    /// Maximum size. Larger images are scaled down; smaller ones are never enlarged.
     pub fit: Option<CaptureSize>,
 }
 
-/// A part of the screen.
+/// Part of a display to capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CaptureArea {
     #[default]
@@ -74,79 +74,80 @@ pub enum CaptureArea {
     Region(CaptureRect),
 }
 
-/// Something that must not be seen.
+/// Content to redact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redaction {
     Region(CaptureRect),
-    /// A regular expression; text that matches it is painted over wherever it is read.
+    /// Regular expression; recognised text that matches it is redacted.
     TextPattern(String),
-    /// What is seen of a window, by its identifier, or of all windows of an application, by its name.
+    /// A window, by its identifier, or all windows of an application, by its name.
     Window(String),
     SensitiveText(SensitiveText),
 }
 
-/// Kinds of text that are often to be hidden.
+/// Kind of sensitive text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SensitiveText {
     CardNumber,
     EmailAddress,
 }
 
-/// How to look at a picture.
+/// Options for parsing an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParseOptions {
-    /// How many times the picture is enlarged before it is looked at; `None`: as it is.
+    /// Factor to enlarge the image by before parsing; `None` for no magnification.
     pub magnification: Option<u32>,
-    /// Join lines of one block of text into one element.
+    /// True to join the lines of a text block into one element.
     pub join_paragraphs: bool,
 }
 
 impl ParseOptions {
-    /// The greatest enlargement: beyond it text gets blurred rather than clear.
+    /// Maximum magnification.
+    // Beyond it, text gets blurred rather than clear.
     pub const MAX_MAGNIFICATION: u32 = 4;
 }
 
-/// Which frame to capture.
+/// Request of [`Perception::capture`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureRequest {
-    /// `None`: the default one.
+    /// `None` for the default display.
     pub display: Option<DisplayId>,
     pub area: CaptureArea,
     pub omit_cursor: bool,
-    /// `None`: no picture is encoded.
+    /// Options for the returned image; `None` for no image.
     pub image: Option<ImageOptions>,
     pub redactions: Vec<Redaction>,
-    /// Mark the mouse pointer in the picture, not in the frame: a ring, an arrow and the words.
+    /// True to mark the mouse pointer in the returned image (not in the frame): a ring, an arrow and a caption.
     pub mark_pointer: bool,
 }
 
-/// A stored frame, with its picture if one was asked for.
+/// A stored frame, with its image if one was requested.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Captured {
+pub struct CapturedFrame {
     pub frame: Frame,
     pub image: Option<Image>,
 }
 
-/// What to observe.
+/// Request of [`Perception::observe`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObserveRequest {
     pub capture: CaptureRequest,
-    /// `None`: all.
+    /// `None` for no limit.
     pub max_elements: Option<u32>,
-    pub marked_image: Option<ImageOptions>,
-    /// Also say what changed since the scene of this frame.
+    pub annotated_image: Option<ImageOptions>,
+    /// Also return the changes since the scene of this frame.
     pub since_frame: Option<FrameId>,
     pub parsing: ParseOptions,
 }
 
-/// How long a stage took.
+/// Duration of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTiming {
     pub stage: String,
     pub elapsed: Duration,
 }
 
-/// What a scene changed against an earlier one.
+/// Difference between a scene and an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SceneDelta {
     pub since_frame: FrameId,
@@ -155,57 +156,58 @@ pub struct SceneDelta {
     pub changed: Vec<ElementId>,
 }
 
-/// A frame and what is on it.
+/// A frame and its parsed scene.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
     pub frame: Frame,
     pub image: Option<Image>,
     pub scene: Scene,
-    pub marked_image: Option<Image>,
+    pub annotated_image: Option<Image>,
     pub prompt_lines: Vec<String>,
-    /// `None` unless asked for, or if that scene is no longer known.
+    /// `None` if not requested, or if that scene is no longer stored.
     pub delta: Option<SceneDelta>,
     pub timings: Vec<StageTiming>,
 }
 
-/// A picture to parse. Its content must be bytes.
+/// Request of [`Perception::parse`]. The content of the image must be bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParseRequest {
     pub image: Image,
-    /// `None`: all.
+    /// `None` for no limit.
     pub max_elements: Option<u32>,
-    pub marked_image: Option<ImageOptions>,
+    pub annotated_image: Option<ImageOptions>,
     pub parsing: ParseOptions,
 }
 
-/// What is on a picture. The scene's frame id is empty.
+/// A parsed image. The frame id of its scene is empty.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedImage {
     pub size: CaptureSize,
     pub scene: Scene,
-    pub marked_image: Option<Image>,
+    pub annotated_image: Option<Image>,
     pub prompt_lines: Vec<String>,
     pub timings: Vec<StageTiming>,
 }
 
-/// Two stored frames to compare.
+/// Request of [`Perception::compare`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompareRequest {
     pub before: FrameId,
     pub after: FrameId,
-    /// A pixel has changed if its grey value differs by more.
+    /// Grey value threshold. A pixel has changed if its grey value differs by more than this.
     pub threshold: u8,
-    /// Regions that do not count.
+    /// Regions to ignore.
     pub ignore: Vec<CaptureRect>,
-    /// Boxes whose own share is wanted.
-    pub near: Vec<CaptureRect>,
+    /// Regions whose own fraction of changed pixels to measure.
+    pub measured_regions: Vec<CaptureRect>,
 }
 
 impl CompareRequest {
-    /// Grey values that differ by no more than this are the same (the origin's rule).
+    /// Default of `threshold`.
+    // The value of the original implementation.
     pub const DEFAULT_THRESHOLD: u8 = 15;
 
-    /// A comparison with the default threshold and no boxes.
+    /// Creates a request with the default threshold and no regions.
     #[must_use]
     pub fn new(before: FrameId, after: FrameId) -> Self {
         Self {
@@ -213,40 +215,41 @@ impl CompareRequest {
             after,
             threshold: Self::DEFAULT_THRESHOLD,
             ignore: Vec::new(),
-            near: Vec::new(),
+            measured_regions: Vec::new(),
         }
     }
 }
 
-/// What changed.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     pub change: ChangeMap,
-    /// Share of each box of `near`, 0 to 1.
-    pub near_shares: Vec<f64>,
+    /// Fraction of changed pixels in each of `measured_regions`, 0 to 1.
+    pub measured_shares: Vec<f64>,
 }
 
-/// How to wait for quiet. The defaults are those measured for ordinary applications.
+/// Request of [`Perception::wait_for_idle`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AwaitQuiet {
+pub struct WaitForIdleRequest {
     pub display: Option<DisplayId>,
-    /// A difference from this frame counts as the first change.
+    /// Frame from before the action. A difference from it counts as the first change.
     pub since_frame: Option<FrameId>,
     pub first_change_timeout: Duration,
-    pub quiet: Duration,
+    pub idle_duration: Duration,
     pub timeout: Duration,
-    /// Changes of up to so many pixels do not count.
+    /// Largest change to ignore, in pixels.
     pub ignore_pixels: u32,
     pub ignore: Vec<CaptureRect>,
 }
 
-impl Default for AwaitQuiet {
+impl Default for WaitForIdleRequest {
     fn default() -> Self {
         Self {
             display: None,
             since_frame: None,
+            // The defaults are documented in the contract; they suit ordinary desktop applications.
             first_change_timeout: Duration::from_millis(300),
-            quiet: Duration::from_millis(120),
+            idle_duration: Duration::from_millis(120),
             timeout: Duration::from_secs(2),
             ignore_pixels: 64,
             ignore: Vec::new(),
@@ -254,20 +257,20 @@ impl Default for AwaitQuiet {
     }
 }
 
-/// How the waiting ended.
+/// Result of waiting for an idle screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quiet {
-    /// False: the time was up before the screen was quiet.
+pub struct IdleReport {
+    /// False if the timeout was reached before the screen was idle.
     pub settled: bool,
     pub changed: bool,
     pub elapsed: Duration,
     pub first_change_after: Option<Duration>,
     pub still_changing: Vec<CaptureRect>,
-    /// Regions that kept changing by little: a caret, a clock.
-    pub noise: Vec<CaptureRect>,
+    /// Regions with background motion: small repeated changes, such as a caret or a clock.
+    pub background_motion: Vec<CaptureRect>,
 }
 
-/// How to watch.
+/// Request of [`Perception::stream_frames`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamRequest {
     pub display: Option<DisplayId>,
@@ -276,7 +279,7 @@ pub struct StreamRequest {
     pub redactions: Vec<Redaction>,
 }
 
-/// One message of the live stream.
+/// One update of the live stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameUpdate {
     pub sequence: u64,
@@ -284,7 +287,7 @@ pub struct FrameUpdate {
     pub tiles: Vec<FrameTile>,
 }
 
-/// A piece of a frame.
+/// A rectangular part of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameTile {
     pub bounds: CaptureRect,
@@ -304,10 +307,10 @@ impl std::fmt::Debug for PerceptionServer {
 }
 
 impl PerceptionServer {
-    /// The tonic service, with the message limits of the contract.
+    /// Returns the tonic service, with the message limits of the contract.
     pub fn tonic(inner: Arc<dyn Perception>) -> PerceptionServiceServer<Self> {
         PerceptionServiceServer::new(Self { inner })
-            .max_decoding_message_size(MAX_MESSAGE_WITH_IMAGES)
+            .max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES)
     }
 }
 
@@ -321,7 +324,7 @@ impl PerceptionService for PerceptionServer {
     ) -> std::result::Result<Response<wire::ListDisplaysResponse>, Status> {
         let displays = self.inner.list_displays().await?;
         Ok(Response::new(wire::ListDisplaysResponse {
-            displays: convert::all(displays),
+            displays: convert::into_messages(displays),
         }))
     }
 
@@ -356,18 +359,18 @@ impl PerceptionService for PerceptionServer {
         let comparison = self.inner.compare(request.into_inner().try_into()?).await?;
         let response = wire::CompareResponse {
             change: Some(comparison.change.into()),
-            near_shares: comparison.near_shares,
+            measured_shares: comparison.measured_shares,
         };
         Ok(Response::new(response))
     }
 
-    async fn await_quiet(
+    async fn wait_for_idle(
         &self,
-        request: Request<wire::AwaitQuietRequest>,
-    ) -> std::result::Result<Response<wire::AwaitQuietResponse>, Status> {
+        request: Request<wire::WaitForIdleRequest>,
+    ) -> std::result::Result<Response<wire::WaitForIdleResponse>, Status> {
         let quiet = self
             .inner
-            .await_quiet(request.into_inner().try_into()?)
+            .wait_for_idle(request.into_inner().try_into()?)
             .await?;
         Ok(Response::new(quiet.into()))
     }
@@ -419,11 +422,11 @@ where
     C::ResponseBody: Body<Data = Bytes> + Send + 'static,
     <C::ResponseBody as Body>::Error: Into<StdError> + Send,
 {
-    /// A client over a channel.
+    /// Creates a client over a channel.
     pub fn new(channel: C) -> Self {
         Self {
             inner: PerceptionServiceClient::new(channel)
-                .max_decoding_message_size(MAX_MESSAGE_WITH_IMAGES),
+                .max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES),
         }
     }
 }
@@ -443,11 +446,11 @@ where
             .list_displays(wire::ListDisplaysRequest {})
             .await;
         let displays = super::received(response)?.displays;
-        convert::try_all("displays", displays).map_err(super::malformed_answer)
+        convert::try_from_messages("displays", displays).map_err(super::malformed_response)
     }
 
-    async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
-        answer(
+    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
+        response(
             self.inner
                 .clone()
                 .capture(wire::CaptureRequest::from(request))
@@ -456,7 +459,7 @@ where
     }
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
-        answer(
+        response(
             self.inner
                 .clone()
                 .observe(wire::ObserveRequest::from(request))
@@ -464,8 +467,8 @@ where
         )
     }
 
-    async fn parse(&self, request: ParseRequest) -> Result<Parsed> {
-        answer(
+    async fn parse(&self, request: ParseRequest) -> Result<ParsedImage> {
+        response(
             self.inner
                 .clone()
                 .parse(wire::ParseRequest::from(request))
@@ -474,7 +477,7 @@ where
     }
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
-        answer(
+        response(
             self.inner
                 .clone()
                 .compare(wire::CompareRequest::from(request))
@@ -482,36 +485,37 @@ where
         )
     }
 
-    async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
-        answer(
+    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport> {
+        response(
             self.inner
                 .clone()
-                .await_quiet(wire::AwaitQuietRequest::from(request))
+                .wait_for_idle(wire::WaitForIdleRequest::from(request))
                 .await,
         )
     }
 
-    async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+    async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
         let response = self
             .inner
             .clone()
             .stream_frames(wire::StreamFramesRequest::from(request))
             .await;
         let updates = super::received(response)?.map(|update| match update {
-            Ok(update) => FrameUpdate::try_from(update).map_err(super::malformed_answer),
+            Ok(update) => FrameUpdate::try_from(update).map_err(super::malformed_response),
             Err(status) => Err(ErrorReport::from_status(&status)),
         });
         Ok(Box::pin(updates))
     }
 
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured> {
+    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame> {
         let request = wire::GetFrameRequest {
             frame: frame.as_str().to_owned(),
             image: Some(image.into()),
         };
         let response = super::received(self.inner.clone().get_frame(request).await)?;
-        let frame = require("frame", response.frame).map_err(super::malformed_answer)?;
-        let image = convert::optional("image", response.image).map_err(super::malformed_answer)?;
-        Ok(Captured { frame, image })
+        let frame = require("frame", response.frame).map_err(super::malformed_response)?;
+        let image =
+            convert::optional("image", response.image).map_err(super::malformed_response)?;
+        Ok(CapturedFrame { frame, image })
     }
 }

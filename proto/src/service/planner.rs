@@ -1,4 +1,4 @@
-//! Planner as a trait, and its two adapters.
+//! The Planner service as a trait, with its server and client adapters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bytes::Bytes as Opaque;
 use tonic::codegen::{Body, Bytes, StdError};
 use tonic::{Request, Response, Status};
 
-use super::{Result, answer, received};
+use super::{Result, received, response};
 use crate::convert;
 use crate::domain::action::Target;
 use crate::domain::decision::{
@@ -19,82 +19,82 @@ use crate::domain::element::Scene;
 use crate::domain::frame::{Frame, Image};
 use crate::domain::geometry::{CapturePoint, CaptureRect};
 use crate::domain::id::ElementId;
-use crate::limits::{MAX_MESSAGE, MAX_MESSAGE_WITH_IMAGES};
+use crate::limits::{MAX_IMAGE_MESSAGE_BYTES, MAX_MESSAGE_BYTES};
 use crate::v1::planner as wire;
 use crate::v1::planner::planner_service_client::PlannerServiceClient;
 use crate::v1::planner::planner_service_server::{PlannerService, PlannerServiceServer};
 
-/// Decides. Stateless: whatever a decision needs is in the request.
+/// Decides the next step of a task. Stateless: each request has everything that a decision needs.
 #[async_trait]
 pub trait Planner: Send + Sync + 'static {
-    /// Decides what to do next.
-    async fn plan(&self, request: PlanRequest) -> Result<Planned>;
+    /// Decides the next step.
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision>;
     /// Writes the final answer for the user.
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary>;
-    /// Takes structured data from the screen.
+    /// Extracts structured data from the screen.
     async fn extract(&self, request: ExtractRequest) -> Result<Extraction>;
-    /// Says whether the pointer is on its target.
+    /// Checks whether the pointer is on its target.
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck>;
-    /// Finds the point that a target means on a scene.
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved>;
-    /// The backends, in the order in which they are tried.
+    /// Resolves a target to a point of a scene.
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget>;
+    /// Lists the backends, in fallback order.
     async fn list_backends(&self) -> Result<Vec<BackendInfo>>;
 }
 
-/// What a decision is made on.
+/// Request of [`Planner::plan`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRequest {
     pub goal: String,
-    /// The user's own instructions beside the goal; may be empty.
+    /// Instructions of the user in addition to the goal. May be empty.
     pub instructions: String,
     pub frame: Frame,
-    /// At full resolution; `None` where no backend needs it.
+    /// Image at full resolution; `None` if no backend needs it.
     pub image: Option<Image>,
     pub scene: Scene,
-    /// The oldest first.
+    /// Earlier steps, the oldest first.
     pub history: Vec<PastStep>,
-    /// What the user said since the last step.
+    /// Messages of the user since the last step.
     pub user_messages: Vec<String>,
     pub remaining: RemainingLimits,
     pub functions: Vec<FunctionDeclaration>,
-    /// From the last decision; empty in the first step.
+    /// Conversation of the last decision. Empty in the first step.
     pub conversation: Opaque,
     /// The backend that `conversation` belongs to.
     pub conversation_backend: String,
-    /// To try, in this order; empty: the configured order.
+    /// Backends to try, in this order. Empty for the configured order.
     pub backends: Vec<String>,
     pub platform: Platform,
-    /// For words meant for people: `en`, `zh`; `None`: the goal's own.
+    /// Language of texts for people (`en`, `zh`); `None` for the language of the goal.
     pub language: Option<String>,
-    /// What the loop noticed and the planner should know.
+    /// Notices of the orchestrator for the planner.
     pub notices: Vec<String>,
     /// Applications that may be opened by name.
     pub applications: Vec<String>,
 }
 
-/// Why a backend did not decide.
+/// A failed attempt of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendAttempt {
     pub backend: String,
-    /// Stable, in upper snake case.
+    /// Stable reason, in upper snake case.
     pub reason: String,
     pub message: String,
     pub usage: Usage,
 }
 
-/// A decision, and who was asked in vain before.
+/// A decision, with the backends that failed before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
+pub struct PlannedDecision {
     pub decision: Decision,
     pub attempts: Vec<BackendAttempt>,
 }
 
-/// What to sum up.
+/// Request of [`Planner::summarize`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummarizeRequest {
     pub goal: String,
     pub history: Vec<PastStep>,
-    /// What the last decision said.
+    /// Answer of the last decision.
     pub answer: String,
     pub succeeded: bool,
     pub language: Option<String>,
@@ -109,7 +109,7 @@ pub struct Summary {
     pub usage: Usage,
 }
 
-/// What to take from the screen.
+/// Request of [`Planner::extract`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractRequest {
     pub json_schema: String,
@@ -117,35 +117,35 @@ pub struct ExtractRequest {
     pub frame: Frame,
     pub image: Option<Image>,
     pub scene: Scene,
-    /// Where a browser driver gave it.
+    /// Text of the page, if a browser driver supplied it.
     pub page_text: Option<String>,
     pub backends: Vec<String>,
     pub remaining: RemainingLimits,
 }
 
-/// Data from the screen, valid against the schema.
+/// Extracted data, valid against the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extraction {
     pub json: String,
     pub usage: Usage,
-    /// The elements that its values were read from, as far as they are known.
+    /// Known sources of the values.
     pub sources: Vec<ValueSource>,
 }
 
-/// Where the pointer should be, and where it is.
+/// Request of [`Planner::locate_pointer`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointerRequest {
     pub intent: String,
     pub target: CapturePoint,
     pub target_bounds: Option<CaptureRect>,
     pub pointer: CapturePoint,
-    /// The screen with the pointer marked.
-    pub marked_image: Option<Image>,
+    /// Screenshot with the pointer marked.
+    pub annotated_image: Option<Image>,
     pub backends: Vec<String>,
     pub remaining: RemainingLimits,
 }
 
-/// Whether the pointer is on its target; `dx` and `dy` are to be added to its place.
+/// Result of a pointer check. `dx` and `dy` are the correction, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointerCheck {
     pub on_target: bool,
@@ -154,19 +154,19 @@ pub struct PointerCheck {
     pub usage: Usage,
 }
 
-/// A target and the scene to find it on.
+/// Request of [`Planner::resolve_target`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolveRequest {
-    pub target: Sought,
+    pub target: TargetQuery,
     pub frame: Frame,
     pub scene: Scene,
 }
 
-/// What is to be found.
+/// A target to resolve.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sought {
+pub enum TargetQuery {
     Target(Target),
-    /// In words; a model finds it.
+    /// A description in words, to be resolved by a model.
     Described {
         description: String,
         image: Option<Image>,
@@ -175,44 +175,44 @@ pub enum Sought {
     },
 }
 
-/// What a target means.
+/// A resolved target.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedTarget {
     pub point: CapturePoint,
-    /// The box that the point may be moved within.
+    /// Box within which the point may be moved.
     pub bounds: CaptureRect,
-    /// `None` for a plain point.
+    /// `None` if the target was a point.
     pub element: Option<ElementId>,
-    /// What else it might have meant, the best first.
+    /// Other matches, the best first.
     pub candidates: Vec<TargetCandidate>,
     pub usage: Usage,
 }
 
-/// Something that a target may mean.
+/// An element that a target may refer to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetCandidate {
     pub element: ElementId,
     pub content: String,
-    /// 0 to 1.
+    /// Quality of the match, 0 to 1.
     pub score: f64,
 }
 
-/// Whether a backend can be used.
+/// State of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendState {
     Ready,
-    /// It rests after failures.
-    Resting,
-    /// Something is missing: a key, an address.
+    /// Skipped after repeated failures: the circuit breaker is open.
+    CircuitOpen,
+    /// An API key or an address is missing.
     NotConfigured,
 }
 
-/// A backend and how it is.
+/// A backend and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendInfo {
     pub name: String,
     pub state: BackendState,
-    /// Empty where there is no model.
+    /// Empty for a backend without a model.
     pub model: String,
     pub last_error: Option<String>,
     pub median_latency: Option<Duration>,
@@ -233,9 +233,9 @@ impl std::fmt::Debug for PlannerServer {
 }
 
 impl PlannerServer {
-    /// The tonic service, with the message limits of the contract.
+    /// Returns the tonic service, with the message limits of the contract.
     pub fn tonic(inner: Arc<dyn Planner>) -> PlannerServiceServer<Self> {
-        PlannerServiceServer::new(Self { inner }).max_decoding_message_size(MAX_MESSAGE_WITH_IMAGES)
+        PlannerServiceServer::new(Self { inner }).max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES)
     }
 }
 
@@ -296,7 +296,7 @@ impl PlannerService for PlannerServer {
     ) -> std::result::Result<Response<wire::ListBackendsResponse>, Status> {
         let backends = self.inner.list_backends().await?;
         Ok(Response::new(wire::ListBackendsResponse {
-            backends: convert::all(backends),
+            backends: convert::into_messages(backends),
         }))
     }
 }
@@ -313,10 +313,10 @@ where
     C::ResponseBody: Body<Data = Bytes> + Send + 'static,
     <C::ResponseBody as Body>::Error: Into<StdError> + Send,
 {
-    /// A client over a channel.
+    /// Creates a client over a channel.
     pub fn new(channel: C) -> Self {
         Self {
-            inner: PlannerServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE),
+            inner: PlannerServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES),
         }
     }
 }
@@ -329,8 +329,8 @@ where
     <C::ResponseBody as Body>::Error: Into<StdError> + Send,
     C::Future: Send,
 {
-    async fn plan(&self, request: PlanRequest) -> Result<Planned> {
-        answer(
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
+        response(
             self.inner
                 .clone()
                 .plan(wire::PlanRequest::from(request))
@@ -339,7 +339,7 @@ where
     }
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
-        answer(
+        response(
             self.inner
                 .clone()
                 .summarize(wire::SummarizeRequest::from(request))
@@ -348,7 +348,7 @@ where
     }
 
     async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
-        answer(
+        response(
             self.inner
                 .clone()
                 .extract(wire::ExtractRequest::from(request))
@@ -357,7 +357,7 @@ where
     }
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
-        answer(
+        response(
             self.inner
                 .clone()
                 .locate_pointer(wire::LocatePointerRequest::from(request))
@@ -365,8 +365,8 @@ where
         )
     }
 
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
-        answer(
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
+        response(
             self.inner
                 .clone()
                 .resolve_target(wire::ResolveTargetRequest::from(request))
@@ -381,6 +381,6 @@ where
                 .list_backends(wire::ListBackendsRequest {})
                 .await,
         )?;
-        convert::try_all("backends", response.backends).map_err(super::malformed_answer)
+        convert::try_from_messages("backends", response.backends).map_err(super::malformed_response)
     }
 }

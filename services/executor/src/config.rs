@@ -1,102 +1,103 @@
-//! Settings as they are written, and the configuration that is meant by them.
+//! Settings as written in the configuration, and the validated [`Config`] derived from them.
 //!
-//! [`Settings`] is the section `[executor]`; [`Config`] is checked and complete, and nothing behind it sees a raw
-//! text. What is not named is not allowed, and an empty list names nothing. Named by default are every kind of action, no
-//! application, `http` and `https` addresses of any host, the whole display, no window for a secret.
+//! [`Settings`] is the section `[executor]`. [`Config`] is validated and complete; later code handles no raw text.
+//! Only what is listed is allowed, and an empty list allows nothing. Allowed by default: every kind of action, no
+//! application, `http` and `https` URLs of any host, the whole display, and no window for secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_kit::config::{Listen, Section, Span};
+use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
-use motorium_proto::limits::MAX_FILE;
+use motorium_proto::limits::MAX_FILE_BYTES;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use url::Url;
 
-use crate::desktop::{Desktop, Parts};
+use crate::desktop::{Desktop, DesktopParts};
 use crate::drivers::Driver;
 use crate::drivers::devtools::{BrowserDriver, Options as BrowserOptions};
 use crate::drivers::launch::{Launcher, Program, Programs};
 use crate::drivers::recording::{self, RecordingDriver};
 use crate::error::Error as ServiceError;
 use crate::files::Files;
-use crate::guard::Folder;
-use crate::guard::addresses::{Addresses, DEFAULT_URL_SCHEMES, HostPattern};
+use crate::guard::StateFolder;
+use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use crate::guard::journal::Retention;
 use crate::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
-use crate::guard::targets::{SecretTargets, WindowPattern};
-use crate::secrets::{Secrets, variable};
+use crate::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
+use crate::policy::ExecutorPolicy;
+use crate::secrets::{Secrets, variable_name};
 use crate::service::ExecutorService;
-use crate::terms::Terms;
 
-/// The port that the service listens on if nobody says otherwise.
+/// Default port of the service.
 pub const DEFAULT_PORT: u16 = 7703;
 
-/// A setting that cannot be used.
+/// A configuration error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value is not one of those that are known, or contradicts another.
+    /// A value is invalid, or contradicts another one.
     #[error("executor.{key}: {problem}")]
-    BadValue { key: &'static str, problem: String },
-    /// Another configuration differs in what a running process cannot change.
+    InvalidValue { key: &'static str, problem: String },
+    /// A reload changed a setting that requires a restart.
     #[error(
-        "rules, applications, browser and secrets change while the executor runs; listen, displays, driver, devtools, \
-         patience, recording, folders, largest_file and journal only when it is started again"
+        "only rules, applications, browser and secrets can be reloaded; restart the executor to change listen, displays, driver, devtools, \
+         display_timeout, recording, folders, max_file_bytes or journal"
     )]
-    Fixed,
-    /// What the configuration names cannot be opened.
+    RequiresRestart,
+    /// A resource named by the configuration cannot be opened.
     #[error("the executor cannot start: {0}")]
     Start(#[from] ServiceError),
-    /// The file of the recording driver cannot be opened.
+    /// The recording driver's file cannot be opened.
     #[error("executor.recording.file: {0}")]
     Recording(std::io::Error),
-    /// The system gives no thread for a driver.
+    /// The driver's thread cannot be started.
     #[error("the driver cannot start: {0}")]
     Driver(std::io::Error),
 }
 
-/// The section `[executor]`, as written.
+/// Settings of the section `[executor]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    pub listen: Listen,
-    /// The displays to act on, the default one first. Without any, `$DISPLAY`.
+    pub listen: ListenAddress,
+    /// Displays to control; the first is the default. Without any, `$DISPLAY`.
     pub displays: Vec<String>,
-    /// `x11`, `recording`, or `enigo` where it was built in.
+    /// Name of the driver: `x11`, `recording`, or `enigo` if it was compiled in.
     pub driver: String,
-    /// How long one call to the display server may take before it counts as stopped.
-    pub patience: Span,
+    /// Timeout of one call to the display server.
+    pub display_timeout: HumanDuration,
     pub rules: RuleSettings,
-    /// What may be opened, by name.
+    /// Applications that may be opened, by name.
     pub applications: BTreeMap<String, Program>,
-    /// What opens addresses. It gets the address as its last argument, unless `devtools` are there to be told it.
+    /// Program that opens URLs. It gets the URL as its last argument, unless `devtools` is set: then the URL is opened
+    /// through DevTools.
     pub browser: Option<Program>,
-    /// Where the browser's DevTools listen, as `http://127.0.0.1:9222`. With them pages are read, and the browser is
-    /// held to the addresses that the rules allow. They belong to one display.
+    /// URL of the browser's DevTools, for example `http://127.0.0.1:9222`. It enables reading pages, and restricts the
+    /// browser to the allowed URLs. One browser belongs to one display.
     pub devtools: Option<String>,
-    /// A folder of files, one for each secret, that nobody else may read.
+    /// Folder with one file per secret, accessible to its owner only.
     pub secrets: Option<PathBuf>,
-    /// For each secret the windows that it may go into: `application:NAME`, `title:WORDS`, `anywhere`. `*` is for those
-    /// that are not named; without either a secret goes nowhere.
-    pub secret_targets: BTreeMap<String, Vec<String>>,
-    /// A folder with one for each display, for the files of tasks. Without it, one below the data folder.
+    /// Allowed windows per secret: `application:NAME`, `title:WORDS`, `url:HOST`, `anywhere`. `*` applies to secrets
+    /// that are not listed. A secret without an entry cannot be entered.
+    pub secret_allowed_windows: BTreeMap<String, Vec<String>>,
+    /// Parent folder of the task files, with a subfolder per display. Default: `files` in the data folder.
     pub files: Option<PathBuf>,
-    /// Largest file, in bytes.
-    pub largest_file: u64,
+    /// Maximum size of a task file in bytes.
+    pub max_file_bytes: u64,
     pub journal: JournalSettings,
-    /// What the driver `recording` does with what it is told.
+    /// Settings of the driver `recording`.
     pub recording: RecordingSettings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: Listen::loopback(DEFAULT_PORT),
+            listen: ListenAddress::loopback(DEFAULT_PORT),
             displays: Vec::new(),
             driver: if cfg!(target_os = "linux") {
                 "x11"
@@ -104,15 +105,17 @@ impl Default for Settings {
                 "enigo"
             }
             .to_owned(),
-            patience: Span::seconds(2),
+            // A local display responds within milliseconds; 2 s tolerates a busy machine and still detects a stopped
+            // server.
+            display_timeout: HumanDuration::seconds(2),
             rules: RuleSettings::default(),
             applications: BTreeMap::new(),
             browser: None,
             devtools: None,
             secrets: None,
-            secret_targets: BTreeMap::new(),
+            secret_allowed_windows: BTreeMap::new(),
             files: None,
-            largest_file: MAX_FILE as u64,
+            max_file_bytes: MAX_FILE_BYTES as u64,
             journal: JournalSettings::default(),
             recording: RecordingSettings::default(),
         }
@@ -123,37 +126,37 @@ impl Section for Settings {
     const NAME: &'static str = "executor";
 }
 
-/// The section `[executor.recording]`, as written.
+/// Settings of the section `[executor.recording]`, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingSettings {
-    /// A file that a line of JSON is added to for each action.
+    /// File to which each action is appended as a line of JSON.
     pub file: Option<PathBuf>,
-    /// How long an action takes.
-    pub pace: Span,
+    /// Simulated duration of an action.
+    pub action_duration: HumanDuration,
 }
 
-/// The section `[executor.rules]`, as written.
+/// Settings of the section `[executor.rules]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSettings {
-    /// Kinds of action that are allowed; all unless they are named.
+    /// Allowed kinds of action. Default: all.
     pub actions: Vec<String>,
-    /// Chords that are never struck, whatever else is struck with them.
+    /// Forbidden key combinations, also as part of a larger combination.
     pub forbidden_chords: Vec<String>,
     pub url_schemes: Vec<String>,
-    /// `example.com`, `*.example.com`, or `*` for any.
+    /// Allowed hosts: `example.com`, `*.example.com`, or `*` for any.
     pub url_hosts: Vec<String>,
-    /// Never these, whatever else is configured.
+    /// Hosts that are always denied, whatever `url_hosts` allows.
     pub denied_url_hosts: Vec<String>,
-    /// Where the pointer may act; everywhere unless it is named.
+    /// Regions in which the pointer may act. Default: the whole display.
     pub allowed_regions: Option<Vec<Region>>,
-    /// Where it may not.
+    /// Regions in which the pointer must not act.
     pub denied_regions: Vec<Region>,
-    /// 0 means no limit.
+    /// Rate limit of actions; 0 means no limit.
     pub max_actions_per_second: f64,
-    /// The longest time that one action may wait or hold keys.
-    pub longest: Span,
+    /// Maximum time that one action may wait or hold keys.
+    pub max_action_duration: HumanDuration,
 }
 
 impl Default for RuleSettings {
@@ -171,12 +174,13 @@ impl Default for RuleSettings {
             allowed_regions: None,
             denied_regions: Vec::new(),
             max_actions_per_second: 0.0,
-            longest: Span::seconds(60),
+            // Bounds the time for which one action can occupy the desktop.
+            max_action_duration: HumanDuration::seconds(60),
         }
     }
 }
 
-/// A box of the display, in pixels.
+/// A rectangle of the display in capture pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
@@ -195,77 +199,79 @@ impl From<Region> for CaptureRect {
     }
 }
 
-/// The section `[executor.journal]`, as written.
+/// Settings of the section `[executor.journal]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JournalSettings {
-    /// Finished actions that are remembered at most.
-    pub entries: usize,
-    /// How long they are remembered.
-    pub age: Span,
-    /// Whether an intent must have reached the disk before the input is sent.
+    /// Maximum number of finished actions to keep.
+    pub max_entries: usize,
+    /// Maximum age of a finished action.
+    pub max_age: HumanDuration,
+    /// Sync an intent to disk before the input is sent.
     pub sync: bool,
 }
 
 impl Default for JournalSettings {
     fn default() -> Self {
         Self {
-            entries: 20_000,
-            age: Span::seconds(7 * 24 * 3600),
+            // Bounds the memory of the index and the time to read the file at start-up.
+            max_entries: 20_000,
+            // A week: far longer than any lease, so no caller can still retry an evicted action.
+            max_age: HumanDuration::seconds(7 * 24 * 3600),
             sync: true,
         }
     }
 }
 
-/// What is meant: checked and complete.
+/// The validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    fixed: Fixed,
-    terms: Terms,
+    fixed: StaticConfig,
+    policy: ExecutorPolicy,
     programs: Programs,
 }
 
-/// What stays as it is for as long as the process runs.
+/// Settings that only change with a restart.
 #[derive(Debug, Clone, PartialEq)]
-struct Fixed {
-    listen: Listen,
+struct StaticConfig {
+    listen: ListenAddress,
     displays: Vec<DisplayId>,
     driver: DriverKind,
     devtools: Option<String>,
-    patience: Duration,
-    /// Folder of files, and folder of what must survive; each has one for each display below it.
+    display_timeout: Duration,
+    /// Parent folders of task files and of persistent state, each with a subfolder per display.
     files: PathBuf,
     state: PathBuf,
-    largest_file: u64,
+    max_file_bytes: u64,
     retention: Retention,
     recording: RecordingSettings,
 }
 
-/// The service with what it needs to be told of other terms while it runs.
+/// A running service with the handles that a configuration reload needs.
 #[derive(Debug)]
-pub struct Started {
+pub struct RunningExecutor {
     pub service: Arc<ExecutorService>,
-    fixed: Fixed,
+    fixed: StaticConfig,
     desktops: Vec<Arc<Desktop>>,
     launcher: Launcher,
-    /// For the browser that is held to them.
-    addresses: watch::Sender<Arc<Addresses>>,
+    /// Allowed URLs for the browser driver.
+    addresses: watch::Sender<Arc<UrlRules>>,
 }
 
-impl Started {
-    /// Puts rules, applications, browser and secrets of another configuration in force.
+impl RunningExecutor {
+    /// Applies the rules, applications, browser and secrets of another configuration.
     ///
     /// # Errors
-    /// If it differs in anything else; then nothing changes.
-    pub fn put_in_force(&self, config: Config) -> Result<(), Error> {
+    /// If any other setting differs. Then nothing is applied.
+    pub fn reload(&self, config: Config) -> Result<(), Error> {
         if config.fixed != self.fixed {
-            return Err(Error::Fixed);
+            return Err(Error::RequiresRestart);
         }
         self.launcher.replace(config.programs);
         self.addresses
-            .send_replace(Arc::new(config.terms.rules.addresses.clone()));
+            .send_replace(Arc::new(config.policy.rules.urls.clone()));
         for desktop in &self.desktops {
-            desktop.put_in_force(config.terms.clone());
+            desktop.set_policy(config.policy.clone());
         }
         Ok(())
     }
@@ -281,11 +287,10 @@ enum DriverKind {
 }
 
 impl Config {
-    /// Makes sense of the settings. `data` is the folder for everything that is kept; `environment` gives `DISPLAY`
-    /// and the secrets among the variables.
+    /// Validates the settings. `data` is the data folder; `environment` provides `DISPLAY` and the secrets' variables.
     ///
     /// # Errors
-    /// If a value cannot be used.
+    /// If a value is invalid.
     pub fn resolve(
         settings: Settings,
         data: &Path,
@@ -295,27 +300,27 @@ impl Config {
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
         let displays = displays(settings.displays, &environment);
         Ok(Self {
-            fixed: Fixed {
+            fixed: StaticConfig {
                 listen: settings.listen,
                 devtools: devtools(settings.devtools, displays.len())?,
                 displays,
                 driver: driver_kind(&settings.driver)?,
-                patience: settings.patience.0,
+                display_timeout: settings.display_timeout.0,
                 files: settings.files.unwrap_or_else(|| data.join("files")),
                 state: data.join("executor"),
-                largest_file: settings.largest_file,
+                max_file_bytes: settings.max_file_bytes,
                 retention: Retention {
-                    entries: settings.journal.entries,
-                    age: settings.journal.age.0,
+                    max_entries: settings.journal.max_entries,
+                    max_age: settings.journal.max_age.0,
                     sync: settings.journal.sync,
                 },
                 recording: settings.recording,
             },
-            terms: Terms {
+            policy: ExecutorPolicy {
                 max_actions_per_second: max_rate(settings.rules.max_actions_per_second)?,
                 rules: rules(settings.rules, applications)?,
                 secrets: Secrets::new(settings.secrets, environment),
-                secret_targets: secret_targets(settings.secret_targets)?,
+                secret_allowed_windows: secret_allowed_windows(settings.secret_allowed_windows)?,
             },
             programs: Programs {
                 applications: settings.applications,
@@ -327,19 +332,19 @@ impl Config {
     /// Starts the service.
     ///
     /// # Errors
-    /// If a folder cannot be used, is another process's, or what lies in it is damaged.
-    pub async fn start(self) -> Result<Started, Error> {
+    /// If a folder cannot be used, is locked by another process, or contains damaged state.
+    pub async fn start(self) -> Result<RunningExecutor, Error> {
         let launcher = Launcher::new(self.programs);
-        let (addresses, in_force) = watch::channel(Arc::new(self.terms.rules.addresses.clone()));
+        let (addresses, in_force) = watch::channel(Arc::new(self.policy.rules.urls.clone()));
         let mut desktops = Vec::new();
         for display in &self.fixed.displays {
             let driver = self.fixed.start_driver(display, &launcher)?;
             let driver = self
                 .fixed
-                .with_browser(driver, display, &launcher, &in_force);
-            desktops.push(self.fixed.desktop(display, driver, &self.terms).await?);
+                .with_browser_driver(driver, display, &launcher, &in_force);
+            desktops.push(self.fixed.desktop(display, driver, &self.policy).await?);
         }
-        Ok(Started {
+        Ok(RunningExecutor {
             service: Arc::new(ExecutorService::new(desktops.clone())),
             fixed: self.fixed,
             desktops,
@@ -349,33 +354,33 @@ impl Config {
     }
 }
 
-impl Fixed {
+impl StaticConfig {
     async fn desktop(
         &self,
         display: &DisplayId,
         driver: Arc<dyn Driver>,
-        terms: &Terms,
+        terms: &ExecutorPolicy,
     ) -> Result<Arc<Desktop>, Error> {
         let folder_name = folder_name(display);
-        let parts = Parts {
+        let parts = DesktopParts {
             display: display.clone(),
             driver,
-            terms: terms.clone(),
-            files: Files::open(&self.files.join(&folder_name), self.largest_file)
+            policy: terms.clone(),
+            files: Files::open(&self.files.join(&folder_name), self.max_file_bytes)
                 .map_err(ServiceError::from)?,
-            folder: Folder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,
+            folder: StateFolder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,
             retention: self.retention,
         };
         Ok(Desktop::start(parts).await?)
     }
 
-    /// Puts the browser's DevTools beside the hands, where they are configured. A dry run leads no browser.
-    fn with_browser(
+    /// Wraps the driver in a browser driver if DevTools are configured. A dry run controls no browser.
+    fn with_browser_driver(
         &self,
         hands: Arc<dyn Driver>,
         display: &DisplayId,
         launcher: &Launcher,
-        addresses: &watch::Receiver<Arc<Addresses>>,
+        addresses: &watch::Receiver<Arc<UrlRules>>,
     ) -> Arc<dyn Driver> {
         match &self.devtools {
             Some(endpoint) if self.driver != DriverKind::Recording => {
@@ -402,7 +407,7 @@ impl Fixed {
                 use crate::drivers::x11::{Options, X11Driver};
                 let options = Options {
                     display: display.as_str().to_owned(),
-                    patience: self.patience,
+                    display_timeout: self.display_timeout,
                     launcher: launcher.clone(),
                 };
                 Arc::new(X11Driver::start(options).map_err(Error::Driver)?)
@@ -412,7 +417,7 @@ impl Fixed {
                 use crate::drivers::portable::{Options, PortableDriver};
                 let options = Options {
                     display: display.as_str().to_owned(),
-                    patience: self.patience,
+                    display_timeout: self.display_timeout,
                     launcher: launcher.clone(),
                 };
                 Arc::new(PortableDriver::start(options).map_err(Error::Driver)?)
@@ -420,9 +425,9 @@ impl Fixed {
             DriverKind::Recording => {
                 let options = recording::Options {
                     display: display.clone(),
-                    size: PRETENDED_SIZE,
+                    size: SIMULATED_SIZE,
                     file: self.recording.file.clone(),
-                    pace: self.recording.pace.0,
+                    action_duration: self.recording.action_duration.0,
                 };
                 Arc::new(RecordingDriver::start(options).map_err(Error::Recording)?)
             }
@@ -430,14 +435,14 @@ impl Fixed {
     }
 }
 
-/// The process's environment, without variables that are not text.
+/// Returns the environment of the process, without variables that are not UTF-8.
 pub fn process_environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// What the recording driver pretends to act on.
-const PRETENDED_SIZE: CaptureSize = CaptureSize::new(1920, 1080);
+/// Display size that the recording driver reports.
+const SIMULATED_SIZE: CaptureSize = CaptureSize::new(1920, 1080);
 
 fn displays(configured: Vec<String>, environment: &[(String, String)]) -> Vec<DisplayId> {
     if !configured.is_empty() {
@@ -452,9 +457,9 @@ fn displays(configured: Vec<String>, environment: &[(String, String)]) -> Vec<Di
         .collect()
 }
 
-/// An address as it is needed to connect, of a browser that can belong to one display only.
+/// Validates the DevTools URL. A browser belongs to one display only.
 fn devtools(written: Option<String>, displays: usize) -> Result<Option<String>, Error> {
-    let bad = |problem: String| Error::BadValue {
+    let bad = |problem: String| Error::InvalidValue {
         key: "devtools",
         problem,
     };
@@ -465,12 +470,12 @@ fn devtools(written: Option<String>, displays: usize) -> Result<Option<String>, 
         .is_ok_and(|url| url.scheme() == "http" && url.port().is_some() && url.path() == "/");
     if !whole {
         return Err(bad(format!(
-            "`{written}` is not where DevTools listen; write it like http://127.0.0.1:9222"
+            "`{written}` is not the URL of DevTools; use for example http://127.0.0.1:9222"
         )));
     }
     if displays > 1 {
         return Err(bad(format!(
-            "one browser cannot belong to {displays} displays; run an executor for each display"
+            "one browser cannot serve {displays} displays; run one executor per display"
         )));
     }
     Ok(Some(written))
@@ -490,11 +495,8 @@ fn driver_kind(name: &str) -> Result<DriverKind, Error> {
         .map(|(_, kind)| *kind)
         .ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            let problem = format!(
-                "no driver is called `{name}`; this build has: {}",
-                names.join(", ")
-            );
-            Error::BadValue {
+            let problem = format!("unknown driver `{name}`; available: {}", names.join(", "));
+            Error::InvalidValue {
                 key: "driver",
                 problem,
             }
@@ -508,8 +510,8 @@ fn max_rate(rate: f64) -> Result<Option<f64>, Error> {
     if rate.is_finite() && rate > 0.0 {
         return Ok(Some(rate));
     }
-    let problem = format!("{rate} is not a number of actions; 0 means no limit");
-    Err(Error::BadValue {
+    let problem = format!("{rate} is not a valid rate; use a positive number, or 0 for no limit");
+    Err(Error::InvalidValue {
         key: "rules.max_actions_per_second",
         problem,
     })
@@ -522,15 +524,17 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
         .map(|name| Chord::parse(name))
         .collect::<Result<_, _>>();
     let forbidden_chords =
-        chords.map_err(|error: motorium_proto::error::FieldError| Error::BadValue {
-            key: "rules.forbidden_chords",
-            problem: error.description,
-        })?;
+        chords.map_err(
+            |error: motorium_proto::error::FieldError| Error::InvalidValue {
+                key: "rules.forbidden_chords",
+                problem: error.description,
+            },
+        )?;
     Ok(Rules {
         kinds: kinds(&settings.actions)?,
         forbidden_chords,
         applications,
-        addresses: Addresses {
+        urls: UrlRules {
             schemes: settings
                 .url_schemes
                 .iter()
@@ -547,7 +551,7 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
             .into_iter()
             .map(Into::into)
             .collect(),
-        longest: settings.longest.0,
+        max_action_duration: settings.max_action_duration.0,
     })
 }
 
@@ -555,28 +559,28 @@ fn host_patterns(key: &'static str, written: &[String]) -> Result<Vec<HostPatter
     let patterns = written.iter().map(|pattern| HostPattern::parse(pattern));
     patterns
         .collect::<Result<_, _>>()
-        .map_err(|problem| Error::BadValue { key, problem })
+        .map_err(|problem| Error::InvalidValue { key, problem })
 }
 
-fn secret_targets(written: BTreeMap<String, Vec<String>>) -> Result<SecretTargets, Error> {
-    let bad = |problem| Error::BadValue {
-        key: "secret_targets",
+fn secret_allowed_windows(written: BTreeMap<String, Vec<String>>) -> Result<AllowedWindows, Error> {
+    let bad = |problem| Error::InvalidValue {
+        key: "secret_allowed_windows",
         problem,
     };
     let mut targets = BTreeMap::new();
     let mut spelled: BTreeMap<String, String> = BTreeMap::new();
     for (secret, windows) in written {
-        if let Some(other) = spelled.insert(variable(&secret), secret.clone()) {
+        if let Some(other) = spelled.insert(variable_name(&secret), secret.clone()) {
             return Err(bad(format!(
-                "`{other}` and `{secret}` are one secret: both are {}",
-                variable(&secret)
+                "`{other}` and `{secret}` name the same secret: both map to {}",
+                variable_name(&secret)
             )));
         }
         let windows = windows.iter().map(|window| WindowPattern::parse(window));
         let windows = windows.collect::<Result<_, _>>().map_err(bad)?;
         targets.insert(secret, windows);
     }
-    Ok(SecretTargets::new(targets))
+    Ok(AllowedWindows::new(targets))
 }
 
 fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
@@ -584,10 +588,10 @@ fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
         ActionKind::from_name(name).ok_or_else(|| {
             let known: Vec<&str> = ActionKind::ALL.iter().map(|kind| kind.as_str()).collect();
             let problem = format!(
-                "no kind of action is called `{name}`; known are: {}",
+                "unknown kind of action `{name}`; available: {}",
                 known.join(", ")
             );
-            Error::BadValue {
+            Error::InvalidValue {
                 key: "rules.actions",
                 problem,
             }
@@ -596,7 +600,7 @@ fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {
     names.iter().map(kind).collect()
 }
 
-/// A display's name as that of a folder: `:99` becomes `_99`.
+/// Returns the folder name of a display: `:99` becomes `_99`.
 fn folder_name(display: &DisplayId) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
@@ -630,10 +634,10 @@ mod tests {
         let config = resolve("", &[("DISPLAY", ":5"), ("MOTORIUM_SECRET_A", "x")]).unwrap();
         assert_eq!(config.fixed.displays, [DisplayId::new(":5")]);
         assert_eq!(config.fixed.files, Path::new("/data/files"));
-        assert_eq!(config.terms.rules.kinds.len(), ActionKind::ALL.len());
-        assert_eq!(config.terms.rules.forbidden_chords.len(), 14);
-        assert_eq!(config.terms.max_actions_per_second, None);
-        assert!(config.terms.secrets.resolve("a").is_ok());
+        assert_eq!(config.policy.rules.kinds.len(), ActionKind::ALL.len());
+        assert_eq!(config.policy.rules.forbidden_chords.len(), 14);
+        assert_eq!(config.policy.max_actions_per_second, None);
+        assert!(config.policy.secrets.resolve("a").is_ok());
         assert!(resolve("", &[]).unwrap().fixed.displays.is_empty());
     }
 
@@ -661,12 +665,12 @@ mod tests {
         assert_eq!(config.fixed.displays.len(), 2);
         assert_eq!(config.fixed.driver, DriverKind::Recording);
         assert_eq!(
-            config.terms.rules.kinds,
+            config.policy.rules.kinds,
             [ActionKind::Click, ActionKind::TypeText].into()
         );
-        assert_eq!(config.terms.rules.addresses.schemes, ["https"]);
+        assert_eq!(config.policy.rules.urls.schemes, ["https"]);
         assert_eq!(
-            config.terms.rules.denied_regions[0].max,
+            config.policy.rules.denied_regions[0].max,
             CapturePoint::new(10, 20)
         );
         assert_eq!(
@@ -678,9 +682,9 @@ mod tests {
     #[test]
     fn an_empty_list_allows_nothing() {
         let written = "rules.actions = []\nrules.url_hosts = []\nrules.allowed_regions = []";
-        let rules = resolve(written, &[]).unwrap().terms.rules;
+        let rules = resolve(written, &[]).unwrap().policy.rules;
         assert!(rules.kinds.is_empty());
-        assert!(rules.addresses.judge("https://example.com/").is_err());
+        assert!(rules.urls.parse_and_check("https://example.com/").is_err());
         assert_eq!(rules.allowed_regions, Some(Vec::new()));
     }
 
@@ -698,12 +702,10 @@ mod tests {
             desktop.capabilities().await.unwrap().forbidden_chords
         };
         let other = "rules.forbidden_chords = [\"alt+f4\"]";
-        started.put_in_force(resolve(other)).unwrap();
+        started.reload(resolve(other)).unwrap();
         assert_eq!(chords().await, ["alt+f4"]);
-        let error = started
-            .put_in_force(resolve("largest_file = 7"))
-            .unwrap_err();
-        assert!(error.to_string().contains("largest_file"), "{error}");
+        let error = started.reload(resolve("largest_file = 7")).unwrap_err();
+        assert!(error.to_string().contains("max_file_bytes"), "{error}");
         assert_eq!(chords().await, ["alt+f4"]);
     }
 
@@ -711,35 +713,35 @@ mod tests {
     fn what_cannot_be_used_is_named_with_what_can() {
         check_refused(
             "driver = \"xdotool\"",
-            "executor.driver: no driver is called `xdotool`; this build has: ",
+            "executor.driver: unknown driver `xdotool`; available: ",
         );
         check_refused(
             "rules.actions = [\"shell\"]",
-            "executor.rules.actions: no kind of action is called `shell`",
+            "executor.rules.actions: unknown kind of action `shell`",
         );
         check_refused(
             "rules.forbidden_chords = [\"ctrl+flurb\"]",
             "executor.rules.forbidden_chords: no key is called",
         );
         check_refused(
-            "secret_targets = { my-bank = [], my_bank = [\"anywhere\"] }",
-            "`my-bank` and `my_bank` are one secret",
+            "secret_allowed_windows = { my-bank = [], my_bank = [\"anywhere\"] }",
+            "`my-bank` and `my_bank` name the same secret",
         );
         check_refused(
-            "secret_targets.bank = [\"window:x\"]",
-            "executor.secret_targets: `window:x` names no window",
+            "secret_allowed_windows.bank = [\"window:x\"]",
+            "executor.secret_allowed_windows: `window:x` is not a window pattern",
         );
         check_refused(
             "devtools = \"9222\"",
-            "executor.devtools: `9222` is not where",
+            "executor.devtools: `9222` is not the URL",
         );
         check_refused(
             "devtools = \"http://127.0.0.1:9222\"\ndisplays = [\":1\", \":2\"]",
-            "executor.devtools: one browser cannot belong to 2 displays",
+            "executor.devtools: one browser cannot serve 2 displays",
         );
         check_refused(
             "rules.denied_url_hosts = [\"https://evil.test\"]",
-            "executor.rules.denied_url_hosts: `https://evil.test` is no host",
+            "executor.rules.denied_url_hosts: `https://evil.test` is not a host pattern",
         );
         check_refused(
             "rules.max_actions_per_second = -1",

@@ -1,16 +1,16 @@
-//! One desktop: a driver, and the guard that stands before it.
+//! One desktop: a driver behind its guard.
 //!
-//! An action goes this way: its turn, its lease, its rules, its secret, its intent in the journal, the driver, its
-//! outcome in the journal. It runs in a task of its own, so that a caller who goes away stops it but does not tear it:
-//! what was begun is let go of and written down.
+//! The path of an action: action lock, lease check, rules, secret, intent in the journal, driver, outcome in the
+//! journal. It runs in its own task: if the caller goes away the action is stopped, and what it started is still
+//! released and recorded.
 //!
-//! Invariant: whenever a lease begins, ends or is superseded, and whenever everything is to be released, what is being
-//! performed is stopped and the display's keys and buttons are released before anybody else acts.
+//! Invariant: whenever a lease starts, ends or is superseded, and on every release-all, the running action is stopped
+//! and the display's keys and buttons are released before another caller acts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::clock::{Clock as _, SteadyClock};
+use motorium_kit::clock::{Clock as _, MonotonicClock};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
@@ -26,104 +26,107 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::drivers::{self, Driver, Failure, HumanWatch, Performed, Work};
+use crate::drivers::{
+    self, Driver, DriverFailure, DriverOutcome, HumanInputReceiver, PreparedAction,
+};
 use crate::error::Error;
 use crate::files::Files;
-use crate::guard::Folder;
-use crate::guard::journal::{Begun, Digest, Journal, Progress, Retention};
-use crate::guard::lease::{self, Book};
+use crate::guard::StateFolder;
+use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retention};
+use crate::guard::lease::{self, LeaseState};
 use crate::guard::rules::Refusal;
-use crate::terms::{InForce, SECRET_TARGETS, Terms};
+use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 
-/// What a desktop is made of.
+/// The components of a desktop.
 #[derive(Debug)]
-pub struct Parts {
+pub struct DesktopParts {
     pub display: DisplayId,
     pub driver: Arc<dyn Driver>,
-    pub terms: Terms,
+    pub policy: ExecutorPolicy,
     pub files: Files,
-    /// Where lease and journal are kept.
-    pub folder: Folder,
+    /// Directory of the lease and the journal.
+    pub folder: StateFolder,
     pub retention: Retention,
 }
 
-/// One desktop.
+/// A desktop that actions are performed on.
 #[derive(Debug)]
 pub struct Desktop {
     display: DisplayId,
     driver: Arc<dyn Driver>,
-    in_force: Mutex<Arc<InForce>>,
+    active_policy: Mutex<Arc<ActivePolicy>>,
     files: Files,
-    folder: Arc<Folder>,
+    folder: Arc<StateFolder>,
     journal: Mutex<Journal>,
-    book: tokio::sync::Mutex<Book>,
-    /// When the present lease ends, for the task that watches over it.
-    lease_ends: watch::Sender<Option<SystemTime>>,
-    /// Of leases and of the journal's ages, which nobody ends by setting the machine's clock.
-    clock: SteadyClock,
-    /// One action at a time.
-    turn: tokio::sync::Mutex<()>,
-    /// Cancelled and replaced when everything is to stop.
+    lease_state: tokio::sync::Mutex<LeaseState>,
+    /// Expiry of the current lease, for the task that ends it.
+    lease_expiry: watch::Sender<Option<SystemTime>>,
+    /// Monotonic clock for leases and journal ages: changing the system time does not end them.
+    clock: MonotonicClock,
+    /// Held during an action: one action at a time.
+    action_lock: tokio::sync::Mutex<()>,
+    /// Cancelled and replaced to stop every running and queued action.
     stop: Mutex<CancellationToken>,
 }
 
 impl Desktop {
-    /// Opens lease and journal, releases what a predecessor may have left pressed, and begins to watch over the lease.
+    /// Opens the lease and the journal, releases what a previous process may have left pressed, and starts the lease
+    /// watcher.
     ///
-    /// A display that is not there yet is no error: it is asked for again with every call.
+    /// An unreachable display is not an error here: every call tries to connect again.
     ///
     /// # Errors
-    /// If lease or journal cannot be read, or are damaged.
-    pub async fn start(parts: Parts) -> Result<Arc<Self>, Error> {
+    /// If the lease or the journal cannot be read or is damaged.
+    pub async fn start(parts: DesktopParts) -> Result<Arc<Self>, Error> {
         let folder = Arc::new(parts.folder);
-        let clock = SteadyClock::start();
+        let clock = MonotonicClock::start();
         let book = lease::load(&folder, clock.now())?;
         let journal = Journal::open(folder.clone(), parts.retention, clock.now())?;
-        let (lease_ends, ends) = watch::channel(book.ends_at());
+        let (lease_ends, ends) = watch::channel(book.expires_at());
         let desktop = Arc::new(Self {
             display: parts.display,
             driver: parts.driver,
-            in_force: Mutex::new(InForce::new(parts.terms)),
+            active_policy: Mutex::new(ActivePolicy::new(parts.policy)),
             files: parts.files,
             folder,
             journal: Mutex::new(journal),
-            book: tokio::sync::Mutex::new(book),
-            lease_ends,
+            lease_state: tokio::sync::Mutex::new(book),
+            lease_expiry: lease_ends,
             clock,
-            turn: tokio::sync::Mutex::new(()),
+            action_lock: tokio::sync::Mutex::new(()),
             stop: Mutex::default(),
         });
         tokio::spawn(watch_lease(Arc::downgrade(&desktop), clock, ends));
         if let Err(error) = desktop.driver.release_all().await {
-            tracing::warn!(display = %desktop.display, %error, "not there yet");
+            tracing::warn!(display = %desktop.display, %error, "the display cannot be reached yet");
         }
         Ok(desktop)
     }
 
-    /// The display that this desktop acts on.
+    /// Returns the display of this desktop.
     #[must_use]
     pub fn display(&self) -> &DisplayId {
         &self.display
     }
 
-    /// Puts other terms in force, for every action that begins from now on.
-    pub fn put_in_force(&self, terms: Terms) {
-        let mut in_force = lock(&self.in_force);
-        *in_force = in_force.followed_by(terms);
+    /// Replaces the policy for every action that starts from now on.
+    pub fn set_policy(&self, terms: ExecutorPolicy) {
+        let mut in_force = lock(&self.active_policy);
+        *in_force = in_force.replaced_by(terms);
     }
 
-    fn in_force(&self) -> Arc<InForce> {
-        Arc::clone(&lock(&self.in_force))
+    fn in_force(&self) -> Arc<ActivePolicy> {
+        Arc::clone(&lock(&self.active_policy))
     }
 
     // === Leases ===
 
-    /// Leases the desktop. A lease begins with nothing pressed.
+    /// Acquires a lease. Everything is released before the lease starts.
     ///
     /// # Errors
-    /// If somebody else has it, the display cannot be reached, or the new epoch cannot be written down.
+    /// If another holder has the lease, the display cannot be reached, or the new epoch cannot be stored.
     pub async fn acquire(self: &Arc<Self>, request: AcquireRequest) -> Result<Lease, Error> {
-        let mut book = self.book.lock().await;
+        let mut book = self.lease_state.lock().await;
         let mut next = book.clone();
         let epoch = next.acquire(
             &request.holder,
@@ -133,7 +136,7 @@ impl Desktop {
         )?;
         self.stop_everything();
         self.driver.release_all().await?;
-        self.keep(&mut book, next).await?;
+        self.store_lease(&mut book, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");
         Ok(self.lease(&book, epoch))
     }
@@ -141,60 +144,64 @@ impl Desktop {
     /// Renews a lease.
     ///
     /// # Errors
-    /// If it is lost, or its new end cannot be written down.
+    /// If the lease is lost, or its new expiry cannot be stored.
     pub async fn renew(
         self: &Arc<Self>,
         epoch: DesktopEpoch,
         ttl: Duration,
     ) -> Result<Lease, Error> {
-        let mut book = self.book.lock().await;
+        let mut book = self.lease_state.lock().await;
         let mut next = book.clone();
         next.renew(epoch, ttl, self.clock.now())?;
-        self.keep(&mut book, next).await?;
+        self.store_lease(&mut book, next).await?;
         Ok(self.lease(&book, epoch))
     }
 
-    /// Gives a lease back. Nothing stays pressed.
+    /// Releases a lease and everything that is pressed.
     ///
     /// # Errors
-    /// If the epoch is none of ours, or the end cannot be written down.
+    /// If the epoch is unknown, or the release cannot be stored.
     pub async fn release(self: &Arc<Self>, epoch: DesktopEpoch) -> Result<(), Error> {
-        let mut book = self.book.lock().await;
+        let mut book = self.lease_state.lock().await;
         let mut next = book.clone();
         if !next.release(epoch)? {
             return Ok(());
         }
-        self.keep(&mut book, next).await?;
-        self.let_go("given back").await;
+        self.store_lease(&mut book, next).await?;
+        self.stop_and_release("released").await;
         Ok(())
     }
 
-    /// Ends the lease if its time is over.
+    /// Ends the lease if it has expired.
     async fn expire(self: &Arc<Self>) {
-        let book = self.book.lock().await;
-        let ended = book.ends_at().is_some_and(|end| end <= self.clock.now());
+        let book = self.lease_state.lock().await;
+        let ended = book.expires_at().is_some_and(|end| end <= self.clock.now());
         if ended {
-            self.let_go("expired").await;
+            self.stop_and_release("expired").await;
         }
     }
 
-    /// Stops and releases after a lease has ended. There is nobody to tell if the display is gone as well.
-    async fn let_go(&self, why: &str) {
+    /// Stops and releases after a lease has ended. A display error is only logged: no caller waits for it.
+    async fn stop_and_release(&self, why: &str) {
         self.stop_everything();
         let released = self.driver.release_all().await;
         tracing::info!(display = %self.display, why, ?released, "the lease has ended");
     }
 
-    async fn keep(self: &Arc<Self>, book: &mut Book, next: Book) -> Result<(), Error> {
+    async fn store_lease(
+        self: &Arc<Self>,
+        book: &mut LeaseState,
+        next: LeaseState,
+    ) -> Result<(), Error> {
         let (folder, written) = (self.folder.clone(), next.clone());
         blocking(move || lease::save(&folder, &written)).await??;
-        self.lease_ends.send_replace(next.ends_at());
+        self.lease_expiry.send_replace(next.expires_at());
         *book = next;
         Ok(())
     }
 
-    fn lease(&self, book: &Book, epoch: DesktopEpoch) -> Lease {
-        let expires_at = book.ends_at().unwrap_or_else(|| self.clock.now());
+    fn lease(&self, book: &LeaseState, epoch: DesktopEpoch) -> Lease {
+        let expires_at = book.expires_at().unwrap_or_else(|| self.clock.now());
         Lease {
             display: self.display.clone(),
             epoch,
@@ -203,15 +210,19 @@ impl Desktop {
     }
 
     async fn check_lease(&self, epoch: DesktopEpoch) -> Result<(), Error> {
-        Ok(self.book.lock().await.check(epoch, self.clock.now())?)
+        Ok(self
+            .lease_state
+            .lock()
+            .await
+            .check(epoch, self.clock.now())?)
     }
 
     // === Actions ===
 
-    /// Performs an action at most once. Dropping the future stops it.
+    /// Performs an action at most once per action id. Dropping the future stops it.
     ///
     /// # Errors
-    /// If the lease is not good, the id was used for something else, a secret is missing, or the display cannot be
+    /// If the lease is not valid, the id was used for another action, a secret is missing, or the display cannot be
     /// reached and nothing was sent.
     pub async fn perform(
         self: &Arc<Self>,
@@ -221,33 +232,33 @@ impl Desktop {
         let _stop_when_dropped = stop.clone().drop_guard();
         let desktop = self.clone();
         let carried_out =
-            tokio::spawn(async move { desktop.perform_in_turn(request, &stop).await });
-        carried_out.await.map_err(|panic| defect(&panic))?
+            tokio::spawn(async move { desktop.perform_exclusively(request, &stop).await });
+        carried_out.await.map_err(|panic| internal_error(&panic))?
     }
 
-    async fn perform_in_turn(
+    async fn perform_exclusively(
         self: &Arc<Self>,
         request: PerformRequest,
         stop: &CancellationToken,
     ) -> Result<ActionOutcome, Error> {
         let _turn = tokio::select! {
-            turn = self.turn.lock() => turn,
+            turn = self.action_lock.lock() => turn,
             () = stop.cancelled() => return Err(Error::Stopped),
         };
-        // After the turn has come: the lease may have been lost while others were at it.
+        // Checked after the lock is taken: the lease may have been lost while waiting for other actions.
         self.check_lease(request.epoch).await?;
         let id = request.action_id.clone();
         let digest = self.digest(&request);
-        if let Some(answer) = self.known(&id, digest)? {
+        if let Some(answer) = self.recorded_outcome(&id, digest)? {
             return Ok(answer);
         }
-        // One and the same terms for all of the action.
+        // One policy snapshot for the whole action.
         let in_force = self.in_force();
-        let action = match self.judge(&in_force, request.action).await? {
+        let action = match self.check_rules(&in_force, request.action).await? {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
-        let only_into = match in_force.terms.windows_for(&action) {
+        let only_into = match in_force.policy.windows_for(&action) {
             Ok(windows) => windows,
             Err(refusal) => return Ok(refused(refusal)),
         };
@@ -255,81 +266,87 @@ impl Desktop {
         if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
-        self.begin(&id, digest).await?;
+        self.record_intent(&id, digest).await?;
         let started = Instant::now();
-        let work = Work {
+        let work = PreparedAction {
             id: Some(id.clone()),
             action,
             secret,
-            only_into,
-            page: None,
+            allowed_windows: only_into,
+            focused_page: None,
         };
         let done = self.driver.perform(work, stop).await;
-        self.settle(&id, done, started.elapsed()).await
+        self.record_outcome(&id, done, started.elapsed()).await
     }
 
-    /// What is recorded of an action that was begun before.
-    fn known(&self, id: &ActionId, digest: Digest) -> Result<Option<ActionOutcome>, Error> {
-        Ok(match lock(&self.journal).known(id, digest) {
-            None | Some(Begun::Now) => None,
-            Some(Begun::Before(outcome)) => Some(ActionOutcome {
-                recorded: true,
+    /// Returns the recorded outcome of an action that was started before.
+    fn recorded_outcome(
+        &self,
+        id: &ActionId,
+        digest: Digest,
+    ) -> Result<Option<ActionOutcome>, Error> {
+        Ok(match lock(&self.journal).existing(id, digest) {
+            None | Some(BeginOutcome::Started) => None,
+            Some(BeginOutcome::AlreadyFinished(outcome)) => Some(ActionOutcome {
+                already_performed: true,
                 ..outcome
             }),
-            Some(Begun::Unknown) => {
+            Some(BeginOutcome::OutcomeUnknown) => {
                 let detail =
-                    "it was begun before, and how it ended is not recorded; look at the screen";
+                    "the action was started before and its outcome is unknown; check the screen";
                 Some(ActionOutcome {
-                    recorded: true,
+                    already_performed: true,
                     ..ActionOutcome::new(ActionResult::Unknown, detail)
                 })
             }
-            Some(Begun::Reused) => return Err(Error::ActionIdReused { id: id.clone() }),
+            Some(BeginOutcome::IdReused) => return Err(Error::ActionIdReused { id: id.clone() }),
         })
     }
 
-    async fn judge(
+    async fn check_rules(
         &self,
-        in_force: &InForce,
+        in_force: &ActivePolicy,
         action: Action<CapturePoint>,
     ) -> Result<Result<Action<CapturePoint>, Refusal>, Error> {
-        let rules = &in_force.terms.rules;
-        let pointer = if rules.need_pointer() {
+        let rules = &in_force.policy.rules;
+        let pointer = if rules.needs_pointer() {
             Some(self.driver.pointer().await?)
         } else {
             None
         };
-        let judged = rules.judge(action, pointer);
+        let judged = rules.check(action, pointer);
         Ok(judged.and_then(|action| in_force.check_rate().map(|()| action)))
     }
 
-    async fn begin(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
+    async fn record_intent(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
         let (desktop, id) = (self.clone(), id.clone());
         let now = self.clock.now();
         blocking(move || lock(&desktop.journal).begin(&id, digest, now)).await??;
         Ok(())
     }
 
-    /// Writes down how an action went and answers for it.
-    async fn settle(
+    /// Records the outcome of an action and returns it.
+    async fn record_outcome(
         self: &Arc<Self>,
         id: &ActionId,
-        done: Result<Performed, Failure>,
+        done: Result<DriverOutcome, DriverFailure>,
         elapsed: Duration,
     ) -> Result<ActionOutcome, Error> {
         let outcome = match done {
             Ok(performed) => performed_outcome(performed),
             Err(failure) if failure.error.is_display() && !failure.input_sent => {
-                self.write(id, |journal, id| journal.withdraw(id)).await;
+                self.write_journal(id, |journal, id| journal.withdraw(id))
+                    .await;
                 return Err(failure.error.into());
             }
             Err(failure)
-                if matches!(failure.error, drivers::Error::WrongWindow { .. })
+                if matches!(failure.error, drivers::Error::WindowNotAllowed { .. })
                     && !failure.input_sent =>
             {
-                self.write(id, |journal, id| journal.withdraw(id)).await;
+                self.write_journal(id, |journal, id| journal.withdraw(id))
+                    .await;
                 return Ok(refused(Refusal {
-                    rule: SECRET_TARGETS,
+                    rule: SECRET_ALLOWED_WINDOWS,
                     reason: failure.error.to_string(),
                 }));
             }
@@ -337,14 +354,14 @@ impl Desktop {
         };
         let outcome = ActionOutcome { elapsed, ..outcome };
         let (written, now) = (outcome.clone(), self.clock.now());
-        self.write(id, move |journal, id| journal.finish(id, &written, now))
+        self.write_journal(id, move |journal, id| journal.finish(id, &written, now))
             .await;
         Ok(outcome)
     }
 
-    /// Writes to the journal after the fact. What was done has been done: a failure here is logged, and the entry is
-    /// unknown after a restart.
-    async fn write(
+    /// Writes to the journal after the input was sent. A failure is only logged: the input cannot be undone, and the
+    /// outcome is unknown after a restart.
+    async fn write_journal(
         self: &Arc<Self>,
         id: &ActionId,
         write: impl FnOnce(&mut Journal, &ActionId) -> Result<(), crate::guard::StorageError>
@@ -354,13 +371,13 @@ impl Desktop {
         let (desktop, task_id) = (self.clone(), id.clone());
         let written = blocking(move || write(&mut lock(&desktop.journal), &task_id)).await;
         if let Err(error) = written.and_then(|written| Ok(written?)) {
-            tracing::error!(action = %id, %error, "the outcome of an action is not written down");
+            tracing::error!(action = %id, %error, "the outcome of an action could not be recorded");
         }
     }
 
     fn digest(&self, request: &PerformRequest) -> Digest {
-        // The encoding of the contract is the one canonical form there is. The epoch is left out: after a take-over
-        // the same attempt is asked about under another one.
+        // The protobuf encoding is the only canonical form. The epoch is excluded: after a take-over the same attempt
+        // is asked about under another epoch.
         let request = PerformRequest {
             epoch: DesktopEpoch(0),
             ..request.clone()
@@ -368,21 +385,21 @@ impl Desktop {
         lock(&self.journal).digest(&wire::PerformRequest::from(request).encode_to_vec())
     }
 
-    /// How far an action came.
+    /// Returns the progress of an action.
     #[must_use]
     pub fn look_up(&self, id: &ActionId) -> ActionProgress {
         match lock(&self.journal).look_up(id) {
-            Progress::NotStarted => ActionProgress::NotStarted,
-            Progress::Running => ActionProgress::Running,
-            Progress::Unknown => ActionProgress::Unknown,
-            Progress::Finished(outcome) => ActionProgress::Finished(ActionOutcome {
-                recorded: true,
+            EntryProgress::NotStarted => ActionProgress::NotStarted,
+            EntryProgress::Running => ActionProgress::Running,
+            EntryProgress::Unknown => ActionProgress::Unknown,
+            EntryProgress::Finished(outcome) => ActionProgress::Finished(ActionOutcome {
+                already_performed: true,
                 ..outcome
             }),
         }
     }
 
-    /// Stops whatever is being performed or waits for its turn, and releases everything.
+    /// Stops the running and all queued actions, and releases everything that is pressed.
     ///
     /// # Errors
     /// If the display cannot be reached.
@@ -391,7 +408,7 @@ impl Desktop {
         Ok(self.driver.release_all().await?)
     }
 
-    /// Stops everything and leaves the display as it was found, at the end of the process. Leases go on.
+    /// Stops everything and restores the display, at the end of the process. Leases stay valid.
     pub async fn close(&self) {
         self.stop_everything();
         self.driver.close().await;
@@ -401,7 +418,7 @@ impl Desktop {
         std::mem::take(&mut *lock(&self.stop)).cancel();
     }
 
-    /// Where the pointer is.
+    /// Returns the position of the pointer.
     ///
     /// # Errors
     /// If the display cannot be reached.
@@ -409,11 +426,11 @@ impl Desktop {
         Ok(self.driver.pointer().await?)
     }
 
-    /// Begins to tell what a person does.
+    /// Starts to report user input.
     ///
     /// # Errors
-    /// If the driver does not tell, or the display cannot be reached.
-    pub async fn watch_human(&self) -> Result<HumanWatch, Error> {
+    /// If the driver cannot observe user input, or the display cannot be reached.
+    pub async fn watch_human(&self) -> Result<HumanInputReceiver, Error> {
         let watch = self.driver.watch_human().await?;
         watch.ok_or_else(|| Error::NotServed {
             driver: self.driver_name(),
@@ -421,10 +438,10 @@ impl Desktop {
         })
     }
 
-    /// The page in front of the browser.
+    /// Reads the browser's current page.
     ///
     /// # Errors
-    /// If no browser is listened to, or it cannot be reached.
+    /// If DevTools are not configured, or the browser cannot be reached.
     pub async fn read_page(&self, max_characters: usize) -> Result<PageText, Error> {
         let page = self.driver.read_page(max_characters).await?;
         page.ok_or_else(|| Error::NotServed {
@@ -435,10 +452,10 @@ impl Desktop {
 
     // === Files ===
 
-    /// Puts a file into the desktop's folder.
+    /// Writes a file into the desktop's folder.
     ///
     /// # Errors
-    /// If the lease is not good, or as [`Files::put`].
+    /// If the lease is not valid, or as [`Files::put`].
     pub async fn put_file(self: &Arc<Self>, file: PutFile) -> Result<FileInfo, Error> {
         self.check_lease(file.epoch).await?;
         let desktop = self.clone();
@@ -448,7 +465,7 @@ impl Desktop {
         )
     }
 
-    /// Fetches a file of the desktop's folder.
+    /// Reads a file of the desktop's folder.
     ///
     /// # Errors
     /// As [`Files::get`].
@@ -457,7 +474,7 @@ impl Desktop {
         Ok(blocking(move || desktop.files.get(&name)).await??)
     }
 
-    /// Describes a file of the desktop's folder.
+    /// Returns the metadata of a file in the desktop's folder.
     ///
     /// # Errors
     /// As [`Files::stat`].
@@ -468,25 +485,25 @@ impl Desktop {
 
     // === Facts ===
 
-    /// The driver's name.
+    /// Returns the driver's name.
     #[must_use]
     pub fn driver_name(&self) -> &'static str {
         self.driver.capabilities().driver
     }
 
-    /// What can be done and what is allowed.
+    /// Returns what the driver can do and what the policy allows.
     ///
     /// # Errors
-    /// If the secrets' names cannot be listed by a defect.
+    /// If listing the names of the secrets panics.
     pub async fn capabilities(self: &Arc<Self>) -> Result<Capabilities, Error> {
         let in_force = self.in_force();
-        let secrets = in_force.terms.secrets.clone();
+        let secrets = in_force.policy.secrets.clone();
         let secrets = blocking(move || secrets.names()).await?;
-        let Terms {
+        let ExecutorPolicy {
             rules,
             max_actions_per_second,
             ..
-        } = &in_force.terms;
+        } = &in_force.policy;
         let driver = self.driver.capabilities();
         let can_be_done = |kind: &ActionKind| {
             rules.kinds.contains(kind)
@@ -496,7 +513,7 @@ impl Desktop {
             driver: driver.driver.to_owned(),
             action_kinds: driver.kinds.into_iter().filter(can_be_done).collect(),
             applications: rules.applications.iter().cloned().collect(),
-            url_patterns: rules.addresses.patterns(),
+            url_patterns: rules.urls.patterns(),
             forbidden_chords: rules
                 .forbidden_chords
                 .iter()
@@ -509,10 +526,10 @@ impl Desktop {
     }
 }
 
-/// Ends leases whose time is over, for as long as there is a desktop.
+/// Ends expired leases for as long as the desktop exists.
 async fn watch_lease(
     desktop: std::sync::Weak<Desktop>,
-    clock: SteadyClock,
+    clock: MonotonicClock,
     mut ends: watch::Receiver<Option<SystemTime>>,
 ) {
     loop {
@@ -524,10 +541,10 @@ async fn watch_lease(
                     return;
                 }
             }
-            () = sleep_or_for_ever(left) => {
+            () = sleep_or_pending(left) => {
                 let Some(desktop) = desktop.upgrade() else { return };
                 desktop.expire().await;
-                // Once is enough: the next thing to wait for is another lease.
+                // Expire once: the next event to wait for is another lease.
                 if ends.changed().await.is_err() {
                     return;
                 }
@@ -536,7 +553,7 @@ async fn watch_lease(
     }
 }
 
-async fn sleep_or_for_ever(duration: Option<Duration>) {
+async fn sleep_or_pending(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,
@@ -544,13 +561,13 @@ async fn sleep_or_for_ever(duration: Option<Duration>) {
 }
 
 async fn resolve_secret(
-    in_force: Arc<InForce>,
+    in_force: Arc<ActivePolicy>,
     action: &Action<CapturePoint>,
 ) -> Result<Option<SecretString>, Error> {
     let Some(name) = action.entered_secret().map(str::to_owned) else {
         return Ok(None);
     };
-    let resolve = move || in_force.terms.secrets.resolve(&name);
+    let resolve = move || in_force.policy.secrets.resolve(&name);
     Ok(Some(blocking(resolve).await??))
 }
 
@@ -562,7 +579,7 @@ fn refused(refusal: Refusal) -> ActionOutcome {
     }
 }
 
-fn performed_outcome(performed: Performed) -> ActionOutcome {
+fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {
     let outcome = ActionOutcome::new(ActionResult::Performed, performed.note.unwrap_or_default());
     ActionOutcome {
         pointer: performed.pointer,
@@ -570,9 +587,9 @@ fn performed_outcome(performed: Performed) -> ActionOutcome {
     }
 }
 
-fn failed_outcome(failure: Failure) -> ActionOutcome {
+fn failed_outcome(failure: DriverFailure) -> ActionOutcome {
     let sent = if failure.input_sent {
-        "a part of its input had been sent"
+        "part of its input was sent"
     } else {
         NOTHING_SENT
     };
@@ -588,16 +605,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does on a thread for such what waits for the disk.
+/// Runs blocking disk I/O on the blocking thread pool.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|panic| defect(&panic))
+        .map_err(|panic| internal_error(&panic))
 }
 
-fn defect(panic: &tokio::task::JoinError) -> Error {
-    tracing::error!(%panic, "a task of the executor has failed");
+fn internal_error(panic: &tokio::task::JoinError) -> Error {
+    tracing::error!(%panic, "a task of the executor panicked");
     Error::Internal
 }

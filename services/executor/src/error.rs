@@ -1,6 +1,6 @@
-//! What a call of this service can fail with, and the one place where that becomes a report that travels.
+//! Errors of this service's calls, and the single mapping from them to an [`ErrorReport`].
 //!
-//! A refusal by the rules and a failure of the input are outcomes of an action, not errors of the call.
+//! A refusal by the rules and a failed input are outcomes of an action, not errors of the call.
 
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::{ErrorReport, FieldError, reason as common};
@@ -9,55 +9,55 @@ use tonic::Code;
 use crate::guard::{StorageError, lease};
 use crate::{drivers, files, secrets};
 
-/// Why a call was not answered.
+/// The reason a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A field of the request cannot be accepted.
+    /// A field of the request is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// This executor was started without any display.
+    /// The Executor was started without a display.
     #[error(
-        "this executor has no display: start one with `motorium up`, or set DISPLAY or executor.displays and start it again"
+        "this executor has no display; start one with `motorium up`, or set DISPLAY or executor.displays and restart"
     )]
     NoDisplay,
-    /// This executor does not act on that display.
-    #[error("this executor does not act on the display `{display}`; it acts on: {known}")]
+    /// The Executor does not control the requested display.
+    #[error("the display `{display}` is not controlled by this executor; available: {known}")]
     DesktopNotFound { display: String, known: String },
-    /// The lease was not given, or the epoch is not accepted.
+    /// The lease was not granted, or the epoch was rejected.
     #[error(transparent)]
     Lease(#[from] lease::Error),
-    /// The id of an action was used for another one before.
+    /// The action id was used for a different action before.
     #[error(
-        "the action id `{id}` was used for another action before; give every attempt an id of its own"
+        "the action id `{id}` was used for a different action before; use a new id for each attempt"
     )]
     ActionIdReused { id: ActionId },
-    /// The call was stopped before its action had begun.
-    #[error("everything was stopped before the action had begun; nothing was sent")]
+    /// The call was stopped before its action started.
+    #[error("stopped before the action started; nothing was sent")]
     Stopped,
-    /// A secret cannot be had.
+    /// A secret is missing or unusable.
     #[error(transparent)]
     Secret(#[from] secrets::Error),
-    /// A file cannot be put, fetched or described.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] files::Error),
-    /// The driver cannot reach its display, or failed without an action.
+    /// The driver cannot reach its display, or failed outside an action.
     #[error(transparent)]
     Driver(#[from] drivers::Error),
-    /// What must survive cannot be written or read.
-    #[error("what must survive a crash cannot be kept: {0}")]
+    /// The persistent state cannot be written or read.
+    #[error("the persistent state cannot be read or written: {0}")]
     Storage(#[from] StorageError),
-    /// The call is not served by this driver.
-    #[error("the driver `{driver}` does not serve {call}")]
+    /// The driver does not implement the call.
+    #[error("the driver `{driver}` does not support {call}")]
     NotServed {
         driver: &'static str,
         call: &'static str,
     },
-    /// A task of ours ended unexpectedly: a defect.
-    #[error("the executor failed by a defect of its own; its log has more")]
+    /// An internal task panicked.
+    #[error("internal error in the executor; see its log")]
     Internal,
 }
 
-/// Reasons of this service alone, each with a page in `docs/errors/`.
+/// Error reasons specific to this service, each with a page in `docs/errors/`.
 pub mod reason {
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
     pub const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
@@ -79,11 +79,11 @@ pub mod reason {
     pub const TOO_MANY_WATCHERS: &str = "TOO_MANY_WATCHERS";
     pub const BROWSER_UNREACHABLE: &str = "BROWSER_UNREACHABLE";
     pub const NO_PAGE: &str = "NO_PAGE";
-    pub const PAGE_SILENT: &str = "PAGE_SILENT";
-    pub const PAGE_RESTLESS: &str = "PAGE_RESTLESS";
+    pub const PAGE_NOT_RESPONDING: &str = "PAGE_NOT_RESPONDING";
+    pub const PAGE_UNSTABLE: &str = "PAGE_UNSTABLE";
     pub const STORAGE_FAILED: &str = "STORAGE_FAILED";
 
-    /// All of them.
+    /// Every reason of this module.
     pub const ALL: &[&str] = &[
         DESKTOP_NOT_FOUND,
         DESKTOP_LEASED,
@@ -105,8 +105,8 @@ pub mod reason {
         TOO_MANY_WATCHERS,
         BROWSER_UNREACHABLE,
         NO_PAGE,
-        PAGE_SILENT,
-        PAGE_RESTLESS,
+        PAGE_NOT_RESPONDING,
+        PAGE_UNSTABLE,
         STORAGE_FAILED,
     ];
 }
@@ -150,8 +150,8 @@ fn lease_report(error: &lease::Error, message: String) -> ErrorReport {
         lease::Error::Superseded { given, highest } => report(reason::LEASE_SUPERSEDED)
             .with("epoch", given)
             .with("highest", highest),
-        lease::Error::Ended { given } => report(reason::LEASE_EXPIRED).with("epoch", given),
-        lease::Error::NeverMinted { given, highest } => report(reason::LEASE_UNKNOWN)
+        lease::Error::Expired { given } => report(reason::LEASE_EXPIRED).with("epoch", given),
+        lease::Error::UnknownEpoch { given, highest } => report(reason::LEASE_UNKNOWN)
             .with("epoch", given)
             .with("highest", highest),
     }
@@ -167,7 +167,7 @@ fn secret_report(error: &secrets::Error, message: String) -> ErrorReport {
 
 fn file_report(error: files::Error, message: String) -> ErrorReport {
     match error {
-        files::Error::BadName { .. } => ErrorReport::invalid(FieldError::new("name", message)),
+        files::Error::InvalidName { .. } => ErrorReport::invalid(FieldError::new("name", message)),
         files::Error::NotFound { name } => {
             ErrorReport::new(Code::NotFound, reason::FILE_NOT_FOUND, message).with("name", name)
         }
@@ -197,17 +197,17 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
             ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHERS, message)
                 .with("most", most)
         }
-        drivers::Error::BrowserUnreachable { .. } | drivers::Error::BrowserGone => {
+        drivers::Error::BrowserUnreachable { .. } | drivers::Error::BrowserDisconnected => {
             ErrorReport::new(Code::Unavailable, reason::BROWSER_UNREACHABLE, message)
         }
         drivers::Error::NoPage => {
             ErrorReport::new(Code::FailedPrecondition, reason::NO_PAGE, message)
         }
-        drivers::Error::PageSilent { .. } => {
-            ErrorReport::new(Code::Unavailable, reason::PAGE_SILENT, message)
+        drivers::Error::PageNotResponding { .. } => {
+            ErrorReport::new(Code::Unavailable, reason::PAGE_NOT_RESPONDING, message)
         }
-        drivers::Error::PageRestless { .. } => {
-            ErrorReport::new(Code::Unavailable, reason::PAGE_RESTLESS, message)
+        drivers::Error::PageUnstable { .. } => {
+            ErrorReport::new(Code::Unavailable, reason::PAGE_UNSTABLE, message)
         }
         _ => ErrorReport::new(Code::Internal, reason::INPUT_FAILED, message),
     }
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// One of each, with the code and the reason that callers see.
+    /// One example of each variant, with the code and the reason that callers see.
     fn every_variant() -> Vec<(Error, Code, &'static str)> {
         let (name, display) = ("n".to_owned(), ":1".to_owned());
         let io = || std::io::Error::other("disk");
@@ -255,9 +255,9 @@ mod tests {
                 },
                 reason::LEASE_SUPERSEDED,
             ),
-            lease(lease::Error::Ended { given: 1 }, reason::LEASE_EXPIRED),
+            lease(lease::Error::Expired { given: 1 }, reason::LEASE_EXPIRED),
             lease(
-                lease::Error::NeverMinted {
+                lease::Error::UnknownEpoch {
                     given: 3,
                     highest: 2,
                 },
@@ -288,7 +288,7 @@ mod tests {
                 reason::SECRET_UNUSABLE,
             ),
             (
-                Error::File(files::Error::BadName {
+                Error::File(files::Error::InvalidName {
                     name: name.clone(),
                     why: "it is empty",
                 }),
@@ -352,24 +352,27 @@ mod tests {
                 },
                 reason::BROWSER_UNREACHABLE,
             ),
-            screen(drivers::Error::BrowserGone, reason::BROWSER_UNREACHABLE),
+            screen(
+                drivers::Error::BrowserDisconnected,
+                reason::BROWSER_UNREACHABLE,
+            ),
             (
                 Error::Driver(drivers::Error::NoPage),
                 Code::FailedPrecondition,
                 reason::NO_PAGE,
             ),
             screen(
-                drivers::Error::PageSilent {
+                drivers::Error::PageNotResponding {
                     waited: Duration::from_secs(1),
                 },
-                reason::PAGE_SILENT,
+                reason::PAGE_NOT_RESPONDING,
             ),
             screen(
-                drivers::Error::PageRestless {
+                drivers::Error::PageUnstable {
                     waited: Duration::from_secs(1),
                     cause: "c".to_owned(),
                 },
-                reason::PAGE_RESTLESS,
+                reason::PAGE_UNSTABLE,
             ),
             (
                 Error::Driver(drivers::Error::ModifierHeld),

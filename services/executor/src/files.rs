@@ -1,8 +1,8 @@
-//! Files of a task: put into and fetched from one folder per desktop.
+//! Files of a task, in one folder per desktop.
 //!
-//! A file is known by its plain name. Nothing outside of the folder can be named, no link is followed, and what is not
-//! a plain file is not there. A file is written beside its place and moved in, so that an application never finds
-//! half of one. All functions block on the disk.
+//! A file is addressed by its plain name. Names outside the folder are rejected, symbolic links are not followed, and
+//! anything but a regular file counts as missing. A file is written under a temporary name and then renamed, so that
+//! no application reads half of it. All functions block on disk I/O.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -17,29 +17,27 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-/// Longest name that file systems take, in bytes.
-const LONGEST_NAME: usize = 255;
-/// For the user of the desktop alone.
+/// Maximum length of a name in bytes: the limit of common file systems.
+const MAX_NAME_BYTES: usize = 255;
+/// Accessible to the desktop's user only.
 const FOLDER_MODE: u32 = 0o700;
 
-/// Why a file cannot be put, fetched or described.
+/// The reason a file operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name could mean something outside of the folder, or is none.
+    /// The name is empty or could refer to something outside the folder.
     #[error("`{name}` is not a plain file name: {why}")]
-    BadName { name: String, why: &'static str },
-    /// There is no plain file of that name.
+    InvalidName { name: String, why: &'static str },
+    /// No regular file has this name.
     #[error("there is no file `{name}` in the desktop's folder")]
     NotFound { name: String },
-    /// There is one already, and it is not to be replaced.
-    #[error(
-        "there is a file `{name}` already; ask for it to be overwritten, or choose another name"
-    )]
+    /// The file exists, and overwriting was not requested.
+    #[error("the file `{name}` exists already; set `overwrite`, or choose another name")]
     Exists { name: String },
-    /// It is larger than allowed.
-    #[error("the file has {size} bytes, more than the {limit} that are allowed")]
+    /// The file is larger than allowed.
+    #[error("the file has {size} bytes; the limit is {limit}")]
     TooLarge { size: u64, limit: u64 },
-    /// The operating system refused.
+    /// An I/O error of the operating system.
     #[error("the desktop's folder {}: {source}", folder.display())]
     Io {
         folder: PathBuf,
@@ -47,19 +45,19 @@ pub enum Error {
     },
 }
 
-/// The folder of one desktop.
+/// The file folder of one desktop.
 #[derive(Debug)]
 pub struct Files {
     path: PathBuf,
     folder: OwnedFd,
-    largest: u64,
+    max_bytes: u64,
 }
 
 impl Files {
-    /// Opens the folder, making it if it is not there. `largest` is in bytes.
+    /// Opens the folder, creating it if necessary. `largest` is in bytes.
     ///
     /// # Errors
-    /// If it cannot be made or opened.
+    /// If the folder cannot be created or opened.
     pub fn open(path: &Path, largest: u64) -> Result<Self, Error> {
         let io = |source| Error::Io {
             folder: path.to_owned(),
@@ -77,23 +75,23 @@ impl Files {
         Ok(Self {
             path,
             folder,
-            largest,
+            max_bytes: largest,
         })
     }
 
-    /// Puts a file.
+    /// Writes a file.
     ///
     /// # Errors
-    /// If the name is not plain, the content too large, or the file there and not to be replaced.
+    /// If the name is invalid, the content is too large, or the file exists and must not be overwritten.
     pub fn put(&self, name: &str, content: &[u8], overwrite: bool) -> Result<FileInfo, Error> {
         check_name(name)?;
         self.check_size(content.len() as u64)?;
-        let fresh = self.fresh_name()?;
+        let fresh = self.temporary_name()?;
         let placed = self
             .write(&fresh, content)
-            .and_then(|()| self.place(&fresh, name, overwrite));
+            .and_then(|()| self.rename_into_place(&fresh, name, overwrite));
         if placed.is_err() {
-            // What could not be placed is not left lying about; the error that matters is the first one.
+            // The temporary file is removed. Its own error is dropped: the first error is the one that matters.
             let _ = unlinkat(&self.folder, &fresh, AtFlags::empty());
         }
         placed?;
@@ -102,24 +100,24 @@ impl Files {
         })
     }
 
-    /// Fetches a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// If the name is not plain, or if there is no plain file of that name or it is too large.
+    /// If the name is invalid, no regular file has it, or the file is too large.
     pub fn get(&self, name: &str) -> Result<(FileInfo, Vec<u8>), Error> {
-        let file = self.open_plain(name)?.ok_or_else(|| Error::NotFound {
+        let file = self.open_regular(name)?.ok_or_else(|| Error::NotFound {
             name: name.to_owned(),
         })?;
         let content = self.read(&file)?;
         Ok((self.describe(name, &file, &content)?, content))
     }
 
-    /// Describes a file; `None` if there is no plain file of that name.
+    /// Returns the metadata of a file; `None` if no regular file has this name.
     ///
     /// # Errors
-    /// If the name is not plain or the file is too large to be looked through.
+    /// If the name is invalid, or the file is too large to be hashed.
     pub fn stat(&self, name: &str) -> Result<Option<FileInfo>, Error> {
-        let Some(file) = self.open_plain(name)? else {
+        let Some(file) = self.open_regular(name)? else {
             return Ok(None);
         };
         let content = self.read(&file)?;
@@ -134,18 +132,18 @@ impl Files {
     }
 
     fn check_size(&self, size: u64) -> Result<(), Error> {
-        if size > self.largest {
+        if size > self.max_bytes {
             Err(Error::TooLarge {
                 size,
-                limit: self.largest,
+                limit: self.max_bytes,
             })
         } else {
             Ok(())
         }
     }
 
-    /// A hidden name that nobody uses. Hidden names cannot be asked for from outside.
-    fn fresh_name(&self) -> Result<String, Error> {
+    /// Returns an unused hidden name. Callers cannot address hidden names.
+    fn temporary_name(&self) -> Result<String, Error> {
         let random = rand::rngs::OsRng
             .try_next_u64()
             .map_err(|error| self.io(std::io::Error::other(error)))?;
@@ -162,7 +160,7 @@ impl Files {
             .map_err(|error| self.io(error))
     }
 
-    fn place(&self, fresh: &str, name: &str, overwrite: bool) -> Result<(), Error> {
+    fn rename_into_place(&self, fresh: &str, name: &str, overwrite: bool) -> Result<(), Error> {
         let moved = if overwrite {
             renameat(&self.folder, fresh, &self.folder, name)
         } else {
@@ -182,9 +180,9 @@ impl Files {
         })
     }
 
-    fn open_plain(&self, name: &str) -> Result<Option<File>, Error> {
+    fn open_regular(&self, name: &str) -> Result<Option<File>, Error> {
         check_name(name)?;
-        // Without NONBLOCK, opening a pipe that somebody has put here would wait for a writer.
+        // Without NONBLOCK, opening a named pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.folder, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -199,8 +197,8 @@ impl Files {
         let size = file.metadata().map_err(|error| self.io(error))?.size();
         self.check_size(size)?;
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        // It may grow while it is read.
-        file.take(self.largest + 1)
+        // The file may grow while it is read.
+        file.take(self.max_bytes + 1)
             .read_to_end(&mut content)
             .map_err(|error| self.io(error))?;
         self.check_size(content.len() as u64)?;
@@ -225,10 +223,10 @@ impl Files {
 fn check_name(name: &str) -> Result<(), Error> {
     let why = if name.is_empty() {
         "it is empty"
-    } else if name.len() > LONGEST_NAME {
+    } else if name.len() > MAX_NAME_BYTES {
         "it is longer than 255 bytes"
     } else if name.starts_with('.') {
-        "it begins with a dot"
+        "it starts with a dot"
     } else if name.contains(['/', '\\']) {
         "it contains a separator"
     } else if name.contains(char::is_control) {
@@ -236,7 +234,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    Err(Error::BadName {
+    Err(Error::InvalidName {
         name: name.to_owned(),
         why,
     })
@@ -274,7 +272,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
-        assert_eq!(names, ["a.txt"], "nothing is left lying about");
+        assert_eq!(names, ["a.txt"], "no temporary file is left");
     }
 
     #[test]
@@ -295,11 +293,11 @@ mod tests {
             &"x".repeat(256),
         ] {
             assert!(
-                matches!(files.get(name), Err(Error::BadName { .. })),
+                matches!(files.get(name), Err(Error::InvalidName { .. })),
                 "{name:?}"
             );
             assert!(
-                matches!(files.put(name, b"x", true), Err(Error::BadName { .. })),
+                matches!(files.put(name, b"x", true), Err(Error::InvalidName { .. })),
                 "{name:?}"
             );
         }

@@ -1,4 +1,4 @@
-//! The Executor as a server of its own.
+//! The Executor as a standalone server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,18 +16,16 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
     let listen = loaded.section::<Settings>()?.listen;
     let shutdown = Shutdown::on_signals()?;
     let started = resolve(&loaded)?.start().await.map_err(Error::service)?;
     let executor = Arc::clone(&started.service);
-    loaded.follow(move |loaded| {
+    loaded.watch_file(move |loaded| {
         let config = resolve(loaded).map_err(|error| error.to_string())?;
-        started
-            .put_in_force(config)
-            .map_err(|error| error.to_string())
+        started.reload(config).map_err(|error| error.to_string())
     });
     server::Builder::new(common.server(listen)?)
         .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
@@ -39,7 +37,7 @@ async fn run() -> Result<(), Error> {
     Ok(())
 }
 
-fn resolve(loaded: &config::Loaded) -> Result<Config, Error> {
+fn resolve(loaded: &config::LayeredConfig) -> Result<Config, Error> {
     let environment = motorium_executor::config::process_environment();
     let common = loaded.common()?;
     Config::resolve(loaded.section()?, common.data()?, environment).map_err(Error::service)

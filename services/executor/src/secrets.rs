@@ -1,9 +1,9 @@
-//! Secrets, by name: the only place in Motorium where a name becomes a value.
+//! Resolves secrets by name. This is the only place in Motorium that reads a secret's value.
 //!
-//! A secret is a file of a configured folder, or a variable `MOTORIUM_SECRET_<NAME>` of the environment. It is read
-//! when it is needed, handed to a driver, and forgotten. Not here: how it is entered.
+//! A secret is a file in a configured folder, or an environment variable `MOTORIUM_SECRET_<NAME>`. It is read when it
+//! is needed, passed to a driver, and dropped. Entering it is the driver's task.
 //!
-//! Invariant: no value appears in an error, a log line or a `Debug` text; names do.
+//! Invariant: no value appears in an error, a log line or a `Debug` text. Names may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,35 +15,35 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 
-/// What the variables begin with.
+/// Prefix of the environment variables.
 const VARIABLE_PREFIX: &str = "MOTORIUM_SECRET_";
-/// Nobody but the owner may have any right to a secret's file.
-const FOREIGN_RIGHTS: u32 = 0o077;
-/// The right to read of the group of a file that is somebody else's: so Kubernetes mounts secrets, and nobody can give
-/// them another mode there.
-const GROUP_READS: u32 = 0o040;
-/// Longer than any password or key that is typed.
-const LARGEST: u64 = 64 * 1024;
-const LONGEST_NAME: usize = 64;
+/// Permission bits of the group and others, which a secret's file must not have.
+const GROUP_AND_OTHER_MODE: u32 = 0o077;
+/// Group read permission. Allowed on files of another owner: Kubernetes mounts secrets so, and their mode cannot be
+/// changed there.
+const GROUP_READ_MODE: u32 = 0o040;
+/// Maximum size of a secret's file: larger than any password or key that is typed.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+const MAX_NAME_BYTES: usize = 64;
 
-/// Why a secret cannot be had. Says its name, never its value.
+/// The reason a secret cannot be used. Contains its name, never its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no secret of that name.
+    /// No secret has this name.
     #[error(
-        "there is no secret `{name}`; put it into a file of that name in the secrets folder, or into {variable}"
+        "there is no secret `{name}`; create a file of that name in the secrets folder, or set {variable}"
     )]
     NotFound { name: String, variable: String },
-    /// It is there, and cannot or must not be used.
+    /// The secret exists, but cannot or must not be used.
     #[error("the secret `{name}` cannot be used: {why}")]
     Unusable { name: String, why: String },
 }
 
-/// Where secrets come from.
+/// The sources of secrets.
 #[derive(Clone, Default)]
 pub struct Secrets {
     folder: Option<PathBuf>,
-    /// By the names of their variables, without the prefix.
+    /// Values by variable name without the prefix.
     variables: BTreeMap<String, SecretString>,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Secrets of a folder, if there is one, and of these environment variables.
+    /// Creates a source from an optional folder and these environment variables.
     pub fn new(
         folder: Option<PathBuf>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -71,10 +71,10 @@ impl Secrets {
         Self { folder, variables }
     }
 
-    /// The value of a secret. Reads a file: not to be called where blocking matters.
+    /// Returns the value of a secret. Reads a file, so do not call it from async code.
     ///
     /// # Errors
-    /// If there is none of that name, or if others could read its file.
+    /// If no secret has this name, or if other users could read its file.
     pub fn resolve(&self, name: &str) -> Result<SecretString, Error> {
         let unusable = |why: String| Error::Unusable {
             name: name.to_owned(),
@@ -82,7 +82,7 @@ impl Secrets {
         };
         if !is_name(name) {
             return Err(unusable(format!(
-                "a name is 1 to {LONGEST_NAME} of a-z, A-Z, 0-9, `.`, `_` and `-`"
+                "a name is 1 to {MAX_NAME_BYTES} characters of a-z, A-Z, 0-9, `.`, `_` and `-`"
             )));
         }
         if let Some(folder) = &self.folder
@@ -90,7 +90,7 @@ impl Secrets {
         {
             return Ok(value);
         }
-        let variable = variable(name);
+        let variable = variable_name(name);
         self.variables
             .get(&variable)
             .cloned()
@@ -100,7 +100,7 @@ impl Secrets {
             })
     }
 
-    /// Names of all secrets that can be asked for.
+    /// Returns the names of all secrets.
     #[must_use]
     pub fn names(&self) -> BTreeSet<String> {
         let files = self
@@ -120,18 +120,18 @@ impl Secrets {
 
 fn is_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    (1..=LONGEST_NAME).contains(&name.len())
+    (1..=MAX_NAME_BYTES).contains(&name.len())
         && name.bytes().all(is_allowed)
         && !name.starts_with('.')
 }
 
-/// How a name is written in a variable.
-pub(crate) fn variable(name: &str) -> String {
+/// Returns the variable name of a secret: upper case, with `_` for `.` and `-`.
+pub(crate) fn variable_name(name: &str) -> String {
     name.to_ascii_uppercase().replace(['.', '-'], "_")
 }
 
-/// The content of a secret's file, without the line's end that editors add. A link may lead to another file of the
-/// folder, as those of a mounted secret do, and not out of it.
+/// Reads a secret's file without its final line break, which editors add. A symbolic link may point to another file
+/// inside the folder, as mounted Kubernetes secrets do, but not outside of it.
 fn read(folder: &Path, name: &str) -> io::Result<Option<SecretString>> {
     let path = match fs::canonicalize(folder.join(name)) {
         Ok(path) => path,
@@ -140,7 +140,7 @@ fn read(folder: &Path, name: &str) -> io::Result<Option<SecretString>> {
     };
     if !path.starts_with(fs::canonicalize(folder)?) {
         return Err(io::Error::other(
-            "it is a link that leads out of the secrets folder",
+            "its file is a link to outside the secrets folder",
         ));
     }
     let file = OpenOptions::new()
@@ -149,22 +149,22 @@ fn read(folder: &Path, name: &str) -> io::Result<Option<SecretString>> {
         .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-    let allowed = if is_own { 0 } else { GROUP_READS };
-    if metadata.mode() & FOREIGN_RIGHTS & !allowed != 0 {
+    let allowed = if is_own { 0 } else { GROUP_READ_MODE };
+    if metadata.mode() & GROUP_AND_OTHER_MODE & !allowed != 0 {
         return Err(io::Error::other(
-            "others may read its file; run chmod 600 on it",
+            "other users can access its file; run chmod 600 on it",
         ));
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_SECRET_BYTES {
         return Err(io::Error::other(format!(
-            "it is larger than {LARGEST} bytes"
+            "its file is larger than {MAX_SECRET_BYTES} bytes"
         )));
     }
     let mut text = Zeroizing::new(String::new());
-    file.take(LARGEST).read_to_string(&mut text)?;
+    file.take(MAX_SECRET_BYTES).read_to_string(&mut text)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
     Ok(Some(text.into()))
@@ -189,7 +189,7 @@ mod tests {
             fs::write(&path, content).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        // As Kubernetes mounts them, so that all change at once.
+        // The layout of a Kubernetes mount: one symbolic link switches all files at once.
         let data = folder.path().join("..2026_01_01");
         fs::create_dir(&data).unwrap();
         fs::write(data.join("mounted"), "m").unwrap();
@@ -230,7 +230,7 @@ mod tests {
         check("mounted", Ok("m"));
         check(
             "out",
-            Err("the secret `out` cannot be used: it is a link that leads out"),
+            Err("the secret `out` cannot be used: its file is a link to outside"),
         );
         check("../bank", Err("a name is"));
         check(".hidden", Err("a name is"));

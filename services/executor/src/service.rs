@@ -1,6 +1,6 @@
-//! The service: which desktop a call is about, and the contract's trait.
+//! The service: resolves the desktop of each call and implements the contract's trait.
 //!
-//! Nothing is decided here. Every error becomes a report by the one mapping in [`crate::error`].
+//! No policy lives here. Every error becomes a report through the single mapping in [`crate::error`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,46 +14,49 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, AnswerStream, Capabilities, Executor, FileInfo, HumanInput,
-    PageText, PerformRequest, PutFile, Result,
+    AcquireRequest, ActionProgress, Capabilities, Executor, FileInfo, HumanInput, PageText,
+    PerformRequest, PutFile, Result, ResultStream,
 };
 
 use crate::desktop::Desktop;
 use crate::error::Error;
-use crate::guard::lease::LONGEST_TTL;
+use crate::guard::lease::MAX_TTL;
 
-/// A lease that ends sooner cannot be renewed in time.
-const SHORTEST_TTL: Duration = Duration::from_secs(1);
-/// More of a page's text than a model reads, and little enough for one message.
-const MOST_CHARACTERS: usize = 1_000_000;
+/// Shorter leases cannot be renewed in time over a network.
+const MIN_TTL: Duration = Duration::from_secs(1);
+/// Upper bound of a page's text: more than a model reads, and small enough for one gRPC message.
+const MAX_PAGE_CHARACTERS: usize = 1_000_000;
 
-/// The Executor of one or several displays.
+/// The Executor of one or more displays.
 #[derive(Debug)]
 pub struct ExecutorService {
     desktops: BTreeMap<DisplayId, Arc<Desktop>>,
-    /// What is meant if a call names no display.
-    default: Option<DisplayId>,
+    /// Display of calls that name none.
+    default_display: Option<DisplayId>,
 }
 
 impl ExecutorService {
-    /// Serves these desktops; the first is the default one.
+    /// Creates a service for these desktops; the first is the default.
     #[must_use]
     pub fn new(desktops: Vec<Arc<Desktop>>) -> Self {
-        let default = desktops.first().map(|desktop| desktop.display().clone());
+        let default_display = desktops.first().map(|desktop| desktop.display().clone());
         let desktops = desktops
             .into_iter()
             .map(|desktop| (desktop.display().clone(), desktop))
             .collect();
-        Self { desktops, default }
+        Self {
+            desktops,
+            default_display,
+        }
     }
 
-    /// Stops everything and leaves all displays as they were found, at the end of the process.
+    /// Stops everything and restores all displays, at the end of the process.
     pub async fn close(&self) {
         futures::future::join_all(self.desktops.values().map(|desktop| desktop.close())).await;
     }
 
     fn desktop(&self, display: Option<&DisplayId>) -> std::result::Result<&Arc<Desktop>, Error> {
-        let Some(wanted) = display.or(self.default.as_ref()) else {
+        let Some(wanted) = display.or(self.default_display.as_ref()) else {
             return Err(Error::NoDisplay);
         };
         self.desktops
@@ -71,13 +74,13 @@ impl ExecutorService {
 }
 
 fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
-    if (SHORTEST_TTL..=LONGEST_TTL).contains(&ttl) {
+    if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         return Ok(());
     }
-    let (shortest, longest) = (SHORTEST_TTL.as_secs(), LONGEST_TTL.as_secs());
+    let (shortest, longest) = (MIN_TTL.as_secs(), MAX_TTL.as_secs());
     Err(FieldError::new(
         "ttl",
-        format!("is not between {shortest} s and {longest} s"),
+        format!("must be between {shortest} s and {longest} s"),
     )
     .into())
 }
@@ -107,7 +110,7 @@ impl Executor for ExecutorService {
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
-        // Whoever calls within the process has not come past the wire's checks.
+        // In-process callers have not passed the wire validation.
         let limits = request.action.check_limits();
         limits.map_err(|error| Error::from(error.within("action")))?;
         Ok(self
@@ -128,7 +131,7 @@ impl Executor for ExecutorService {
         if let Some(display) = display {
             return Ok(self.desktop(Some(&display))?.release_all().await?);
         }
-        // Every display gets its stop, also if one of them cannot be reached.
+        // Every display is stopped, even if one of them cannot be reached.
         let stopped =
             futures::future::join_all(self.desktops.values().map(|desktop| desktop.release_all()))
                 .await;
@@ -146,7 +149,7 @@ impl Executor for ExecutorService {
         max_characters: usize,
     ) -> Result<PageText> {
         let desktop = self.desktop(display.as_ref())?;
-        let most = max_characters.min(MOST_CHARACTERS);
+        let most = max_characters.min(MAX_PAGE_CHARACTERS);
         Ok(desktop.read_page(most).await?)
     }
 
@@ -176,7 +179,7 @@ impl Executor for ExecutorService {
     async fn watch_human_input(
         &self,
         display: Option<DisplayId>,
-    ) -> Result<AnswerStream<HumanInput>> {
+    ) -> Result<ResultStream<HumanInput>> {
         let watch = self.desktop(display.as_ref())?.watch_human().await?;
         let told = futures::stream::unfold(watch, |mut watch| async move {
             let told = watch.recv().await?;

@@ -1,16 +1,16 @@
-//! What one 1920×1080 frame costs. Run: `cargo bench -p motorium-imaging`.
+//! Benchmarks of imaging on one 1920×1080 frame. Run: `cargo bench -p motorium-imaging`.
 //!
-//! The frame is drawn, not captured, so that everybody measures the same one: windows, lines of text-like strokes and
-//! a gradient. The frame after it differs by one typed line.
+//! The frame is synthetic, so results are comparable between machines: windows, lines of text-like strokes and a
+//! gradient. The second frame differs by one typed line.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use image::{Rgba, RgbaImage};
-use motorium_imaging::difference::{Comparison, GreyFrame, compare};
+use motorium_imaging::codec::{decode, encode, refill_from_bgrx};
+use motorium_imaging::difference::{CompareOptions, GreyFrame, compare};
 use motorium_imaging::marks::{Mark, draw};
-use motorium_imaging::picture::{decode, encode, refill_from_bgrx};
 use motorium_imaging::resize::render;
-use motorium_imaging::space::{ModelRect, ModelSpace, PictureSize};
+use motorium_imaging::space::{ImageSize, ModelRect, ModelSpace};
 use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::domain::geometry::{CaptureSize, ModelPoint};
 use motorium_proto::domain::id::ElementId;
@@ -23,7 +23,7 @@ fn main() {
     divan::main();
 }
 
-/// A desktop: a gradient behind a window full of lines.
+/// Draws a desktop: a gradient behind a window full of lines.
 fn desktop() -> RgbaImage {
     RgbaImage::from_fn(WIDTH, HEIGHT, |x, y| {
         let in_window = (100..1500).contains(&x) && (60..1000).contains(&y);
@@ -38,7 +38,7 @@ fn desktop() -> RgbaImage {
     })
 }
 
-/// Whether a pixel belongs to the stroke of a letter: lines of 14 pixels every 24, words of different lengths.
+/// Returns whether a pixel belongs to a letter stroke: lines of 14 pixels every 24, with words of different lengths.
 fn is_stroke(x: u32, y: u32) -> bool {
     let (line, row) = (y / 24, y % 24);
     let word = (x / 9)
@@ -52,7 +52,7 @@ fn is_stroke(x: u32, y: u32) -> bool {
             .is_multiple_of(4)
 }
 
-/// The same desktop after a line was typed.
+/// Draws the same desktop after a line was typed.
 fn typed() -> RgbaImage {
     let mut pixels = desktop();
     for y in 700..714 {
@@ -74,20 +74,20 @@ fn typed() -> RgbaImage {
 #[divan::bench]
 fn grey(bencher: Bencher<'_, '_>) {
     let pixels = desktop();
-    let mut frame = GreyFrame::of(&pixels);
+    let mut frame = GreyFrame::from_rgba(&pixels);
     bencher
         .counter(ItemsCount::new(WIDTH * HEIGHT))
         .bench_local(|| frame.refill(black_box(&pixels)));
 }
 
-/// Share and regions, both frames being grey already.
+/// Fraction and regions of two frames that are already grey.
 #[divan::bench(args = ["unchanged", "typed line", "everything"])]
 fn difference(bencher: Bencher<'_, '_>, what: &str) {
-    let before = GreyFrame::of(&desktop());
+    let before = GreyFrame::from_rgba(&desktop());
     let after = match what {
         "unchanged" => before.clone(),
-        "typed line" => GreyFrame::of(&typed()),
-        _ => GreyFrame::of(&RgbaImage::from_pixel(
+        "typed line" => GreyFrame::from_rgba(&typed()),
+        _ => GreyFrame::from_rgba(&RgbaImage::from_pixel(
             WIDTH,
             HEIGHT,
             Rgba([140, 0, 140, 255]),
@@ -97,19 +97,19 @@ fn difference(bencher: Bencher<'_, '_>, what: &str) {
         compare(
             black_box(&before),
             black_box(&after),
-            &Comparison::default(),
+            &CompareOptions::default(),
         )
     });
 }
 
-/// The new frame turned grey, then compared with the one kept: what a frame costs in the running service.
+/// Conversion to grey and comparison with the previous frame: the cost of one frame in the running service.
 #[divan::bench]
 fn grey_and_difference(bencher: Bencher<'_, '_>) {
-    let (before, pixels) = (GreyFrame::of(&desktop()), typed());
+    let (before, pixels) = (GreyFrame::from_rgba(&desktop()), typed());
     let mut after = before.clone();
     bencher.bench_local(|| {
         after.refill(black_box(&pixels));
-        compare(&before, &after, &Comparison::default())
+        compare(&before, &after, &CompareOptions::default())
     });
 }
 
@@ -142,11 +142,11 @@ fn resize_to_1280(bencher: Bencher<'_, '_>) {
     let pixels = desktop();
     let frame = CaptureSize::new(WIDTH as i32, HEIGHT as i32);
     let space =
-        ModelSpace::whole(frame, PictureSize::new(1280, 720)).expect("both sizes have an inside");
+        ModelSpace::whole(frame, ImageSize::new(1280, 720)).expect("both sizes have an inside");
     bencher.bench(|| render(black_box(&pixels), &space));
 }
 
-/// Numbered boxes around 150 lines that stand close, without the copy that they are drawn on.
+/// Drawing of 150 numbered boxes around close lines, without copying the image.
 #[divan::bench]
 fn drawing_150_marks(bencher: Bencher<'_, '_>) {
     let lines = (0..150).map(|index| {

@@ -1,14 +1,14 @@
-//! What changed between two frames: how much of the screen, and where.
+//! Visible difference of two frames: how much changed, and where.
 //!
-//! Both frames are compared in grey, pixel by pixel; a pixel has changed if its grey differs by more than a
-//! threshold. Changed pixels are counted in square tiles, touching tiles belong together, and each group gives one
-//! region: the tight box around its changed pixels.
+//! Frames are compared in grey, pixel by pixel; a pixel has changed if its grey differs by more than a threshold.
+//! Changed pixels are counted in square tiles, touching tiles form a group, and each group yields one region: the tight
+//! box around its changed pixels.
 //!
-//! The caller keeps the [`GreyFrame`] of the frame before, so that each frame is turned grey once.
+//! The caller keeps the [`GreyFrame`] of the previous frame, so that each frame is converted once.
 //!
-//! What it does not do: it does not judge whether a change is an effect of anything.
+//! It does not judge whether a change is the effect of an action.
 //!
-//! Invariant: every changed pixel that is not ignored is counted in exactly one region.
+//! Invariant: every changed pixel outside the ignored boxes is counted in exactly one region.
 
 use std::ops::Range;
 
@@ -18,15 +18,14 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::service::CompareRequest;
 use multiversion::multiversion;
 
-/// A difference up to this is an artefact of rendering, not a change. The usual choice of agents that compare
-/// screenshots.
-pub const THRESHOLD: u8 = CompareRequest::DEFAULT_THRESHOLD;
+/// Maximum grey difference that counts as a rendering artefact. The usual choice of agents that compare screenshots.
+pub const DEFAULT_THRESHOLD: u8 = CompareRequest::DEFAULT_THRESHOLD;
 
-/// Side of a tile in pixels: about a line of text, so that a changed line is one group and the next line another.
-/// Counts of a tile's column are kept in bytes, therefore it must stay below 256.
-pub const TILE: usize = 20;
+/// Side of a tile in pixels: about one line of text, so that a changed line and the next one are separate groups. Must
+/// stay below 256, because counts per column are stored in bytes.
+pub const TILE_SIZE: usize = 20;
 
-/// A frame in shades of grey, one byte a pixel.
+/// Frame in grey, one byte per pixel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GreyFrame {
     width: usize,
@@ -35,9 +34,9 @@ pub struct GreyFrame {
 }
 
 impl GreyFrame {
-    /// The grey of a picture.
+    /// Converts an image to grey.
     #[must_use]
-    pub fn of(pixels: &RgbaImage) -> Self {
+    pub fn from_rgba(pixels: &RgbaImage) -> Self {
         let mut frame = Self {
             width: 0,
             height: 0,
@@ -47,7 +46,7 @@ impl GreyFrame {
         frame
     }
 
-    /// Becomes the grey of another picture, in the memory it has.
+    /// Replaces the content with another image, reusing the memory.
     pub fn refill(&mut self, pixels: &RgbaImage) {
         self.width = pixels.width() as usize;
         self.height = pixels.height() as usize;
@@ -55,11 +54,11 @@ impl GreyFrame {
         grey(pixels, &mut self.luma);
     }
 
-    /// Takes over one region of a newer picture of the same size; for callers who are told what was drawn on. What
-    /// of the region lies outside is left out.
+    /// Updates one region from a newer image of the same size, for callers that know what was drawn. The region is
+    /// clipped.
     ///
     /// # Panics
-    /// If the picture has another size.
+    /// If the image has another size.
     pub fn refill_region(&mut self, pixels: &RgbaImage, region: CaptureRect) {
         assert_eq!(
             (self.width, self.height),
@@ -83,7 +82,7 @@ impl GreyFrame {
         CaptureSize::new(self.width as i32, self.height as i32)
     }
 
-    /// The grey of every pixel, row by row.
+    /// Grey values of all pixels, row by row.
     #[must_use]
     pub fn luma(&self) -> &[u8] {
         &self.luma
@@ -93,7 +92,7 @@ impl GreyFrame {
         &self.luma[y * self.width..][columns]
     }
 
-    /// The columns and rows of a region, without what lies outside the frame.
+    /// Returns the columns and rows of a region, clipped to the frame.
     fn spans(&self, region: CaptureRect) -> (Range<usize>, Range<usize>) {
         let span = |low: i32, high: i32, side: usize| {
             let high = (high.max(0) as usize).min(side);
@@ -106,8 +105,8 @@ impl GreyFrame {
     }
 }
 
-/// Weights of ITU-R 601 as Pillow applies them (`L = R·19595 + G·38470 + B·7471 + 0x8000 >> 16`): with others, counts
-/// differ by single pixels from those of tools that compare screenshots in Python.
+/// Converts to grey with the ITU-R 601 weights as Pillow applies them (`L = R·19595 + G·38470 + B·7471 + 0x8000 >>
+/// 16`). Other weights differ by single pixels from Python tools that compare screenshots.
 #[multiversion(targets = "simd")]
 fn grey(rgba: &[u8], luma: &mut [u8]) {
     let (pixels, _) = rgba.as_chunks::<4>();
@@ -118,33 +117,37 @@ fn grey(rgba: &[u8], luma: &mut [u8]) {
     }
 }
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Comparison<'a> {
-    /// A pixel has changed if its grey differs by more than this.
+pub struct CompareOptions<'a> {
+    /// Grey difference above which a pixel has changed.
     pub threshold: u8,
-    /// Boxes in which changes do not count: what moves by itself, like a clock, a caret, a video.
+    /// Boxes in which changes are ignored: background motion such as a clock, a caret or a video.
     pub ignore: &'a [CaptureRect],
 }
 
-impl Default for Comparison<'_> {
+impl Default for CompareOptions<'_> {
     fn default() -> Self {
         Self {
-            threshold: THRESHOLD,
+            threshold: DEFAULT_THRESHOLD,
             ignore: &[],
         }
     }
 }
 
-/// Compares two frames. Regions come from top to bottom, then from left to right; the boxes of two groups may overlap
-/// where one surrounds the other. Frames of different sizes are wholly changed: the one region is the second frame.
+/// Compares two frames. Regions are sorted from top to bottom, then left to right; boxes of two groups may overlap if
+/// one surrounds the other. Frames of different sizes count as completely changed: the only region is the second frame.
 #[must_use]
-pub fn compare(before: &GreyFrame, after: &GreyFrame, comparison: &Comparison<'_>) -> ChangeMap {
+pub fn compare(
+    before: &GreyFrame,
+    after: &GreyFrame,
+    comparison: &CompareOptions<'_>,
+) -> ChangeMap {
     if before.size() != after.size() {
         return wholly_changed(after);
     }
-    let pair = Pair::new(before, after, comparison);
-    let tiles = Tiles::count(&pair);
+    let pair = FramePair::new(before, after, comparison);
+    let tiles = TileGrid::count(&pair);
     let mut regions: Vec<ChangedRegion> = tiles
         .groups()
         .iter()
@@ -157,24 +160,24 @@ pub fn compare(before: &GreyFrame, after: &GreyFrame, comparison: &Comparison<'_
         changed_pixels,
         regions,
         size_differs: false,
-        noise: comparison.ignore.to_vec(),
+        background_motion: comparison.ignore.to_vec(),
     }
 }
 
-/// How many pixels of a region changed; those of the whole region if the frames have different sizes. What of the
-/// region lies outside the second frame is not counted.
+/// Returns the number of changed pixels in a region, clipped to the second frame. If the sizes differ, all pixels of
+/// the region count.
 #[must_use]
 pub fn changed_within(
     before: &GreyFrame,
     after: &GreyFrame,
     region: CaptureRect,
-    comparison: &Comparison<'_>,
+    comparison: &CompareOptions<'_>,
 ) -> u64 {
     let (columns, rows) = after.spans(region);
     if before.size() != after.size() {
         return (columns.len() * rows.len()) as u64;
     }
-    let pair = Pair::new(before, after, comparison);
+    let pair = FramePair::new(before, after, comparison);
     rows.map(|y| pair.count(y, columns.clone())).sum()
 }
 
@@ -189,7 +192,7 @@ fn wholly_changed(after: &GreyFrame) -> ChangeMap {
         changed_pixels,
         regions: vec![whole],
         size_differs: true,
-        noise: Vec::new(),
+        background_motion: Vec::new(),
     }
 }
 
@@ -197,17 +200,17 @@ fn share(changed_pixels: u64, frame: &GreyFrame) -> f64 {
     changed_pixels as f64 / frame.luma.len().max(1) as f64
 }
 
-/// Two frames of the same size, and what counts as a change between them.
-struct Pair<'a> {
+/// Two frames of the same size with the comparison options.
+struct FramePair<'a> {
     before: &'a GreyFrame,
     after: &'a GreyFrame,
     threshold: u8,
-    /// Columns and rows of what is ignored.
+    /// Columns and rows of the ignored boxes.
     ignore: Vec<(Range<usize>, Range<usize>)>,
 }
 
-impl<'a> Pair<'a> {
-    fn new(before: &'a GreyFrame, after: &'a GreyFrame, comparison: &Comparison<'_>) -> Self {
+impl<'a> FramePair<'a> {
+    fn new(before: &'a GreyFrame, after: &'a GreyFrame, comparison: &CompareOptions<'_>) -> Self {
         let mut ignore: Vec<_> = comparison
             .ignore
             .iter()
@@ -223,7 +226,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Calls `visit` for each part of a row that is not ignored.
+    /// Calls `visit` for each span of a row that is not ignored.
     fn visit(&self, y: usize, columns: Range<usize>, mut visit: impl FnMut(Range<usize>)) {
         let mut start = columns.start;
         for (ignored, rows) in &self.ignore {
@@ -240,7 +243,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Adds 1 to every column that changed in row `y`.
+    /// Increments the count of every column that changed in row `y`.
     fn tally(&self, y: usize, counts: &mut [u8]) {
         self.visit(y, 0..self.after.width, |span| {
             let (before, after) = (
@@ -251,7 +254,7 @@ impl<'a> Pair<'a> {
         });
     }
 
-    /// How many pixels of a part of row `y` changed.
+    /// Returns the number of changed pixels in a span of row `y`.
     fn count(&self, y: usize, columns: Range<usize>) -> u64 {
         let mut sum = 0;
         self.visit(y, columns, |span| {
@@ -272,7 +275,7 @@ fn tally_changes(before: &[u8], after: &[u8], threshold: u8, counts: &mut [u8]) 
 #[multiversion(targets = "simd")]
 fn count_changes(before: &[u8], after: &[u8], threshold: u8) -> u32 {
     let mut sum = 0;
-    // Chunks that fit a byte counter: sums of bytes are what vector units do fastest.
+    // Chunks fit a byte counter: vector units sum bytes fastest.
     for (before, after) in before.chunks(255).zip(after.chunks(255)) {
         let mut part = 0u8;
         for (before, after) in before.iter().zip(after) {
@@ -283,34 +286,34 @@ fn count_changes(before: &[u8], after: &[u8], threshold: u8) -> u32 {
     sum
 }
 
-/// Changed pixels, counted by tile and, within each row of tiles, by column.
-struct Tiles {
+/// Changed pixels per tile and, within each row of tiles, per column.
+struct TileGrid {
     across: usize,
     down: usize,
     width: usize,
     height: usize,
-    /// For each row of tiles, how many pixels changed in each column of pixels.
+    /// Changed pixels per column of pixels, for each row of tiles.
     columns: Vec<u8>,
-    /// For each tile, how many pixels changed.
+    /// Changed pixels per tile.
     counts: Vec<u32>,
 }
 
-/// Tiles that touch, as indices into [`Tiles::counts`].
+/// Touching tiles, as indices into [`TileGrid::counts`].
 type Group = Vec<usize>;
 
-impl Tiles {
-    fn count(pair: &Pair<'_>) -> Self {
+impl TileGrid {
+    fn count(pair: &FramePair<'_>) -> Self {
         let (width, height) = (pair.after.width, pair.after.height);
-        let (across, down) = (width.div_ceil(TILE), height.div_ceil(TILE));
+        let (across, down) = (width.div_ceil(TILE_SIZE), height.div_ceil(TILE_SIZE));
         let mut columns = vec![0; width * down];
         let mut counts = Vec::with_capacity(across * down);
         for (row, columns) in columns.chunks_exact_mut(width.max(1)).enumerate() {
-            for y in row * TILE..((row + 1) * TILE).min(height) {
+            for y in row * TILE_SIZE..((row + 1) * TILE_SIZE).min(height) {
                 pair.tally(y, columns);
             }
             counts.extend(
                 columns
-                    .chunks(TILE)
+                    .chunks(TILE_SIZE)
                     .map(|tile| tile.iter().map(|count| u32::from(*count)).sum::<u32>()),
             );
         }
@@ -324,7 +327,7 @@ impl Tiles {
         }
     }
 
-    /// Changed tiles that touch each other, also at a corner.
+    /// Groups changed tiles that touch each other, including at corners.
     fn groups(&self) -> Vec<Group> {
         let mut seen = vec![false; self.counts.len()];
         let mut groups = Vec::new();
@@ -352,7 +355,7 @@ impl Tiles {
         group
     }
 
-    /// The tile itself and those around it.
+    /// Returns the tile and its neighbours.
     fn neighbours(&self, tile: usize) -> impl Iterator<Item = usize> + use<> {
         let (x, y, across) = (tile % self.across, tile / self.across, self.across);
         let columns = x.saturating_sub(1)..(x + 2).min(self.across);
@@ -360,7 +363,7 @@ impl Tiles {
         rows.flat_map(move |y| columns.clone().map(move |x| y * across + x))
     }
 
-    fn region(&self, group: &Group, pair: &Pair<'_>) -> ChangedRegion {
+    fn region(&self, group: &Group, pair: &FramePair<'_>) -> ChangedRegion {
         let columns = group.iter().map(|tile| self.changed_columns(*tile));
         let (left, right) = columns.fold((usize::MAX, 0), |(left, right), span| {
             (left.min(span.start), right.max(span.end))
@@ -375,7 +378,7 @@ impl Tiles {
         }
     }
 
-    /// From the first to the last column of pixels that changed in a tile.
+    /// Returns the range of changed pixel columns in a tile.
     fn changed_columns(&self, tile: usize) -> Range<usize> {
         let (span, row) = (self.pixel_columns(tile), tile / self.across);
         let columns = &self.columns[row * self.width..][span.clone()];
@@ -384,9 +387,8 @@ impl Tiles {
         span.start + first..span.start + last + 1
     }
 
-    /// The first row of pixels that changed in a group, and the one after the last. Only the group's first and last
-    /// row of tiles can hold them.
-    fn changed_rows(&self, group: &Group, pair: &Pair<'_>) -> (usize, usize) {
+    /// Returns the range of changed pixel rows in a group. Only the first and the last row of tiles need to be scanned.
+    fn changed_rows(&self, group: &Group, pair: &FramePair<'_>) -> (usize, usize) {
         let rows_of_tiles = || group.iter().map(|tile| tile / self.across);
         let (first, last) = (
             rows_of_tiles().min().unwrap_or(0),
@@ -396,10 +398,10 @@ impl Tiles {
             let mut tiles = group.iter().filter(|tile| **tile / self.across == row);
             tiles.any(|tile| pair.count(y, self.pixel_columns(*tile)) > 0)
         };
-        let rows = |row: usize| row * TILE..((row + 1) * TILE).min(self.height);
+        let rows = |row: usize| row * TILE_SIZE..((row + 1) * TILE_SIZE).min(self.height);
         let top = rows(first)
             .find(|y| changed(*y, first))
-            .unwrap_or(first * TILE);
+            .unwrap_or(first * TILE_SIZE);
         let bottom = rows(last)
             .rev()
             .find(|y| changed(*y, last))
@@ -408,8 +410,8 @@ impl Tiles {
     }
 
     fn pixel_columns(&self, tile: usize) -> Range<usize> {
-        let start = tile % self.across * TILE;
-        start..(start + TILE).min(self.width)
+        let start = tile % self.across * TILE_SIZE;
+        start..(start + TILE_SIZE).min(self.width)
     }
 }
 
@@ -453,11 +455,15 @@ mod tests {
         painted
             .iter()
             .for_each(|bounds| fill(&mut after, *bounds, BLACK));
-        let comparison = Comparison {
+        let comparison = CompareOptions {
             ignore,
-            ..Comparison::default()
+            ..CompareOptions::default()
         };
-        let difference = compare(&GreyFrame::of(&before), &GreyFrame::of(&after), &comparison);
+        let difference = compare(
+            &GreyFrame::from_rgba(&before),
+            &GreyFrame::from_rgba(&after),
+            &comparison,
+        );
         assert_eq!(boxes(&difference), expected);
     }
 
@@ -479,7 +485,7 @@ mod tests {
             &[],
             &[rect(10, 10, 45, 25)],
         );
-        // The last, narrow tiles at the right and at the bottom.
+        // The narrow last tiles at the right and bottom edges.
         check_regions(
             &[rect(299, 199, 300, 200)],
             &[],
@@ -505,8 +511,11 @@ mod tests {
 
     #[test]
     fn frames_of_different_sizes_are_wholly_changed() {
-        let (small, large) = (GreyFrame::of(&blank(30, 20)), GreyFrame::of(&blank(40, 20)));
-        let difference = compare(&small, &large, &Comparison::default());
+        let (small, large) = (
+            GreyFrame::from_rgba(&blank(30, 20)),
+            GreyFrame::from_rgba(&blank(40, 20)),
+        );
+        let difference = compare(&small, &large, &CompareOptions::default());
         assert_eq!(difference.changed_share, 1.0);
         assert_eq!(boxes(&difference), [rect(0, 0, 40, 20)]);
         assert_eq!(difference.changed_pixels, 800);
@@ -516,7 +525,7 @@ mod tests {
                 &small,
                 &large,
                 rect(35, 10, 100, 100),
-                &Comparison::default()
+                &CompareOptions::default()
             ),
             50
         );
@@ -524,8 +533,8 @@ mod tests {
 
     #[test]
     fn nothing_is_changed_in_an_empty_frame() {
-        let empty = GreyFrame::of(&RgbaImage::new(0, 0));
-        let difference = compare(&empty, &empty, &Comparison::default());
+        let empty = GreyFrame::from_rgba(&RgbaImage::new(0, 0));
+        let difference = compare(&empty, &empty, &CompareOptions::default());
         assert_eq!(
             (difference.changed_share, difference.regions.len()),
             (0.0, 0)
@@ -535,25 +544,25 @@ mod tests {
     #[test]
     fn the_threshold_itself_is_no_change() {
         let grey = |level: u8| {
-            GreyFrame::of(&RgbaImage::from_pixel(
+            GreyFrame::from_rgba(&RgbaImage::from_pixel(
                 10,
                 10,
                 Rgba([level, level, level, 255]),
             ))
         };
         let share =
-            |level: u8| compare(&grey(100), &grey(level), &Comparison::default()).changed_share;
+            |level: u8| compare(&grey(100), &grey(level), &CompareOptions::default()).changed_share;
         assert_eq!((share(115), share(85)), (0.0, 0.0));
         assert_eq!((share(116), share(84)), (1.0, 1.0));
     }
 
     fn check_grey(colour: [u8; 3], expected: u8) {
         let [red, green, blue] = colour;
-        let frame = GreyFrame::of(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
+        let frame = GreyFrame::from_rgba(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
         assert_eq!(frame.luma(), [expected; 3]);
     }
 
-    /// Values that Pillow gives for `Image.new("RGB", (1, 1), colour).convert("L")`.
+    /// Values from Pillow: `Image.new("RGB", (1, 1), colour).convert("L")`.
     #[test]
     fn grey_is_pillows() {
         check_grey([255, 255, 255], 255);
@@ -564,7 +573,7 @@ mod tests {
         check_grey([200, 30, 90], 88);
     }
 
-    /// Frames in which boxes were painted over noise.
+    /// Generates frames in which boxes were painted over noise.
     fn frames() -> impl Strategy<Value = (RgbaImage, RgbaImage)> {
         let boxes =
             proptest::collection::vec((0u32..130, 0u32..90, 1u32..50, 1u32..30, any::<u8>()), 0..6);
@@ -587,11 +596,11 @@ mod tests {
         })
     }
 
-    /// Whether a pixel changed, worked out in the plainest way.
+    /// Reference implementation: returns whether a pixel changed.
     fn changed(
         before: &RgbaImage,
         after: &RgbaImage,
-        comparison: &Comparison<'_>,
+        comparison: &CompareOptions<'_>,
         x: u32,
         y: u32,
     ) -> bool {
@@ -620,8 +629,8 @@ mod tests {
             threshold in prop_oneof![Just(0), Just(15), Just(254), Just(255), any::<u8>()],
             ignore in proptest::collection::vec(any_rect(), 0..4),
         ) {
-            let comparison = Comparison { threshold, ignore: &ignore };
-            let difference = compare(&GreyFrame::of(&before), &GreyFrame::of(&after), &comparison);
+            let comparison = CompareOptions { threshold, ignore: &ignore };
+            let difference = compare(&GreyFrame::from_rgba(&before), &GreyFrame::from_rgba(&after), &comparison);
             let pixels: Vec<CapturePoint> = before
                 .enumerate_pixels()
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
@@ -644,19 +653,19 @@ mod tests {
         fn a_region_has_the_changes_that_lie_in_it(
             (before, after) in frames(), region in any_rect(), ignore in proptest::collection::vec(any_rect(), 0..3)
         ) {
-            let comparison = Comparison { ignore: &ignore, ..Comparison::default() };
+            let comparison = CompareOptions { ignore: &ignore, ..CompareOptions::default() };
             let expected = before
                 .enumerate_pixels()
                 .filter(|(x, y, _)| region.contains(CapturePoint::new(*x as i32, *y as i32)))
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
                 .count() as u64;
-            prop_assert_eq!(changed_within(&GreyFrame::of(&before), &GreyFrame::of(&after), region, &comparison), expected);
+            prop_assert_eq!(changed_within(&GreyFrame::from_rgba(&before), &GreyFrame::from_rgba(&after), region, &comparison), expected);
         }
 
         #[test]
         fn a_frame_refilled_where_it_changed_is_the_new_frame((before, after) in frames()) {
-            let (mut frame, new) = (GreyFrame::of(&before), GreyFrame::of(&after));
-            let comparison = Comparison { threshold: 0, ignore: &[] };
+            let (mut frame, new) = (GreyFrame::from_rgba(&before), GreyFrame::from_rgba(&after));
+            let comparison = CompareOptions { threshold: 0, ignore: &[] };
             for region in compare(&frame.clone(), &new, &comparison).regions {
                 frame.refill_region(&after, region.bounds);
             }

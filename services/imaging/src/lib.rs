@@ -1,12 +1,12 @@
-//! Pure functions on pixels: coordinate spaces, codecs, resizing, frame difference, and the Set of Marks as a picture
-//! and as lines of text.
+//! Pure functions on pixels: coordinate spaces, codecs, resizing, frame difference, and set-of-marks as images and
+//! prompt lines.
 //!
-//! Nothing here does I/O, waits, or keeps anything between calls; time and randomness do not occur. Pixels are
-//! [`image::RgbaImage`] throughout, and opaque: alpha is carried, never blended with.
+//! Nothing here does I/O, waits, or keeps state between calls; time and randomness are not used. Pixels are opaque
+//! [`image::RgbaImage`] values: alpha is carried but never blended.
 
-pub mod changes;
+pub mod codec;
 pub mod difference;
+pub mod exact_diff;
 pub mod marks;
-pub mod picture;
 pub mod resize;
 pub mod space;

@@ -1,6 +1,6 @@
-//! Crops of a frame, at the size a model wants.
+//! Crops and scales regions of a frame.
 //!
-//! Which size that is, is decided elsewhere (see [`crate::space::fit`]); here the size is exact.
+//! The size is chosen elsewhere (see [`crate::space::fit`]); here it is exact.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 use image::RgbaImage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
-use crate::picture::size_of;
+use crate::codec::size_of;
 use crate::space::ModelSpace;
 
-/// Why there is no picture of that region.
+/// Error of cropping a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResizeError {
     #[error("the region {region:?} is not inside the frame of {width}x{height} pixels")]
@@ -23,21 +23,21 @@ pub enum ResizeError {
     },
 }
 
-/// Lanczos keeps thin strokes of text legible when a screen is made smaller, where bilinear sampling drops them.
+/// Lanczos keeps thin text strokes legible when a screen is scaled down; bilinear sampling drops them.
 const FILTER: FilterType = FilterType::Lanczos3;
 
-/// The picture that a model is shown: the region of `space`, at its picture size.
+/// Renders the image that a model is shown: the region of `space` at its image size.
 ///
 /// # Errors
 /// If the region is not inside the frame.
 pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, ResizeError> {
     let region = check_inside(frame, space.region())?;
-    let (width, height) = (space.picture().width, space.picture().height);
+    let (width, height) = (space.image_size().width, space.image_size().height);
     if (width, height) == (region.width() as u32, region.height() as u32) {
         return crop(frame, region);
     }
-    // Cut out first: at the edges of a region the filter would otherwise mix in what lies outside of it.
-    let cut = if region == whole(frame) {
+    // Cropped first: otherwise the filter would mix in pixels outside the region.
+    let cut = if region == frame_bounds(frame) {
         Cow::Borrowed(frame)
     } else {
         Cow::Owned(crop(frame, region)?)
@@ -45,7 +45,7 @@ pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, Resize
     Ok(scaled(&cut, width, height))
 }
 
-/// A picture, so many times as large in both directions.
+/// Enlarges an image by an integer factor.
 #[must_use]
 pub fn enlarge(picture: &RgbaImage, times: u32) -> RgbaImage {
     let (width, height) = (picture.width() * times, picture.height() * times);
@@ -61,7 +61,7 @@ fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
     )
     .expect("a picture's buffer has the size of the picture");
     let mut target = Target::new(width, height, PixelType::U8x4);
-    // Frames are opaque: weighing by alpha would cost time and change nothing.
+    // Frames are opaque, so weighting by alpha would cost time without effect.
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FILTER))
         .use_alpha(false);
@@ -72,7 +72,7 @@ fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
         .expect("the buffer was made for this size")
 }
 
-/// A region of a frame, pixel for pixel.
+/// Crops a region of a frame without scaling.
 ///
 /// # Errors
 /// If the region is empty or not inside the frame.
@@ -83,12 +83,12 @@ pub fn crop(frame: &RgbaImage, region: CaptureRect) -> Result<RgbaImage, ResizeE
     Ok(image::imageops::crop_imm(frame, x as u32, y as u32, width, height).to_image())
 }
 
-fn whole(frame: &RgbaImage) -> CaptureRect {
+fn frame_bounds(frame: &RgbaImage) -> CaptureRect {
     CaptureRect::from_size(size_of(frame))
 }
 
 fn check_inside(frame: &RgbaImage, region: CaptureRect) -> Result<CaptureRect, ResizeError> {
-    if !region.is_empty() && whole(frame).contains_box(&region) {
+    if !region.is_empty() && frame_bounds(frame).contains_box(&region) {
         return Ok(region);
     }
     Err(ResizeError::OutsideFrame {
@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::space::PictureSize;
+    use crate::space::ImageSize;
 
     fn region(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
         CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
@@ -127,7 +127,7 @@ mod tests {
     fn a_smaller_picture_shows_the_same() {
         let frame = halves(1920, 1080);
         let space =
-            ModelSpace::whole(CaptureSize::new(1920, 1080), PictureSize::new(1280, 720)).unwrap();
+            ModelSpace::whole(CaptureSize::new(1920, 1080), ImageSize::new(1280, 720)).unwrap();
         let picture = render(&frame, &space).unwrap();
         assert_eq!(picture.dimensions(), (1280, 720));
         assert_eq!(picture.get_pixel(100, 360).0, [255, 0, 0, 255]);
@@ -138,7 +138,7 @@ mod tests {
     fn a_closer_look_shows_only_its_region() {
         let frame = halves(200, 100);
         let space =
-            ModelSpace::of_region(region(100, 0, 200, 100), PictureSize::new(400, 400)).unwrap();
+            ModelSpace::for_region(region(100, 0, 200, 100), ImageSize::new(400, 400)).unwrap();
         let picture = render(&frame, &space).unwrap();
         assert!(picture.pixels().all(|pixel| pixel.0 == [0, 0, 255, 255]));
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_same_size_is_the_same_picture() {
         let frame = halves(64, 32);
-        let space = ModelSpace::whole(CaptureSize::new(64, 32), PictureSize::new(64, 32)).unwrap();
+        let space = ModelSpace::whole(CaptureSize::new(64, 32), ImageSize::new(64, 32)).unwrap();
         assert_eq!(render(&frame, &space).unwrap(), frame);
     }
 
@@ -167,12 +167,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_point_is_found_again_in_the_picture(x in 0i32..160, y in 0i32..120, width in 90u32..400, height in 70u32..300) {
-            // One white block of 8x8 pixels: its middle must be white in the picture, where the space says it is.
+            // One white block of 8x8 pixels: its centre must be white in the image at the position that the space
+            // computes.
             let frame = RgbaImage::from_fn(168, 128, |px, py| {
                 let inside = (x..x + 8).contains(&(px as i32)) && (y..y + 8).contains(&(py as i32));
                 if inside { Rgba([255, 255, 255, 255]) } else { Rgba([0, 0, 0, 255]) }
             });
-            let space = ModelSpace::whole(CaptureSize::new(168, 128), PictureSize::new(width, height)).unwrap();
+            let space = ModelSpace::whole(CaptureSize::new(168, 128), ImageSize::new(width, height)).unwrap();
             let picture = render(&frame, &space).unwrap();
             let shown = space.to_model(CapturePoint::new(x + 4, y + 4));
             let (px, py) = (shown.x.round() as u32, shown.y.round() as u32);

@@ -1,17 +1,17 @@
-//! The one place that converts between the coordinate spaces.
+//! Conversion between coordinate spaces; the only place that does it.
 //!
-//! There are four: capture pixels (what a frame is made of), logical points (what input happens in), model pixels
-//! (what a picture shown to a model is made of; often smaller than the frame, sometimes only a crop of it) and
-//! fractions of the frame. A point of one space is a different type from a point of another.
+//! There are four spaces: capture pixels (of a frame), logical points (of input), model pixels (of an image shown to a
+//! model, often smaller than the frame and sometimes a crop), and fractions of the frame. Points of different spaces
+//! have different types.
 //!
-//! Two conventions hold everywhere. A capture pixel is the unit square from its number to the next, so that the
-//! middle of a box falls into a pixel of the box. A logical point names a place on the continuous plane, the corner
-//! of a pixel being the pixel's place; a model pixel names the middle of the pixel of that number, as models do.
+//! Conventions: a capture pixel is the unit square from its index to the next, so that the centre of a box is inside
+//! one of its pixels. A logical point is a position on the continuous plane, and the corner of a pixel is its position;
+//! a model pixel denotes the centre of the pixel with that index, as models do.
 //!
-//! Invariant: from any space to another and back is at most one pixel away (of the coarser of the two spaces), and
-//! whatever comes in from outside (a model, a box in fractions, a logical point) comes out inside the frame.
+//! Invariant: a conversion to another space and back is off by at most one pixel (of the coarser space), and any
+//! external input (from a model, a box in fractions, a logical point) maps to a point inside the frame.
 //!
-//! What it does not do: it neither finds out the scale of a display nor decides which size a model wants.
+//! It neither determines the scale of a display nor chooses the size of a model image.
 
 use euclid::{Box2D, Size2D};
 use motorium_proto::domain::frame::Display;
@@ -20,29 +20,27 @@ use motorium_proto::domain::geometry::{
     ModelSize, NormalisedPoint, NormalisedRect,
 };
 
-/// A box in a picture shown to a model.
+/// Box in an image shown to a model.
 pub type ModelRect = Box2D<f64, ModelPx>;
-/// The extent of a picture shown to a model, in whole pixels.
-pub type PictureSize = Size2D<u32, ModelPx>;
+/// Size of an image shown to a model, in whole pixels.
+pub type ImageSize = Size2D<u32, ModelPx>;
 
-/// Why coordinates cannot be converted.
+/// Error of a coordinate conversion.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SpaceError {
-    #[error("a frame of {width}x{height} pixels has no inside: both sides must be at least 1")]
+    #[error("a frame of {width}x{height} pixels is empty: both sides must be at least 1")]
     EmptyFrame { width: i32, height: i32 },
-    #[error(
-        "a scale of {scale} is not usable: give capture pixels per logical point, greater than 0"
-    )]
+    #[error("a scale of {scale} is invalid: use capture pixels per logical point, greater than 0")]
     UnusableScale { scale: f64 },
-    #[error("a picture of {width}x{height} pixels has no inside: both sides must be at least 1")]
-    EmptyPicture { width: u32, height: u32 },
+    #[error("an image of {width}x{height} pixels is empty: both sides must be at least 1")]
+    EmptyImage { width: u32, height: u32 },
 }
 
-/// A quotient of two whole numbers that should be whole itself comes out a little below; this much is forgiven
-/// before a coordinate is rounded down. Far smaller than any pixel, far larger than the error at 2^14 pixels.
+/// Tolerance added before rounding down, because a quotient that should be an integer may be slightly lower. Far
+/// smaller than a pixel, far larger than the error at 2^14 pixels.
 const ROUNDING_SLACK: f64 = 1e-6;
 
-/// Frame pixels and input coordinates of one display.
+/// Capture pixels and input coordinates of one display.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DisplaySpace {
     size: CaptureSize,
@@ -51,8 +49,8 @@ pub struct DisplaySpace {
 }
 
 impl DisplaySpace {
-    /// A display whose frame is `size` capture pixels, with `scale` capture pixels per logical point, and with
-    /// its top left corner at the logical point (0, 0).
+    /// Creates the space of a display with a frame of `size` capture pixels, `scale` capture pixels per logical point,
+    /// and its top left corner at the logical point (0, 0).
     ///
     /// # Errors
     /// If the frame is empty, or the scale is not a positive number.
@@ -68,22 +66,22 @@ impl DisplaySpace {
         })
     }
 
-    /// The space of a display as Perception describes it.
+    /// Creates the space of a display as Perception describes it.
     ///
     /// # Errors
     /// As for [`DisplaySpace::new`].
-    pub fn of(display: &Display) -> Result<Self, SpaceError> {
+    pub fn from_display(display: &Display) -> Result<Self, SpaceError> {
         Self::new(display.size, display.scale)
     }
 
-    /// The same display with its top left corner at `origin`, for platforms on which the input coordinates of
-    /// several displays form one plane.
+    /// Moves the top left corner to `origin`, for platforms on which several displays share one plane of input
+    /// coordinates.
     #[must_use]
     pub fn with_origin(self, origin: LogicalPoint) -> Self {
         Self { origin, ..self }
     }
 
-    /// Extent of the frame.
+    /// Size of the frame.
     #[must_use]
     pub fn size(&self) -> CaptureSize {
         self.size
@@ -95,7 +93,7 @@ impl DisplaySpace {
         self.scale
     }
 
-    /// Extent of the display in input coordinates.
+    /// Size of the display in input coordinates.
     #[must_use]
     pub fn logical_size(&self) -> LogicalSize {
         LogicalSize::new(
@@ -104,8 +102,8 @@ impl DisplaySpace {
         )
     }
 
-    /// The logical point of a pixel's top left corner. A platform that takes whole points takes its floor.
-    /// A pixel outside the frame gives a point outside the display: refusing it is the caller's business.
+    /// Returns the logical point of a pixel's top left corner. Platforms with integer points take its floor. A pixel
+    /// outside the frame gives a point outside the display; rejecting it is up to the caller.
     #[must_use]
     pub fn to_logical(&self, pixel: CapturePoint) -> LogicalPoint {
         LogicalPoint::new(
@@ -114,7 +112,7 @@ impl DisplaySpace {
         ) + self.origin.to_vector()
     }
 
-    /// The pixel under a logical point; the nearest one of the frame if the point is outside.
+    /// Returns the pixel under a logical point; the nearest pixel of the frame if the point is outside.
     #[must_use]
     pub fn to_capture(&self, point: LogicalPoint) -> CapturePoint {
         let from_corner = point - self.origin;
@@ -125,8 +123,8 @@ impl DisplaySpace {
         )
     }
 
-    /// Where to click for a box in fractions of the frame: ((x1 + x2) / 2 · W, (y1 + y2) / 2 · H) of the W×H logical
-    /// points of the display.
+    /// Returns the click point of a box in fractions of the frame: ((x1 + x2) / 2 · W, (y1 + y2) / 2 · H) of the W×H
+    /// logical points of the display.
     #[must_use]
     pub fn click_point(&self, bounds: &NormalisedRect) -> LogicalPoint {
         let size = self.logical_size();
@@ -135,7 +133,7 @@ impl DisplaySpace {
     }
 }
 
-/// A box of pixels as fractions of its frame, clamped to 0 to 1.
+/// Converts a box of pixels to fractions of its frame, clamped to 0 to 1.
 #[must_use]
 pub fn normalise(bounds: CaptureRect, frame: CaptureSize) -> NormalisedRect {
     let fraction =
@@ -152,8 +150,8 @@ pub fn normalise(bounds: CaptureRect, frame: CaptureSize) -> NormalisedRect {
     )
 }
 
-/// The pixels of a box given in fractions of the frame: edges go to the nearest pixel edge, the result lies inside
-/// the frame and holds at least the pixel of [`centre`].
+/// Converts a box in fractions of the frame to pixels: edges are rounded to the nearest pixel edge; the result is
+/// inside the frame and contains at least the pixel of [`centre`].
 #[must_use]
 pub fn denormalise(bounds: &NormalisedRect, frame: CaptureSize) -> CaptureRect {
     let edge =
@@ -172,36 +170,36 @@ pub fn denormalise(bounds: &NormalisedRect, frame: CaptureSize) -> CaptureRect {
     CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
 }
 
-/// The pixel in the middle of a box given in fractions of the frame; always inside the frame.
+/// Returns the centre pixel of a box in fractions of the frame; always inside the frame.
 #[must_use]
 pub fn centre(bounds: &NormalisedRect, frame: CaptureSize) -> CapturePoint {
     fraction_to_pixel(bounds.center(), CaptureRect::from_size(frame))
 }
 
-/// Model pixels and frame pixels: a picture of a region of the frame, at the size at which a model was shown it.
+/// Model pixels and frame pixels: an image of a region of the frame at the size shown to a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelSpace {
     region: CaptureRect,
-    picture: PictureSize,
+    picture: ImageSize,
 }
 
 impl ModelSpace {
-    /// A picture of a whole frame.
+    /// Creates the space of an image of a whole frame.
     ///
     /// # Errors
-    /// If the frame or the picture is empty.
-    pub fn whole(frame: CaptureSize, picture: PictureSize) -> Result<Self, SpaceError> {
-        Self::of_region(CaptureRect::from_size(frame), picture)
+    /// If the frame or the image is empty.
+    pub fn whole(frame: CaptureSize, picture: ImageSize) -> Result<Self, SpaceError> {
+        Self::for_region(CaptureRect::from_size(frame), picture)
     }
 
-    /// A picture of a region of the frame, as made for a closer look.
+    /// Creates the space of an image of a region, for zooming.
     ///
     /// # Errors
-    /// If the region or the picture is empty.
-    pub fn of_region(region: CaptureRect, picture: PictureSize) -> Result<Self, SpaceError> {
+    /// If the region or the image is empty.
+    pub fn for_region(region: CaptureRect, picture: ImageSize) -> Result<Self, SpaceError> {
         check_frame(region.size())?;
         if picture.is_empty() {
-            return Err(SpaceError::EmptyPicture {
+            return Err(SpaceError::EmptyImage {
                 width: picture.width,
                 height: picture.height,
             });
@@ -209,26 +207,26 @@ impl ModelSpace {
         Ok(Self { region, picture })
     }
 
-    /// What the picture shows.
+    /// Region of the frame that the image shows.
     #[must_use]
     pub fn region(&self) -> CaptureRect {
         self.region
     }
 
-    /// Extent of the picture in whole pixels.
+    /// Size of the image in whole pixels.
     #[must_use]
-    pub fn picture(&self) -> PictureSize {
+    pub fn image_size(&self) -> ImageSize {
         self.picture
     }
 
-    /// Extent of the picture.
+    /// Size of the image.
     #[must_use]
     pub fn model_size(&self) -> ModelSize {
         self.picture.to_f64()
     }
 
-    /// Whether a model's point lies in the picture. [`ModelSpace::to_capture`] clamps, so that a caller who would
-    /// rather refuse a point that a model made up asks this first.
+    /// Returns whether a model's point is inside the image. [`ModelSpace::to_capture`] clamps, so callers that reject
+    /// invented points must check this first.
     #[must_use]
     pub fn contains(&self, point: ModelPoint) -> bool {
         let size = self.model_size();
@@ -236,7 +234,8 @@ impl ModelSpace {
         inside(point.x, size.width) && inside(point.y, size.height)
     }
 
-    /// The frame pixel under the middle of a model pixel; the nearest one of the region if the point is outside.
+    /// Returns the frame pixel under the centre of a model pixel; the nearest pixel of the region if the point is
+    /// outside.
     #[must_use]
     pub fn to_capture(&self, point: ModelPoint) -> CapturePoint {
         let (x_ratio, y_ratio) = self.ratio();
@@ -246,8 +245,8 @@ impl ModelSpace {
         pixel_inside(x, y, self.region)
     }
 
-    /// The place of a frame pixel's middle in the picture. A pixel outside the region gives a point outside the
-    /// picture.
+    /// Returns the position of a frame pixel's centre in the image. A pixel outside the region gives a point outside
+    /// the image.
     #[must_use]
     pub fn to_model(&self, pixel: CapturePoint) -> ModelPoint {
         let (x_ratio, y_ratio) = self.ratio();
@@ -258,14 +257,14 @@ impl ModelSpace {
         )
     }
 
-    /// The frame pixel at a place given in fractions of the picture (models that answer in thousandths divide by
-    /// 1000 first); clamped to the region.
+    /// Returns the frame pixel at a position in fractions of the image, clamped to the region. Divide by 1000 first for
+    /// models that answer in thousandths.
     #[must_use]
     pub fn fraction_to_capture(&self, fraction: NormalisedPoint) -> CapturePoint {
         fraction_to_pixel(fraction, self.region)
     }
 
-    /// A box of frame pixels in the picture, edge for edge; it may lie partly or wholly outside.
+    /// Converts a box of frame pixels to the image, edge for edge; it may be partly or completely outside.
     #[must_use]
     pub fn rect_to_model(&self, bounds: CaptureRect) -> ModelRect {
         let (x_ratio, y_ratio) = self.ratio();
@@ -276,14 +275,14 @@ impl ModelSpace {
         ModelRect::new(place(bounds.min), place(bounds.max))
     }
 
-    /// A box in fractions of a `frame`, placed in the picture; it may lie partly or wholly outside.
+    /// Converts a box in fractions of a `frame` to the image; it may be partly or completely outside.
     #[must_use]
     pub fn normalised_to_model(&self, bounds: &NormalisedRect, frame: CaptureSize) -> ModelRect {
         self.rect_to_model(denormalise(bounds, frame))
     }
 
-    /// The frame pixels that a box of the picture touches, clamped to the region, at least one pixel. The corners
-    /// may come in any order.
+    /// Returns the frame pixels that a box of the image touches, clamped to the region, at least one pixel. The corners
+    /// may be in any order.
     #[must_use]
     pub fn rect_to_capture(&self, bounds: &ModelRect) -> CaptureRect {
         let (x_ratio, y_ratio) = self.ratio();
@@ -321,18 +320,18 @@ impl ModelSpace {
     }
 }
 
-/// What a picture must fit into.
+/// Maximum size of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PictureLimit {
-    /// In pixels.
+pub struct ImageSizeLimit {
+    /// Maximum width in pixels.
     pub width: u32,
     pub height: u32,
-    /// Most pixels in all.
+    /// Maximum total number of pixels.
     pub pixels: u64,
 }
 
-impl PictureLimit {
-    /// A box of so many pixels.
+impl ImageSizeLimit {
+    /// Limits width and height.
     #[must_use]
     pub fn within(width: u32, height: u32) -> Self {
         Self {
@@ -342,30 +341,29 @@ impl PictureLimit {
         }
     }
 
-    /// Neither side longer than this.
+    /// Limits both sides.
     #[must_use]
     pub fn long_side(side: u32) -> Self {
         Self::within(side, side)
     }
 
-    /// The same, with at most so many pixels in all.
+    /// Limits the total number of pixels as well.
     #[must_use]
     pub fn with_pixels(self, pixels: u64) -> Self {
         Self { pixels, ..self }
     }
 }
 
-/// The largest size with the proportions of `size` that keeps to the limit; never larger than `size` itself, never
-/// empty.
+/// Returns the largest size with the aspect ratio of `size` within the limit; never larger than `size`, never empty.
 #[must_use]
-pub fn fit(size: CaptureSize, limit: PictureLimit) -> PictureSize {
+pub fn fit(size: CaptureSize, limit: ImageSizeLimit) -> ImageSize {
     let (width, height) = (f64::from(size.width.max(1)), f64::from(size.height.max(1)));
     let by_side = (f64::from(limit.width) / width).min(f64::from(limit.height) / height);
     let by_area = (limit.pixels as f64 / (width * height)).sqrt();
     let factor = by_side.min(by_area).min(1.0);
-    // Rounded down, so that no limit is passed by a fraction of a pixel.
+    // Rounded down, so that no limit is exceeded by a fraction of a pixel.
     let side = |length: f64| ((length * factor + ROUNDING_SLACK).floor() as u32).max(1);
-    PictureSize::new(side(width), side(height))
+    ImageSize::new(side(width), side(height))
 }
 
 fn check_frame(size: CaptureSize) -> Result<(), SpaceError> {
@@ -378,7 +376,7 @@ fn check_frame(size: CaptureSize) -> Result<(), SpaceError> {
     })
 }
 
-/// The pixel that a place on the continuous plane falls into, or the nearest one within `bounds`, which must not be
+/// Returns the pixel at a position on the continuous plane, or the nearest one within `bounds`, which must not be
 /// empty.
 fn pixel_inside(x: f64, y: f64, bounds: CaptureRect) -> CapturePoint {
     let pixel = |value: f64, low: i32, high: i32| {
@@ -408,7 +406,7 @@ mod tests {
         (SIDES, SIDES).prop_map(|(width, height)| CaptureSize::new(width, height))
     }
 
-    /// The scales that desktops offer, and everything between.
+    /// Common desktop scales, and values in between.
     fn scale() -> impl Strategy<Value = f64> {
         prop_oneof![
             proptest::sample::select(vec![
@@ -428,11 +426,11 @@ mod tests {
         ]
     }
 
-    fn picture() -> impl Strategy<Value = PictureSize> {
-        (1u32..=8000, 1u32..=8000).prop_map(|(width, height)| PictureSize::new(width, height))
+    fn picture() -> impl Strategy<Value = ImageSize> {
+        (1u32..=8000, 1u32..=8000).prop_map(|(width, height)| ImageSize::new(width, height))
     }
 
-    /// A box of at least one pixel inside `frame`.
+    /// Generates a non-empty box inside `frame`.
     fn inside(frame: CaptureSize) -> impl Strategy<Value = CaptureRect> {
         let span = |side: i32| (0..side).prop_flat_map(move |low| (Just(low), low + 1..=side));
         (span(frame.width), span(frame.height)).prop_map(|((x1, x2), (y1, y2))| {
@@ -487,7 +485,7 @@ mod tests {
 
         #[test]
         fn a_pixel_comes_back_from_the_model((region, pixel) in region_and_pixel(), picture in picture()) {
-            let space = ModelSpace::of_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, picture).unwrap();
             let shown = space.to_model(pixel);
             prop_assert!(space.contains(shown));
             prop_assert_eq!(space.to_capture(shown), pixel);
@@ -497,7 +495,7 @@ mod tests {
         fn a_whole_model_pixel_comes_back_within_a_pixel(
             (_, region) in frame_and_box(), picture in picture(), x in 0.0..1.0, y in 0.0..1.0
         ) {
-            let space = ModelSpace::of_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, picture).unwrap();
             let size = space.model_size();
             let (x, y): (f64, f64) = (x * size.width, y * size.height);
             let answered = ModelPoint::new(x.floor(), y.floor());
@@ -512,7 +510,7 @@ mod tests {
         fn any_model_point_lands_inside_the_region(
             (_, region) in frame_and_box(), picture in picture(), x in any::<f64>(), y in any::<f64>()
         ) {
-            let space = ModelSpace::of_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, picture).unwrap();
             prop_assert!(region.contains(space.to_capture(ModelPoint::new(x, y))));
             prop_assert!(region.contains(space.fraction_to_capture(NormalisedPoint::new(x, y))));
         }
@@ -522,7 +520,7 @@ mod tests {
             let space = ModelSpace::whole(size, picture).unwrap();
             let shown = space.rect_to_model(bounds);
             let middle = space.to_model(centre(&normalise(bounds, size), size));
-            // A model pixel is named by its number, its middle lies half a pixel further.
+            // A model pixel denotes its index; its centre is half a pixel further.
             let middle = middle + euclid::Vector2D::new(0.5, 0.5);
             prop_assert!(shown.contains(middle));
         }
@@ -538,7 +536,7 @@ mod tests {
             (_, region) in frame_and_box(), picture in picture(),
             x1 in any::<f64>(), y1 in any::<f64>(), x2 in any::<f64>(), y2 in any::<f64>()
         ) {
-            let space = ModelSpace::of_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, picture).unwrap();
             let back = space.rect_to_capture(&ModelRect::new(ModelPoint::new(x1, y1), ModelPoint::new(x2, y2)));
             prop_assert!(!back.is_empty() && region.contains_box(&back));
         }
@@ -580,11 +578,11 @@ mod tests {
         fn a_fitted_picture_keeps_to_the_limit(
             size in frame(), width in 1u32..4000, height in 1u32..4000, pixels in 1u64..4_000_000
         ) {
-            let fitted = fit(size, PictureLimit::within(width, height).with_pixels(pixels));
+            let fitted = fit(size, ImageSizeLimit::within(width, height).with_pixels(pixels));
             prop_assert!(fitted.width >= 1 && fitted.height >= 1);
             prop_assert!(fitted.width <= size.width as u32 && fitted.height <= size.height as u32);
             prop_assert!(fitted.width <= width && fitted.height <= height);
-            // A side that would be less than a pixel is one pixel, even where the area then does not fit.
+            // A side is at least one pixel, even if the area limit is exceeded then.
             let thin = fitted.width == 1 || fitted.height == 1;
             prop_assert!(thin || u64::from(fitted.width) * u64::from(fitted.height) <= pixels);
         }
@@ -610,17 +608,17 @@ mod tests {
         check_click((3840, 2160), 2.0, [0.0, 0.0, 0.1, 0.1], (96.0, 54.0));
     }
 
-    fn check_fit(size: (i32, i32), limit: PictureLimit, expected: (u32, u32)) {
+    fn check_fit(size: (i32, i32), limit: ImageSizeLimit, expected: (u32, u32)) {
         let fitted = fit(CaptureSize::new(size.0, size.1), limit);
         assert_eq!((fitted.width, fitted.height), expected);
     }
 
     #[test]
     fn fitting() {
-        let long_side = PictureLimit::long_side;
+        let long_side = ImageSizeLimit::long_side;
         check_fit((1920, 1080), long_side(1280), (1280, 720));
         check_fit((1080, 1920), long_side(1280), (720, 1280));
-        check_fit((1920, 1080), PictureLimit::within(1280, 360), (640, 360));
+        check_fit((1920, 1080), ImageSizeLimit::within(1280, 360), (640, 360));
         check_fit(
             (1920, 1080),
             long_side(4000).with_pixels(518_400),
@@ -633,7 +631,7 @@ mod tests {
     #[test]
     fn a_crop_is_seen_enlarged() {
         let region = CaptureRect::new(CapturePoint::new(100, 200), CapturePoint::new(200, 250));
-        let space = ModelSpace::of_region(region, PictureSize::new(400, 200)).unwrap();
+        let space = ModelSpace::for_region(region, ImageSize::new(400, 200)).unwrap();
         assert_eq!(
             space.to_capture(ModelPoint::new(0.0, 0.0)),
             CapturePoint::new(100, 200)
@@ -670,6 +668,6 @@ mod tests {
             );
         }
         assert!(DisplaySpace::new(size, f64::NAN).is_err());
-        assert!(ModelSpace::whole(size, PictureSize::new(3, 0)).is_err());
+        assert!(ModelSpace::whole(size, ImageSize::new(3, 0)).is_err());
     }
 }

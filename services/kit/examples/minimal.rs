@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
-    listen: config::Listen,
+    listen: config::ListenAddress,
 }
 
 impl config::Section for Settings {
@@ -20,12 +20,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
     let settings: Settings = loaded.section()?;
     let shutdown = Shutdown::on_signals()?;
-    // Here a real server mounts its own: `.service(PerceptionServer::new(…), FILE_DESCRIPTOR_SET)`.
+    // A real server mounts its service here: `.service(PerceptionServer::new(…), FILE_DESCRIPTOR_SET)`.
     let running = server::Builder::new(common.server(settings.listen)?)
         .start(&shutdown)
         .await?;

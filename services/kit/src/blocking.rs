@@ -1,17 +1,17 @@
-//! Work that keeps a processor busy or waits for a disk, away from the threads that serve connections.
+//! Runs CPU-bound or blocking work off the threads that serve connections.
 
 use tracing::Span;
 
-/// Runs `work` on the threads meant for it, in the current span. A panic goes on in the caller.
+/// Runs `work` on the blocking thread pool, in the current span. A panic propagates to the caller.
 ///
-/// The work goes on when the future is dropped: it cannot be stopped, only no longer be waited for.
+/// Dropping the future does not stop the work, which runs to its end in the background.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let span = Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(value) => value,
         Err(error) => match error.try_into_panic() {
             Ok(payload) => std::panic::resume_unwind(payload),
-            // Only a runtime that is going away cancels such a task, and then the caller is going away too.
+            // Only a runtime that shuts down cancels such a task, and it cancels the caller too.
             Err(_) => std::future::pending().await,
         },
     }

@@ -1,6 +1,6 @@
-//! Whom the call being served comes from, as far as sharing fairly needs to know: its connection.
+//! The connection that the current call comes from, used for fair sharing among callers.
 //!
-//! It says nothing of who may do what. A handler asks for it in its own task; a task that it spawns does not inherit it.
+//! It is not used for authorisation. Available in the handler's own task; tasks that the handler spawns do not inherit it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -12,24 +12,24 @@ tokio::task_local! {
     static CURRENT: Caller;
 }
 
-/// A connection, or this process itself.
+/// The origin of a call: a connection, or this process itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Caller(Option<SocketAddr>);
 
 impl Caller {
-    /// The caller of the call that this task is serving; this process where none is served.
+    /// Returns the caller of the call that this task serves; this process if it serves none.
     #[must_use]
     pub fn current() -> Self {
         CURRENT.try_with(|caller| *caller).unwrap_or_default()
     }
 
-    /// The connection from this address.
+    /// Creates a caller for a connection from this address.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
         Self(Some(address))
     }
 
-    /// What the transport noted of a request.
+    /// Returns the caller recorded by the transport in the extensions of a request.
     pub(crate) fn of(request: &Extensions) -> Self {
         let plain = request.get::<TcpConnectInfo>();
         let inside_tls = request

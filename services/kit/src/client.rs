@@ -1,7 +1,7 @@
-//! Channels to other services: lazily connected, kept alive, with the caller's deadline and one clear error.
+//! Channels to other services: lazily connected, kept alive, with deadline propagation and uniform errors.
 //!
-//! A [`Channel`] is what a generated client takes. It hands the deadline of the call being served on to the calls made
-//! for it, bounds streams as well as heads, and refuses a message that the other side would refuse. It does not retry.
+//! Generated clients accept a [`Channel`]. It propagates the deadline of the current call, enforces it on streams as well
+//! as heads, and rejects messages that the other side would reject. It does not retry.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,38 +11,40 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
+use hyper_util::rt::TokioIo;
 use motorium_proto::error::{ErrorReport, reason};
 use tonic::body::Body;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
-use tower::{Service, ServiceExt as _};
+use tower::{Service, ServiceExt as _, service_fn};
 
 use crate::config::Secret;
-use crate::deadline::{Deadline, cut, header as timeout, passed};
+use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded};
 use crate::limits::Limits;
+use crate::server::MemoryConnector;
 
-mod guard;
+mod size_limit;
 
-/// How to reach a service, as meant.
+/// Resolved configuration of a channel.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `http://host:port`, or `https://host:port` for TLS.
+    /// Address: `http://host:port`, or `https://host:port` for TLS.
     pub uri: String,
-    /// PEM of the authority that signed the server's certificate. TLS needs it.
+    /// Certificate authority of the server, as PEM. Required for TLS.
     pub ca: Option<String>,
-    /// PEM of our own certificate and key, where the server asks for them.
+    /// Client certificate and private key, as PEM, for servers that require them.
     pub identity: Option<(String, Secret)>,
-    /// Sent as `authorization: Bearer …`.
+    /// Token, sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
-    /// What bounds the connection and its messages.
+    /// Limits of the connection and its messages.
     pub limits: Limits,
-    /// How long a call may take that has no deadline of its own or of its caller.
+    /// Timeout for calls that have neither a deadline of their own nor one of their caller.
     pub default_timeout: Option<Duration>,
 }
 
 impl Config {
-    /// The service at `uri`, without TLS or token.
+    /// Creates a configuration for the service at `uri`, without TLS or token.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -55,29 +57,29 @@ impl Config {
     }
 }
 
-/// Why a channel cannot be made. That the other side cannot be reached shows only when it is called.
+/// An error while creating a channel. An unreachable server is only detected when it is called.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be understood.
-    #[error("`{uri}` is not an address of a service, such as http://127.0.0.1:7411: {problem}")]
+    /// The address is malformed.
+    #[error("`{uri}` is not an address of a service such as http://127.0.0.1:7411: {problem}")]
     Uri {
-        /// As it was given.
+        /// Address as it was given.
         uri: String,
-        /// What is wrong with it.
+        /// Problem with the address.
         problem: String,
     },
-    /// The certificates cannot be used.
-    #[error("the TLS settings for {uri} cannot be used: {problem}")]
+    /// The certificates are unusable.
+    #[error("unusable TLS settings for {uri}: {problem}")]
     Tls {
-        /// The service in question.
+        /// Address of the service.
         uri: String,
-        /// What is wrong.
+        /// Problem with the certificates.
         problem: String,
     },
-    /// The token cannot be sent.
-    #[error("the token for {uri} has characters that a header cannot carry")]
+    /// The token is not a valid header value.
+    #[error("the token for {uri} has characters that are not allowed in a header")]
     Token {
-        /// The service in question.
+        /// Address of the service.
         uri: String,
     },
 }
@@ -98,12 +100,29 @@ struct Shared {
 }
 
 impl Channel {
-    /// A channel that connects when it is first called, and again whenever the connection is lost.
+    /// Creates a channel that connects on its first call, and reconnects after the connection is lost.
     ///
     /// # Errors
-    /// If the address, the certificates or the token cannot be used.
+    /// If the address, the certificates or the token are unusable.
     pub fn connect_lazy(config: &Config) -> Result<Self, Error> {
         let inner = endpoint(config)?.connect_lazy();
+        Self::over(inner, config)
+    }
+
+    /// Creates a channel to a server of this process.
+    ///
+    /// # Errors
+    /// If the token is unusable. The address only names the server in messages.
+    pub fn in_memory(connector: MemoryConnector, config: &Config) -> Result<Self, Error> {
+        let connect = service_fn(move |_: http::Uri| {
+            let connector = connector.clone();
+            async move { connector.connect().await.map(TokioIo::new) }
+        });
+        let inner = endpoint(config)?.connect_with_connector_lazy(connect);
+        Self::over(inner, config)
+    }
+
+    fn over(inner: tonic::transport::Channel, config: &Config) -> Result<Self, Error> {
         let authorization = config
             .token
             .as_ref()
@@ -134,7 +153,7 @@ fn endpoint(config: &Config) -> Result<Endpoint, Error> {
         Some("https") => Some(client_tls(config)),
         _ => {
             return Err(unusable(
-                "it begins with neither http:// nor https://".to_owned(),
+                "it must start with http:// or https://".to_owned(),
             ));
         }
     };
@@ -181,7 +200,7 @@ impl Service<Request<Body>> for Channel {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // The call itself waits for the connection, so that the wait counts towards its deadline.
+        // Always ready: the call itself waits for the connection, so that the wait counts towards its deadline.
         Poll::Ready(Ok(()))
     }
 
@@ -192,7 +211,7 @@ impl Service<Request<Body>> for Channel {
     }
 }
 
-/// The earliest of what the call itself asks for and what its caller's deadline leaves.
+/// Returns the earlier of the call's own deadline and the one left by its caller.
 fn deadline_of(request: &Request<Body>, default: Option<Duration>) -> Option<Deadline> {
     let own = timeout::parse(request.headers()).map(Deadline::after);
     let callers = request
@@ -229,37 +248,37 @@ impl Channel {
                 .insert(header::AUTHORIZATION, authorization.clone());
         }
         let moment = Box::pin(async move {
-            passed(deadline).await;
+            wait_for_deadline(deadline).await;
             deadline_exceeded(&method)
         });
-        cut(self.send(request), None, moment).await
+        with_cutoff(self.send(request), None, moment).await
     }
 
     async fn send(self, request: Request<Body>) -> Response<Body> {
         let limit = self.shared.message_bytes;
-        let (guarded, mut refused) = guard::request(request, limit);
+        let (guarded, mut refused) = size_limit::request(request, limit);
         let answer = self.inner.oneshot(guarded);
         tokio::select! {
             biased;
             Ok(report) = &mut refused => error_info::response(report),
             answer = answer => match answer {
-                Ok(response) => guard::response(response, self.shared),
+                Ok(response) => size_limit::response(response, self.shared),
                 Err(error) => error_info::response(unreachable(error, &self.shared.uri)),
             },
         }
     }
 }
 
-/// The call was lost on the way; the transport says why.
+/// Creates the report for a call that the transport failed to send.
 fn unreachable(error: tonic::transport::Error, uri: &str) -> ErrorReport {
     let cause = crate::chain(&error);
-    lost(Status::from_error(Box::new(error)).code(), &cause, uri)
+    connection_lost(Status::from_error(Box::new(error)).code(), &cause, uri)
 }
 
-/// The call, or the rest of its answer, was lost on the way.
-fn lost(code: Code, cause: &str, uri: &str) -> ErrorReport {
-    // What the transport cannot name is a connection that broke, and what it calls cancelled was not cancelled by us
-    // but reset on the way. Both are worth another try.
+/// Creates the report for a call whose connection was lost before or during the response.
+fn connection_lost(code: Code, cause: &str, uri: &str) -> ErrorReport {
+    // UNKNOWN from the transport is a broken connection, and CANCELLED is a reset by a peer or proxy (this side did not
+    // cancel). Both may succeed when retried.
     let code = match code {
         Code::Unknown | Code::Cancelled => Code::Unavailable,
         code => code,

@@ -1,6 +1,6 @@
-//! Wall-clock time, passed in, so that a test decides what time it is.
+//! Injected wall-clock time, so that tests can control it.
 //!
-//! For what is written down: creation times, leases, ages. Durations within a process are measured with
+//! Used for stored times: creation times, leases, ages. Durations within a process are measured with
 //! [`tokio::time::Instant`], which tests can pause.
 
 use std::fmt;
@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// Knows what time it is.
+/// A source of wall-clock time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now. It may go backwards when the machine's clock is set.
+    /// Returns the current time. It may go backwards when the system clock is set.
     fn now(&self) -> SystemTime;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -25,16 +25,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's clock as it was when this was made, and from then on as much later as time has passed: setting the
-/// machine's clock changes nothing within a process.
+/// A clock that reads the system clock once and then advances monotonically, unaffected by changes of the system clock.
 #[derive(Debug, Clone, Copy)]
-pub struct SteadyClock {
+pub struct MonotonicClock {
     wall: SystemTime,
     since: Instant,
 }
 
-impl SteadyClock {
-    /// A clock that shows the machine's time now.
+impl MonotonicClock {
+    /// Creates a clock that starts at the current system time.
     #[must_use]
     pub fn start() -> Self {
         Self {
@@ -44,24 +43,24 @@ impl SteadyClock {
     }
 }
 
-impl Clock for SteadyClock {
+impl Clock for MonotonicClock {
     fn now(&self) -> SystemTime {
         self.wall + self.since.elapsed()
     }
 }
 
-/// A clock that stands still until it is moved. Clones are the same clock.
+/// A clock that only moves when advanced. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct ManualClock(Arc<Mutex<SystemTime>>);
 
 impl ManualClock {
-    /// A clock that shows this time.
+    /// Creates a clock that shows this time.
     #[must_use]
     pub fn at(time: SystemTime) -> Self {
         Self(Arc::new(Mutex::new(time)))
     }
 
-    /// Moves it forward.
+    /// Advances the clock.
     pub fn advance(&self, time: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += time;
     }
@@ -79,7 +78,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_steady_clock_goes_on_as_time_passes() {
-        let clock = SteadyClock::start();
+        let clock = MonotonicClock::start();
         let before = clock.now();
         tokio::time::advance(Duration::from_secs(90)).await;
         assert_eq!(clock.now(), before + Duration::from_secs(90));

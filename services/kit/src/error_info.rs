@@ -1,7 +1,7 @@
-//! Every status that leaves a server carries `ErrorInfo`, also the ones that tonic makes itself.
+//! Adds `ErrorInfo` to every status that a server returns, including those that tonic creates.
 //!
-//! tonic answers an oversize message, an unknown method or a late handler with a bare status. Here such a status is
-//! recognised and given its stable reason. A status that already carries details is never touched.
+//! tonic returns a bare status for an oversize message, an unknown method or a handler that is too late. Such a status is
+//! recognised here and gets its stable reason. A status that already has details is never changed.
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
@@ -12,10 +12,10 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tracing::{debug, error};
 
-/// Turns a status without details into the report it most likely stands for.
+/// Converts a status without details to the most likely report.
 ///
-/// The texts are tonic's own; `tests/kit/statuses.rs` holds it to them.
-pub(crate) fn explain(status: &Status, method: &str) -> ErrorReport {
+/// Matches texts of tonic; `tests/kit/statuses.rs` fails if a new version of tonic changes them.
+pub(crate) fn classify(status: &Status, method: &str) -> ErrorReport {
     let message = status.message();
     let report = |code, reason: &str, text: String| {
         ErrorReport::new(code, reason, text).with("method", method)
@@ -29,7 +29,9 @@ pub(crate) fn explain(status: &Status, method: &str) -> ErrorReport {
         Code::Unimplemented => report(
             Code::Unimplemented,
             reason::NOT_SERVED,
-            format!("{method} is not served here; ask reflection what is"),
+            format!(
+                "{method} is not served here; list the services of this server with reflection"
+            ),
         ),
         Code::Internal | Code::Unknown | Code::DataLoss => {
             report(status.code(), reason::INTERNAL, message.to_owned())
@@ -38,7 +40,7 @@ pub(crate) fn explain(status: &Status, method: &str) -> ErrorReport {
     }
 }
 
-/// The message was larger than its receiver accepts. `found` is what tonic says about it.
+/// Creates the report for a message larger than its receiver accepts, from the text of tonic.
 fn too_large(found: &str, method: &str) -> ErrorReport {
     let numbers: Vec<&str> = found
         .split(|c: char| !c.is_ascii_digit())
@@ -52,59 +54,59 @@ fn too_large(found: &str, method: &str) -> ErrorReport {
     report.with("method", method)
 }
 
-/// A message of `size` bytes where at most `limit` are accepted.
+/// Creates the report for a message of `size` bytes where at most `limit` are accepted.
 ///
-/// The code is `RESOURCE_EXHAUSTED`, as in most gRPC stacks; tonic's own `OUT_OF_RANGE` means something else to us.
+/// The code is `RESOURCE_EXHAUSTED`, as in most gRPC implementations. tonic's own `OUT_OF_RANGE` has another meaning here.
 pub(crate) fn message_too_large(size: impl ToString, limit: impl ToString) -> ErrorReport {
     let (size, limit) = (size.to_string(), limit.to_string());
     let text = format!(
-        "the message has {size} bytes and at most {limit} are accepted; send a reference or fewer items"
+        "the message has {size} bytes, but the maximum is {limit}; send a reference or fewer items"
     );
     ErrorReport::new(Code::ResourceExhausted, reason::MESSAGE_TOO_LARGE, text)
         .with("size", size)
         .with("limit", limit)
 }
 
-/// The call's deadline has passed.
+/// Creates the report for a call whose deadline has passed.
 pub(crate) fn deadline_exceeded(method: &str) -> ErrorReport {
     ErrorReport::new(
         Code::DeadlineExceeded,
         reason::DEADLINE_EXCEEDED,
-        "the call's deadline passed before it was done",
+        "the deadline of the call passed before it was done",
     )
     .with("method", method)
 }
 
-/// The server ends and no longer works on the call.
+/// Creates the report for a call that the shutdown of the server ends.
 pub(crate) fn shutting_down() -> ErrorReport {
     ErrorReport::new(
         Code::Unavailable,
         reason::SHUTTING_DOWN,
-        "the server is shutting down; call again",
+        "the server is shutting down; retry the call",
     )
 }
 
-/// The response with every bare status, in its head or in its trailers, explained; a defect of ours is logged.
-pub(crate) fn explained(mut response: Response<Body>, method: String) -> Response<Body> {
-    explain_headers(response.headers_mut(), &method);
+/// Adds `ErrorInfo` to bare statuses in the head and the trailers of a response, and logs internal errors.
+pub(crate) fn with_error_info(mut response: Response<Body>, method: String) -> Response<Body> {
+    add_missing_error_info(response.headers_mut(), &method);
     response.map(|body| {
         Body::new(body.map_frame(move |mut frame| {
             if let Some(trailers) = frame.trailers_mut() {
-                explain_headers(trailers, &method);
+                add_missing_error_info(trailers, &method);
             }
             frame
         }))
     })
 }
 
-fn explain_headers(headers: &mut HeaderMap, method: &str) {
+fn add_missing_error_info(headers: &mut HeaderMap, method: &str) {
     let Some(status) = Status::from_header_map(headers).filter(|status| status.code() != Code::Ok)
     else {
         return;
     };
     let bare = status.details().is_empty();
     let report = if bare {
-        explain(&status, method)
+        classify(&status, method)
     } else {
         ErrorReport::from_status(&status)
     };
@@ -114,7 +116,7 @@ fn explain_headers(headers: &mut HeaderMap, method: &str) {
     }
 }
 
-/// Whoever answers with one of these codes says that it is at fault itself, so the operator has to know.
+/// Logs a failed call: as an error if the code says that the service itself is at fault, otherwise at debug level.
 fn log(report: &ErrorReport, method: &str) {
     let ErrorReport {
         code,
@@ -126,7 +128,7 @@ fn log(report: &ErrorReport, method: &str) {
         Code::Internal | Code::Unknown | Code::DataLoss => {
             error!(method, ?code, reason, message, "call failed")
         }
-        _ => debug!(method, ?code, reason, message, "call refused"),
+        _ => debug!(method, ?code, reason, message, "call rejected"),
     }
 }
 
@@ -137,14 +139,14 @@ fn add(report: ErrorReport, headers: &mut HeaderMap) {
         .expect("a report has only text that a header can carry");
 }
 
-/// The trailers that end a stream with this report.
+/// Returns the trailers that end a stream with this report.
 pub(crate) fn trailers(report: ErrorReport) -> Frame<Bytes> {
     let mut trailers = HeaderMap::new();
     add(report, &mut trailers);
     Frame::trailers(trailers)
 }
 
-/// A response that consists of this report alone.
+/// Returns a response that consists only of this report.
 pub(crate) fn response(report: ErrorReport) -> Response<Body> {
     report.into_status().into_http()
 }
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     fn check(status: Status, code: Code, reason: &str) -> ErrorReport {
-        let report = explain(&status, "/a.B/C");
+        let report = classify(&status, "/a.B/C");
         assert_eq!(
             (report.code, report.reason.as_str()),
             (code, reason),

@@ -1,18 +1,18 @@
-//! What every Motorium server shares, so that a service is its own code and nothing else.
+//! Shared foundation of every Motorium server: configuration, telemetry, server, client.
 //!
 //! - [`config`]: settings from a file, the environment and flags, each value with its source
 //! - [`telemetry`]: structured logs on standard error
-//! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and an orderly end
-//! - [`client`]: channels to other services, with the same limits and the caller's deadline
-//! - [`outbound`]: HTTP clients for calls to others
-//! - [`clock`], [`blocking`]: the time, passed in; heavy work, out of the way
-//! - [`deadline`]: how much time a call has left, on both sides and through every hop
-//! - [`caller`]: whom a call comes from
-//! - [`shutdown`]: one signal that everything in a process listens to
+//! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and graceful shutdown
+//! - [`client`]: channels to other services, with the same limits and deadline propagation
+//! - [`outbound`]: HTTP clients for external services
+//! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
+//! - [`deadline`]: deadlines on servers and clients, and their propagation
+//! - [`caller`]: the connection that a call comes from
+//! - [`shutdown`]: the shutdown signal of a process
 //!
-//! It knows nothing of what a service does, holds no domain logic and speaks to no one by itself.
+//! This crate has no domain logic and makes no calls of its own.
 //!
-//! A whole server looks like this (`examples/minimal.rs`; a real one has its service in place of the empty one):
+//! A complete server (`examples/minimal.rs`; a real one also mounts its service):
 //!
 //! ```no_run
 #![doc = include_str!("../examples/minimal.rs")]
@@ -25,8 +25,8 @@ pub mod clock;
 pub mod config;
 pub mod deadline;
 mod error_info;
+pub mod http_client;
 pub mod limits;
-pub mod outbound;
 mod panics;
 pub mod server;
 pub mod shutdown;
@@ -36,19 +36,19 @@ use std::error::Error as StdError;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// What can keep a server from starting or make it end badly.
+/// An error that prevents a server from starting or ends it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The configuration cannot be used.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// The logs cannot be set up.
+    /// Logging cannot be set up.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
-    /// The server cannot start or did not end well.
+    /// The server cannot start, or failed.
     #[error(transparent)]
     Server(#[from] server::Error),
-    /// The operating system's signals cannot be listened to.
+    /// The signal handlers cannot be installed.
     #[error("listening for signals: {0}")]
     Signals(#[from] std::io::Error),
     /// The service itself failed.
@@ -57,25 +57,25 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the service, as opposed to one of what all servers share.
+    /// Wraps an error of the service itself.
     pub fn service(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Service(error.into())
     }
 }
 
-/// What `main` returns: success, or the error and everything it was caused by on standard error, and 1.
+/// Returns the exit code for `main`, after printing an error and its causes to standard error.
 ///
-/// The text does not go through the log, because an error of the configuration comes before there is one.
+/// The text does not go through the log, because a configuration error occurs before logging is set up.
 pub fn exit_code(result: Result<(), Error>) -> ExitCode {
     let Err(error) = result else {
         return ExitCode::SUCCESS;
     };
-    // Nothing useful can be done when standard error is closed.
+    // Ignored: if standard error is closed, there is nowhere to report to.
     let _ = writeln!(std::io::stderr(), "error: {}", chain(&error));
     ExitCode::FAILURE
 }
 
-/// An error and its causes on one line, each said once.
+/// Formats an error and its causes on one line, without repeating a cause that its parent already quotes.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

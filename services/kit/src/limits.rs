@@ -1,23 +1,23 @@
-//! What bounds a connection, for servers and clients alike; the numbers are the contract's.
+//! Limits of connections, for servers and clients. The defaults come from the contract.
 
 use std::time::Duration;
 
 use motorium_proto::limits;
 
-/// What bounds a connection and its calls.
+/// Limits of a connection and its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// An idle connection is pinged this often.
+    /// Interval between pings on an idle connection.
     pub keepalive_interval: Duration,
-    /// A connection that does not answer a ping within this time is closed.
+    /// Timeout for the response to a ping, after which the connection is closed.
     pub keepalive_timeout: Duration,
-    /// Calls at a time on one connection.
+    /// Maximum number of concurrent calls on one connection.
     pub concurrent_streams: u32,
-    /// Bytes of headers or trailers. Error details travel in trailers, so this bounds them too.
+    /// Maximum size of headers or trailers, in bytes. Also limits error details, which are sent in trailers.
     pub header_bytes: u32,
-    /// Bytes of one message that a client sends or accepts. A server's bound is its generated type's.
+    /// Maximum size of a message that a client sends or accepts, in bytes. A server's limit is set on its generated type.
     pub message_bytes: usize,
-    /// How long a client waits for a connection.
+    /// Timeout for establishing a connection.
     pub connect_timeout: Duration,
 }
 
@@ -27,8 +27,9 @@ impl Default for Limits {
             keepalive_interval: limits::KEEPALIVE_INTERVAL,
             keepalive_timeout: limits::KEEPALIVE_TIMEOUT,
             concurrent_streams: limits::MAX_CONCURRENT_STREAMS,
+            // hyper's default for HTTP/2 headers.
             header_bytes: 16 * 1024,
-            message_bytes: limits::MAX_MESSAGE_WITH_IMAGES,
+            message_bytes: limits::MAX_IMAGE_MESSAGE_BYTES,
             connect_timeout: limits::CONNECT_TIMEOUT,
         }
     }

@@ -1,6 +1,6 @@
-//! A handler that panics becomes `INTERNAL` for its caller, and the server lives on.
+//! Converts a panic of a handler to an `INTERNAL` response, so that the server continues.
 //!
-//! Nothing is logged here: the panic hook has already said what happened and where (see [`crate::telemetry`]).
+//! Nothing is logged here, because the panic hook has already logged the panic (see [`crate::telemetry`]).
 
 use std::any::Any;
 use std::future::Future;
@@ -22,25 +22,25 @@ fn report(_payload: Box<dyn Any + Send>) -> ErrorReport {
     ErrorReport::new(
         Code::Internal,
         reason::INTERNAL,
-        "the call hit a defect of the service; its log has more",
+        "the service has a bug that this call triggered; see its log",
     )
 }
 
-/// The response of `handler`, or `INTERNAL` if it panics, now or while its body is read.
-pub(crate) async fn caught(handler: impl Future<Output = Response<Body>>) -> Response<Body> {
-    // A handler that panicked is dropped and its state is not looked at again.
+/// Returns the response of `handler`, or `INTERNAL` if it panics, either now or while its body is read.
+pub(crate) async fn catch_panics(handler: impl Future<Output = Response<Body>>) -> Response<Body> {
+    // Unwind safe: a handler that panicked is dropped and its state is never used again.
     match AssertUnwindSafe(handler).catch_unwind().await {
-        Ok(response) => response.map(|body| Body::new(Caught { inner: Some(body) })),
+        Ok(response) => response.map(|body| Body::new(CatchPanicBody { inner: Some(body) })),
         Err(payload) => error_info::response(report(payload)),
     }
 }
 
-/// A body that ends with `INTERNAL` where its inner one panics.
-struct Caught {
+/// A body that ends with `INTERNAL` if its inner body panics.
+struct CatchPanicBody {
     inner: Option<Body>,
 }
 
-impl HttpBody for Caught {
+impl HttpBody for CatchPanicBody {
     type Data = Bytes;
     type Error = Status;
 

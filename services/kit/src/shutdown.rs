@@ -1,13 +1,13 @@
-//! One signal that everything in a process listens to: first *drain*, then, if that takes too long, *stop now*.
+//! The shutdown signal of a process, in two phases: first *drain*, then, if that takes too long, *stop*.
 //!
-//! It carries no data and does nothing by itself. Invariant: whoever is told to stop has been told to drain.
+//! It has no data and no action of its own. Invariant: a stop implies a drain.
 
 use std::io;
 
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-/// A cheap handle; clones are the same signal.
+/// A cheap handle to the shutdown signal. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     drain: CancellationToken,
@@ -15,32 +15,32 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// A signal that only the program itself gives.
+    /// Creates a signal that only the program itself triggers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A signal given by SIGTERM or SIGINT (Ctrl-C). The second one stops at once.
+    /// Creates a signal that SIGTERM and SIGINT (Ctrl-C) trigger. The first one drains, the second one stops.
     ///
     /// # Errors
-    /// If the operating system does not let the process listen.
+    /// If the signal handlers cannot be installed.
     pub fn on_signals() -> io::Result<Self> {
         let shutdown = Self::new();
-        let mut signals = Signals::listen()?;
+        let mut signals = SignalListener::listen()?;
         let told = shutdown.clone();
         tokio::spawn(async move {
             let signal = signals.next().await;
             info!(signal, "shutting down");
             told.drain();
             let signal = signals.next().await;
-            info!(signal, "stopping at once");
+            info!(signal, "stopping immediately");
             told.stop();
         });
         Ok(shutdown)
     }
 
-    /// A signal that follows this one and can also be given alone, for a part of the process that ends earlier.
+    /// Creates a child signal, which follows this one and can also be triggered alone for a part of the process.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
@@ -49,42 +49,42 @@ impl Shutdown {
         }
     }
 
-    /// Asks everyone to finish what they are doing and to take nothing new.
+    /// Requests a drain: running work finishes, new work is rejected.
     pub fn drain(&self) {
         self.drain.cancel();
     }
 
-    /// Asks everyone to end now.
+    /// Requests an immediate stop.
     pub fn stop(&self) {
         self.drain.cancel();
         self.stop.cancel();
     }
 
-    /// Whether draining has begun.
+    /// Returns true once a drain was requested.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.drain.is_cancelled()
     }
 
-    /// Waits until draining begins. A handler of an endless stream ends it cleanly then.
+    /// Waits until a drain is requested. A handler of an endless stream should then end it cleanly.
     pub async fn draining(&self) {
         self.drain.cancelled().await;
     }
 
-    /// Waits until everything is to end now.
+    /// Waits until an immediate stop is requested.
     pub async fn stopping(&self) {
         self.stop.cancelled().await;
     }
 }
 
 #[cfg(unix)]
-struct Signals {
+struct SignalListener {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Signals {
+impl SignalListener {
     fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -105,7 +105,7 @@ impl Signals {
 struct Signals;
 
 #[cfg(not(unix))]
-impl Signals {
+impl SignalListener {
     fn listen() -> io::Result<Self> {
         Ok(Self)
     }
@@ -113,7 +113,7 @@ impl Signals {
     async fn next(&mut self) -> &'static str {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "Ctrl-C",
-            // Without a way to be told, the program ends when its parent ends it.
+            // Without a signal handler, the program ends when its parent kills it.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,7 +1,7 @@
-//! Logs: structured, on standard error, as text for a person and as JSON for a machine.
+//! Structured logs on standard error, as text for people or as JSON for machines.
 //!
-//! There are no secrets and no pixels in them; whoever logs sees to that. Nothing is sent anywhere. A panic is
-//! logged here, once, with its place and the span it happened in.
+//! Callers must not log secrets or pixels. Nothing is sent over the network. A panic is logged here, once, with its
+//! location and span.
 
 use std::io::{self, IsTerminal as _};
 
@@ -12,13 +12,13 @@ use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 use crate::config;
 
-/// How to log, as written: the section `[log]`.
+/// Settings of the section `[log]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// A level, or directives such as `info,motorium_kit=debug`.
+    /// Log level, or directives such as `info,motorium_kit=debug`.
     pub level: String,
-    /// `auto`, `text` or `json`.
+    /// Format: `auto`, `text` or `json`.
     pub format: Format,
 }
 
@@ -31,20 +31,20 @@ impl Default for Settings {
     }
 }
 
-/// What a line of the log looks like.
+/// Format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Text on a terminal, JSON elsewhere.
     #[default]
     Auto,
-    /// For people.
+    /// Text for people.
     Text,
-    /// One object per line.
+    /// One JSON object per line.
     Json,
 }
 
-/// How to log, as meant.
+/// Resolved logging configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     directives: String,
@@ -52,14 +52,14 @@ pub struct Config {
 }
 
 impl Settings {
-    /// Checks the directives.
+    /// Validates the directives.
     ///
     /// # Errors
-    /// If they cannot be understood.
+    /// If they are malformed.
     pub fn resolve(self) -> Result<Config, config::Error> {
         EnvFilter::try_new(&self.level).map_err(|error| {
             config::Error::Inconsistent(format!(
-                "log.level `{}` is neither a level (error, warn, info, debug, trace) nor directives: {error}",
+                "invalid log.level `{}`: use a level (error, warn, info, debug, trace) or directives: {error}",
                 self.level
             ))
         })?;
@@ -70,18 +70,18 @@ impl Settings {
     }
 }
 
-/// Why logging cannot begin.
+/// An error while setting up logging.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something else in this process has set up logging.
-    #[error("logging was already set up in this process")]
+    /// Logging is already set up in this process.
+    #[error("logging is already set up in this process")]
     AlreadySet,
 }
 
-/// Begins logging and has panics logged.
+/// Sets up logging, including a hook that logs panics.
 ///
 /// # Errors
-/// If it was called before.
+/// If logging is already set up.
 pub fn init(config: &Config) -> Result<(), Error> {
     let json = match config.format {
         Format::Auto => !io::stderr().is_terminal(),
@@ -118,7 +118,7 @@ fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let backtrace = (backtrace.status() == std::backtrace::BacktraceStatus::Captured)
         .then(|| backtrace.to_string());
     tracing::error!(
-        message = "a defect: the code panicked",
+        message = "panic in the code; please report this bug",
         panic = panic.payload_as_str().unwrap_or("without a message"),
         place,
         backtrace,

@@ -1,12 +1,12 @@
-//! The command line as it is typed.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use motorium_kit::config::{ConfigFlags, Span};
+use motorium_kit::config::{ConfigFlags, HumanDuration};
 
-/// Operates a computer the way a person does: sees the screen, decides, moves the mouse and types.
+/// Control a computer like a person does: see the screen, decide, move the mouse and type
 #[derive(Debug, Parser)]
 #[command(name = "motorium", version, propagate_version = true)]
 pub(crate) struct Cli {
@@ -16,36 +16,35 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start every service in this process, with a virtual desktop if there is no display.
+    /// Start every service in this process, with a virtual desktop if there is no display
     Up(Up),
-    /// Carry out a task and show every step. Exit code 0 only if it succeeded.
+    /// Run a task and show every step; exits with 0 only if it succeeds
     Run(Run),
-    /// List, watch, cancel and answer tasks.
+    /// Manage tasks: list, watch, pause, cancel, answer, approve, export
     Tasks(Tasks),
-    /// List the desktops that tasks can run on.
+    /// List the available desktops
     Desktops(Server),
-    /// List the configured tools and their functions: each is asked.
+    /// Query the configured tools and list their functions
     Tools,
-    /// Show what Perception sees: save the marked screenshot and print the list.
+    /// Parse the screen: save an annotated screenshot and print the elements
     See(See),
-    /// Perform one action on the current display, under the rules of the configuration. Exit code 0 only if it was
-    /// performed.
+    /// Perform one action on a display, under the configured rules; exits with 0 only if it was performed
     Act(Act),
-    /// Carry an exported task out again from its record, and say where it differs. Exit code 0 only if it does not.
+    /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
-    /// Say what is missing on this machine and how to get it.
+    /// Check this machine for missing requirements and show how to install them
     Doctor,
-    /// Print the configuration in force and where each value comes from, secrets masked.
+    /// Print the effective configuration with the source of each value; secrets are masked
     Config,
 }
 
-/// Where the Orchestrator is.
+/// Options for connecting to the Orchestrator.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Server {
-    /// Address of the Orchestrator.
+    /// URL of the Orchestrator
     #[arg(
         long,
         global = true,
@@ -54,7 +53,7 @@ pub(crate) struct Server {
         default_value = "http://127.0.0.1:7700"
     )]
     pub(crate) server: String,
-    /// File with the token that the Orchestrator asks for.
+    /// File with the access token for the Orchestrator
     #[arg(long, global = true, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -62,10 +61,10 @@ pub(crate) struct Server {
 /// `motorium up`.
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// Start a virtual desktop even if there is a display.
+    /// Start a virtual desktop even if there is a display
     #[arg(long)]
     pub(crate) virtual_desktop: bool,
-    /// Size of the virtual desktop.
+    /// Size of the virtual desktop
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1920x1080", value_parser = size)]
     pub(crate) size: (u16, u16),
 }
@@ -73,42 +72,41 @@ pub(crate) struct Up {
 /// `motorium run`.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What is to be done, in a sentence.
+    /// Goal of the task, as a sentence
     pub(crate) goal: String,
     #[command(flatten)]
     pub(crate) server: Server,
-    /// Needs no server: everything runs in this process, on the current display.
+    /// Run everything in this process, on the current display, without a server
     #[arg(long)]
     pub(crate) in_process: bool,
-    /// The planner backends to ask, in this order.
+    /// Planner backend to use; repeat for fallbacks, in order
     #[arg(long = "planner", value_name = "NAME")]
     pub(crate) planners: Vec<String>,
-    /// At most so many steps.
+    /// Maximum number of steps
     #[arg(long, value_name = "N")]
     pub(crate) max_steps: Option<u32>,
-    /// At most so long, such as 90s or 5m.
+    /// Maximum duration, for example 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_time: Option<Duration>,
-    /// Run on this desktop.
+    /// Desktop to run on
     #[arg(long, value_name = "NAME")]
     pub(crate) desktop: Option<String>,
-    /// A file to put on the desktop first. May be repeated.
+    /// File to copy to the desktop first; repeatable
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
-    /// A file of the desktop's folder to fetch afterwards. May be repeated.
+    /// File to fetch from the desktop's folder afterwards; repeatable
     #[arg(long = "fetch", value_name = "NAME")]
     pub(crate) results: Vec<String>,
-    /// Text that must be on the last screen before it counts as done. May be repeated.
+    /// Text that must be visible for the task to succeed; repeatable
     #[arg(long = "expect-text", value_name = "TEXT")]
     pub(crate) expected_texts: Vec<String>,
-    /// A tool whose functions may be called: its name in the configuration, or an address that the configuration
-    /// allows. May be repeated.
+    /// Tool to make available: its name in the configuration, or a URL that the configuration allows; repeatable
     #[arg(long = "tool", value_name = "NAME|ADDRESS")]
     pub(crate) tools: Vec<String>,
-    /// Save the screenshot of every step, plain and marked, and the fetched files in this folder.
+    /// Save the plain and annotated screenshots of every step, and the fetched files, in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,
-    /// Print every event as a line of JSON instead of progress.
+    /// Print every event as a line of JSON instead of the progress
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -122,62 +120,62 @@ pub(crate) struct Tasks {
     pub(crate) command: TasksCommand,
 }
 
-/// What to do with tasks.
+/// The subcommands of `motorium tasks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
-    /// List tasks, the newest first.
+    /// List tasks, newest first
     List {
-        /// At most so many.
+        /// Maximum number of tasks
         #[arg(long, default_value_t = 20)]
         limit: i32,
-        /// Print their names alone, a line each.
+        /// Print only the names, one per line
         #[arg(long)]
         names: bool,
     },
-    /// Show one task and its steps.
+    /// Show a task and its steps
     Show { name: String },
-    /// Show the steps of one task.
+    /// Show the steps of a task
     Steps { name: String },
-    /// Watch a task until it has ended. Exit code 0 only if it succeeded.
+    /// Watch a task until it ends; exits with 0 only if it succeeds
     Watch { name: String },
-    /// Cancel a task; its input stops at once.
+    /// Cancel a task; its input stops immediately
     Cancel { name: String },
-    /// Let a task stand still.
+    /// Pause a task
     Pause { name: String },
-    /// Let a paused task go on.
+    /// Resume a paused task
     Resume { name: String },
-    /// Answer what a task asks; without words: "I have done it".
+    /// Answer a task's question; without a message, confirm that the requested user action is done
     Answer {
         name: String,
         message: Option<String>,
     },
-    /// List what waits for approval, of one task or of all.
+    /// List pending approvals of a task, or of all tasks
     Approvals { name: Option<String> },
-    /// Approve what a task wants to do: an approval by its name, or the one that a task waits for.
+    /// Approve an action: name an approval, or a task to approve its pending one
     Approve { name: String },
-    /// Refuse what a task wants to do; the words are for the planner.
+    /// Deny an action; the message is passed to the planner
     Deny {
         name: String,
         message: Option<String>,
     },
-    /// Take a task's desktop over: the agent stops at once.
+    /// Take over a task's desktop; the agent stops immediately
     TakeOver { name: String },
-    /// Hand a desktop back; the words are for the planner.
+    /// Hand a desktop back to its task; the message is passed to the planner
     HandBack {
         name: String,
         message: Option<String>,
     },
-    /// Tell a running task something.
+    /// Send a message to a running task
     Tell { name: String, message: String },
-    /// Save the screenshots of a task's steps and its files in a folder.
+    /// Save the screenshots of a task's steps and its fetched files in a folder
     Save { name: String, folder: PathBuf },
-    /// Save everything about a task in a folder: a page to scroll through, its steps, events, pictures and answer.
+    /// Export a task to a folder: an HTML page, steps, events, screenshots and the answer
     Export {
         name: String,
-        /// Where to. Without it, a folder of the task's name here.
+        /// Target folder [default: a folder named after the task]
         #[arg(long, value_name = "FOLDER")]
         to: Option<PathBuf>,
-        /// Keep only the page, as one file of the task's name.
+        /// Write only the HTML page, as one file named after the task
         #[arg(long)]
         html: bool,
     },
@@ -186,9 +184,9 @@ pub(crate) enum TasksCommand {
 /// `motorium replay`.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// A folder that `motorium tasks export` has written.
+    /// Folder written by `motorium tasks export`
     pub(crate) folder: PathBuf,
-    /// Print the verdict as JSON, and nothing else on standard output.
+    /// Print the result as JSON, and nothing else on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -196,23 +194,23 @@ pub(crate) struct Replay {
 /// `motorium see`.
 #[derive(Debug, Args)]
 pub(crate) struct See {
-    /// Parse this picture instead of the screen.
+    /// Parse this image file instead of the screen
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// Where the marked picture goes.
+    /// File for the annotated screenshot
     #[arg(long, short, value_name = "FILE", default_value = "motorium-see.png")]
     pub(crate) output: PathBuf,
-    /// At most so many elements, the interactable and confident ones first.
+    /// Maximum number of elements; interactable elements with high confidence come first
     #[arg(long, value_name = "N")]
     pub(crate) max_elements: Option<u32>,
-    /// Join lines that stand below each other in one block of text.
+    /// Join the lines of a paragraph into one element
     #[arg(long)]
     pub(crate) paragraphs: bool,
-    /// Print the list and what belongs together as JSON, and nothing else on standard output.
+    /// Print the elements and groups as JSON, and nothing else on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the list as OmniParser's `parsed_content_list`, and nothing else on standard output. Its box IDs are
-    /// places in the list, not the numbers of the marked picture.
+    /// Print the elements as OmniParser's `parsed_content_list`, and nothing else on standard output. Box IDs are list
+    /// positions, not the numbers in the annotated screenshot
     #[arg(long, conflicts_with = "json")]
     pub(crate) omniparser: bool,
 }
@@ -220,118 +218,117 @@ pub(crate) struct See {
 /// `motorium act`.
 #[derive(Debug, Args)]
 pub(crate) struct Act {
-    /// Address of the Executor that acts. Without it, the one that the configuration describes, if it is running;
-    /// otherwise the action is performed in this process.
+    /// URL of the Executor [default: the configured one if it is running, otherwise this process]
     #[arg(long, global = true, value_name = "URL", env = "MOTORIUM_EXECUTOR_URL")]
     pub(crate) executor: Option<String>,
-    /// Ask no Executor: perform the action in this process.
+    /// Perform the action in this process, without a running Executor
     #[arg(long, global = true)]
     pub(crate) in_process: bool,
-    /// Display to act on. Without it, the Executor's first one.
+    /// Display to act on [default: the Executor's first display]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) display: Option<String>,
     #[command(subcommand)]
-    pub(crate) deed: Deed,
+    pub(crate) action: ActionCommand,
 }
 
-/// The one action.
+/// The action to perform.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Deed {
-    /// Move the pointer.
+pub(crate) enum ActionCommand {
+    /// Move the pointer to a point
     Move { x: i32, y: i32 },
-    /// Click at a point, or where the pointer is.
+    /// Click at a point, or at the pointer
     Click {
         #[command(flatten)]
         at: ActAt,
         #[arg(long, value_enum, default_value_t = MouseButton::Left)]
         button: MouseButton,
-        /// 1, 2 or 3 clicks in a row.
+        /// Number of clicks
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
         count: u8,
-        /// Keys held meanwhile, such as ctrl or ctrl+shift.
+        /// Modifier keys to hold, for example ctrl or ctrl+shift
         #[arg(long, value_name = "KEYS")]
         with: Option<String>,
     },
-    /// Press at the first point, move past the others and release at the last: X1 Y1 X2 Y2 …
+    /// Drag from the first point through the others to the last: X1 Y1 X2 Y2 …
     Drag {
         #[arg(num_args = 4.., value_names = ["X1", "Y1", "X2", "Y2"])]
         points: Vec<i32>,
         #[arg(long, value_enum, default_value_t = MouseButton::Left)]
         button: MouseButton,
-        /// Keys held meanwhile.
+        /// Modifier keys to hold
         #[arg(long, value_name = "KEYS")]
         with: Option<String>,
-        /// How long the way takes, such as 500ms or 2s.
+        /// Duration of the drag, for example 500ms or 2s
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         duration: Option<Duration>,
     },
-    /// Turn the wheel.
+    /// Scroll with the wheel
     Scroll {
         #[arg(value_enum)]
         direction: Direction,
-        /// Notches of the wheel.
+        /// Number of wheel notches
         #[arg(default_value_t = 3)]
         amount: u16,
-        /// Count in pixels of content instead.
+        /// Count in pixels instead of notches
         #[arg(long)]
         pixels: bool,
-        /// Where; without it, where the pointer is.
+        /// Point to scroll at [default: the pointer]
         #[arg(long, value_name = "X,Y", value_parser = point)]
         at: Option<(i32, i32)>,
-        /// Keys held meanwhile.
+        /// Modifier keys to hold
         #[arg(long, value_name = "KEYS")]
         with: Option<String>,
     },
-    /// Enter text where the keyboard focus is.
+    /// Type text into the focused element
     Type {
-        /// The text, exactly as it is to arrive.
+        /// Text to type
         #[arg(required_unless_present = "secret")]
         text: Option<String>,
-        /// Enter the secret of this name instead.
+        /// Type the secret with this name instead
         #[arg(long, value_name = "NAME", conflicts_with = "text")]
         secret: Option<String>,
-        /// Enter newline and tab as characters, not as keys.
+        /// Enter newline and tab as characters instead of pressing Enter and Tab
         #[arg(long)]
         as_text: bool,
     },
-    /// Strike keys together, such as ctrl+s or enter.
+    /// Press a key combination, for example ctrl+s or enter
     Key {
         chord: String,
-        /// How often.
+        /// Number of times to press it
         #[arg(long, value_name = "N", default_value_t = 1)]
         repeat: u32,
     },
-    /// Hold keys down for a while.
+    /// Hold keys down
     Hold {
         chord: String,
-        /// How long, such as 500ms or 2s.
+        /// Duration, for example 500ms or 2s
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         duration: Duration,
     },
-    /// Do nothing for a while, such as 500ms or 2s.
+    /// Wait, for example 500ms or 2s
     Wait {
         #[arg(value_parser = duration)]
         duration: Duration,
     },
-    /// Paste a text, or what is on the clipboard.
+    /// Paste a text, or the clipboard's content
     Paste { text: Option<String> },
-    /// Start an application of the configured list.
+    /// Start a configured application
     Open { name: String },
-    /// Open an address in the configured browser.
+    /// Open a URL in the configured browser
     Url { url: String },
-    /// Bring the window to the front whose title has these words.
+    /// Activate the window whose title contains this text
     Focus { title: String },
-    /// Lead the browser in front to an address.
+    /// Navigate the current browser page to a URL
     Go { url: String },
-    /// Lead the browser back.
+    /// Go back in the browser's history
     Back,
-    /// Lead the browser forward.
+    /// Go forward in the browser's history
     Forward,
-    /// Load the browser's page again.
+    /// Reload the browser's page
     Refresh,
 }
 
-/// A point, or nothing.
+/// An optional point.
 #[derive(Debug, Args)]
 pub(crate) struct ActAt {
     #[arg(requires = "y")]
@@ -339,7 +336,7 @@ pub(crate) struct ActAt {
     pub(crate) y: Option<i32>,
 }
 
-/// A button of the mouse.
+/// A mouse button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MouseButton {
     Left,
@@ -347,7 +344,7 @@ pub(crate) enum MouseButton {
     Middle,
 }
 
-/// Where to scroll to.
+/// A scroll direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Direction {
     Up,
@@ -361,7 +358,7 @@ fn point(text: &str) -> Result<(i32, i32), String> {
         let (x, y) = text.split_once(',')?;
         Some((x.trim().parse().ok()?, y.trim().parse().ok()?))
     };
-    parse().ok_or_else(|| "a point is written like 640,400".to_owned())
+    parse().ok_or_else(|| "use the form X,Y, for example 640,400".to_owned())
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {
@@ -369,14 +366,18 @@ fn size(text: &str) -> Result<(u16, u16), String> {
         let (width, height) = text.split_once(['x', '×'])?;
         Some((width.parse().ok()?, height.parse().ok()?))
     };
+    // Rejects typing errors: below 320 applications do not fit, and 8192 is within the limits of the X servers.
     let sizes = 320..=8192;
     parse()
         .filter(|(width, height)| sizes.contains(width) && sizes.contains(height))
-        .ok_or_else(|| "a size is written like 1920x1080, each side from 320 to 8192".to_owned())
+        .ok_or_else(|| {
+            "use the form WIDTHxHEIGHT with 320 to 8192 pixels per side, for example 1920x1080"
+                .to_owned()
+        })
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    text.parse::<Span>().map(|span| span.0)
+    text.parse::<HumanDuration>().map(|span| span.0)
 }
 
 #[cfg(test)]

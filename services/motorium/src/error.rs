@@ -1,11 +1,11 @@
-//! Why a command failed, in words for the person who typed it.
+//! Errors of commands, as shown to the user.
 
 use std::io;
 use std::path::PathBuf;
 
 use motorium_proto::error::ErrorReport;
 
-/// Why a command failed.
+/// The reason a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{0}")]
@@ -15,7 +15,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Service(ErrorReport),
     #[error(
-        "no Orchestrator answers at {server} ({report}); start one with `motorium up`, or add --in-process to `motorium run`"
+        "cannot reach the Orchestrator at {server} ({report}); start one with `motorium up`, or add --in-process to `motorium run`"
     )]
     Unreachable {
         server: String,
@@ -30,7 +30,7 @@ pub(crate) enum Error {
     #[error("the virtual desktop did not start: {0}")]
     Desktop(#[from] crate::virtual_desktop::Error),
     #[error(transparent)]
-    Trajectory(#[from] motorium_orchestrator::trajectory::Error),
+    Trajectory(#[from] motorium_recording::trajectory::Error),
     #[error("{0}")]
     Start(String),
 }

@@ -1,17 +1,18 @@
-//! Motorium's command line, and every service in one process.
+//! Motorium's command line, and all services in one process.
 //!
 //! - [`commands`]: one file per command
-//! - [`process`]: the services, composed
-//! - [`virtual_desktop`]: a desktop where there is none
-//! - [`show`]: what a person sees
+//! - [`process`]: all services in one process
+//! - [`virtual_desktop`]: a desktop on machines without a display
+//! - [`show`]: output for terminals
 //!
-//! The only crate that knows all services. It decides nothing about tasks: it starts, asks and shows.
+//! This is the only crate that depends on all services. It makes no decisions about tasks: it starts services, calls
+//! them and shows the results.
 
 mod cli;
 mod commands;
 mod error;
 mod output;
-mod picture;
+mod png;
 mod process;
 mod show;
 mod virtual_desktop;
@@ -20,14 +21,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use mimalloc::MiMalloc;
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 use motorium_kit::telemetry;
 
 use cli::{Cli, Command};
 use error::Error;
 
-/// Pictures come and go in buffers of megabytes. The system's allocator gives each of them back at once, and a fourth of the
-/// Planner's time went into fresh pages.
+/// Images use buffers of several megabytes. The system allocator returns each buffer to the kernel at once; page
+/// faults then took a quarter of the Planner's time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -43,7 +44,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<ExitCode, Error> {
-    let loaded = Loaded::load(cli.config)?;
+    let loaded = LayeredConfig::load(cli.config)?;
     let quiet = !matches!(cli.command, Command::Up(_));
     telemetry::init(&commands::log(&loaded, quiet)?).map_err(motorium_kit::Error::from)?;
     match cli.command {

@@ -1,4 +1,4 @@
-//! Standard output, where a closed pipe is the end of interest and not a panic.
+//! Standard output. A closed pipe ends the process without a panic.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ pub(crate) fn line(text: &str) {
         .and_then(|()| output.flush())
         .is_err()
     {
-        // Whoever read us has gone away, as `head` does.
+        // The reader has closed the pipe, as `head` does.
         std::process::exit(0);
     }
 }

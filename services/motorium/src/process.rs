@@ -1,20 +1,24 @@
-//! The services, composed in one process.
+//! Runs all services in one process.
 //!
-//! Each is the same object that its own binary serves; here the Orchestrator holds them directly, and each is served
-//! on its own port besides, so that nothing outside can tell the difference.
+//! Each is the same object that its own binary serves. The Orchestrator calls the others directly, and each is also
+//! served on its own port, so that clients see no difference.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use motorium_client::Client;
 use motorium_executor::ExecutorService;
-use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings, Started};
+use motorium_executor::config::{
+    Config as ExecutorConfig, RunningExecutor, Settings as ExecutorSettings,
+};
 use motorium_executor::drivers::launch::Program;
-use motorium_kit::config::{Common, Listen, Loaded};
-use motorium_kit::server::{Builder, Running};
+use motorium_kit::client::{Channel, Config as ClientConfig};
+use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
+use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::config::{Nearby, connector};
-use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
@@ -30,15 +34,18 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::virtual_desktop::VirtualDesktop;
 
-/// Name of the one desktop of a process.
+/// Name of the process's only desktop.
 const DESKTOP: &str = "local";
 
-/// Which desktop to work on.
+/// Names the Orchestrator of this process in messages; nothing connects to it.
+const IN_PROCESS_URI: &str = "http://in-process";
+
+/// The desktop to use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DesktopChoice {
-    /// The one of this session; an error if there is none.
+    /// The current session's display. An error if there is none.
     Current,
-    /// The one of this session, or a virtual one.
+    /// The current session's display, or a virtual desktop if there is none.
     CurrentOrVirtual {
         size: (u16, u16),
     },
@@ -47,16 +54,17 @@ pub(crate) enum DesktopChoice {
     },
 }
 
-/// How a process is to be composed.
+/// Options of a process.
 #[derive(Debug)]
 pub(crate) struct ProcessOptions {
     desktop: DesktopChoice,
-    /// Serve every service on its configured address; otherwise only the Orchestrator, on a free port.
+    /// Serve every service on its configured address. Otherwise only the Orchestrator is served, and only within this
+    /// process.
     served: bool,
 }
 
 impl ProcessOptions {
-    /// Everything on the current display, for one task.
+    /// Returns options for one task on the current display.
     #[must_use]
     pub(crate) fn in_process() -> Self {
         Self {
@@ -65,7 +73,7 @@ impl ProcessOptions {
         }
     }
 
-    /// Everything, served on the configured addresses.
+    /// Returns options for serving everything on the configured addresses.
     #[must_use]
     pub(crate) fn served(desktop: DesktopChoice) -> Self {
         Self {
@@ -75,15 +83,17 @@ impl ProcessOptions {
     }
 }
 
-/// Every service, running.
+/// A process with all services running.
 #[derive(Debug)]
 pub(crate) struct Process {
-    servers: Vec<(&'static str, Running)>,
-    working: JoinHandle<()>,
+    servers: Vec<(&'static str, RunningServer)>,
+    run_loop: JoinHandle<()>,
     executor: Arc<ExecutorService>,
     shutdown: Shutdown,
     display: String,
-    // Ends with the process, after everything that acts on it.
+    /// Reaches the Orchestrator where it is served within this process only.
+    in_process: Option<MemoryConnector>,
+    // Dropped last, after everything that uses it.
     virtual_desktop: Option<VirtualDesktop>,
 }
 
@@ -91,8 +101,11 @@ impl Process {
     /// Starts every service.
     ///
     /// # Errors
-    /// If something is missing: a display, a model, a folder, a port.
-    pub(crate) async fn start(loaded: &Loaded, options: ProcessOptions) -> Result<Self, Error> {
+    /// If a requirement is missing, such as a display, a model, a folder or a port.
+    pub(crate) async fn start(
+        loaded: &LayeredConfig,
+        options: ProcessOptions,
+    ) -> Result<Self, Error> {
         let common = loaded.common()?;
         let data = state_folder(common.data()?, options.served);
         let virtual_desktop = start_desktop(options.desktop, &data).await?;
@@ -106,7 +119,7 @@ impl Process {
         let executor = Arc::clone(&started.service);
         follow(loaded, started, data.clone(), virtual_desktop.as_ref());
         let display = known_display(perception.as_ref(), display).await?;
-        let nearby = Nearby {
+        let nearby = LocalServices {
             planner: planner.clone(),
             perception: Some(Arc::clone(&perception) as Arc<dyn Perception>),
             executor: Some(Arc::clone(&executor) as Arc<dyn Executor>),
@@ -120,21 +133,26 @@ impl Process {
             .open(&data)
             .await
             .map_err(start_error)?;
-        let desktops = Desktops::new(connector(common.client(""), nearby));
+        let desktops = DesktopPool::new(connector(common.client(""), nearby));
         desktops.register(desktop(&display)).map_err(start_error)?;
         let restored = desktops.restore(storage.tasks.as_ref()).await;
         restored.map_err(start_error)?;
         let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
 
         let mut servers = Vec::new();
-        let listen = if options.served {
-            config.listen
+        let builder_for =
+            |config| Builder::new(config).service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
+        let mut in_process = None;
+        let server = if options.served {
+            let server = builder_for(common.server(config.listen)?);
+            server.start(&shutdown).await?
         } else {
-            Listen::default()
+            let server = builder_for(ServerConfig::loopback());
+            let (running, connector) = server.start_in_memory(&shutdown).await?;
+            in_process = Some(connector);
+            running
         };
-        let server =
-            builder(&common, listen)?.service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
-        servers.push(("orchestrator", server.start(&shutdown).await?));
+        servers.push(("orchestrator", server));
         if options.served {
             let listen = loaded.section::<PerceptionSettings>()?.listen;
             let ready = perception.ready();
@@ -157,27 +175,29 @@ impl Process {
         let working = orchestrator.start();
         Ok(Self {
             servers,
-            working,
+            run_loop: working,
             executor,
             shutdown,
             display,
+            in_process,
             virtual_desktop,
         })
     }
 
-    /// Where the Orchestrator answers.
-    #[must_use]
-    pub(crate) fn orchestrator_url(&self) -> String {
-        let address = self
-            .servers
-            .first()
-            .map(|(_, running)| running.local_address());
-        address
-            .map(|address| format!("http://{address}"))
-            .unwrap_or_default()
+    /// Creates a client for the Orchestrator of a process that serves nothing to others.
+    ///
+    /// # Errors
+    /// If the process serves on addresses: clients connect to these.
+    pub(crate) fn client(&self) -> Result<Client<Channel>, Error> {
+        let connector = self.in_process.clone().ok_or_else(|| {
+            Error::Start("the orchestrator of this process is served on its address".to_owned())
+        })?;
+        let config = ClientConfig::new(IN_PROCESS_URI);
+        let channel = Channel::in_memory(connector, &config).map_err(start_error)?;
+        Ok(Client::new(channel))
     }
 
-    /// What runs where, for people.
+    /// Describes the services and their addresses, for people.
     #[must_use]
     pub(crate) fn description(&self) -> String {
         let kind = if self.virtual_desktop.is_some() {
@@ -194,33 +214,34 @@ impl Process {
         lines.join("\n")
     }
 
-    /// Waits until the process is told to end, and ends in order: tasks let go, calls finish, the desktop goes last.
+    /// Waits for the shutdown signal and shuts down in order: tasks release their desktops, calls finish, the desktop
+    /// ends last.
     ///
     /// # Errors
-    /// If a server ended by itself.
+    /// If a server ended on its own.
     pub(crate) async fn until_shutdown(self) -> Result<(), Error> {
         self.shutdown.draining().await;
-        let _ = self.working.await;
+        let _ = self.run_loop.await;
         let mut ended = Ok(());
         for (_, running) in self.servers {
             ended = ended.and(running.join().await);
         }
-        // Nothing asks for input any more: nothing stays pressed, lent or on the clipboard.
+        // No more actions can arrive: release all keys, and restore the keymap and the clipboard.
         self.executor.close().await;
         drop(self.virtual_desktop);
         Ok(ended?)
     }
 
-    /// Ends now.
-    pub(crate) async fn end(self) {
+    /// Shuts down now.
+    pub(crate) async fn shut_down(self) {
         self.shutdown.drain();
         if let Err(error) = self.until_shutdown().await {
-            tracing::warn!(%error, "a server did not end well");
+            tracing::warn!(%error, "a server failed during shutdown");
         }
     }
 }
 
-fn builder(common: &Common, listen: Listen) -> Result<Builder, Error> {
+fn builder(common: &Common, listen: ListenAddress) -> Result<Builder, Error> {
     Ok(Builder::new(common.server(listen)?))
 }
 
@@ -228,8 +249,8 @@ fn start_error(error: impl std::fmt::Display) -> Error {
     Error::Start(error.to_string())
 }
 
-/// Where this process keeps what must survive. A single task has a folder of its own, so that it never meets the
-/// state of a server that runs beside it.
+/// Returns the folder for persistent state. A single task has its own folder, so that it never shares state with a
+/// running server.
 fn state_folder(data: &Path, served: bool) -> PathBuf {
     if served {
         data.to_owned()
@@ -253,9 +274,9 @@ async fn start_desktop(
     ))
 }
 
-/// A Perception with the configured models, on this display.
+/// Starts Perception with the configured models on this display.
 pub(crate) async fn perception(
-    loaded: &Loaded,
+    loaded: &LayeredConfig,
     display: Option<String>,
 ) -> Result<Arc<PerceptionService>, Error> {
     let mut settings: PerceptionSettings = loaded.section()?;
@@ -266,52 +287,55 @@ pub(crate) async fn perception(
     let environment = motorium_executor::config::process_environment();
     let config =
         PerceptionConfig::resolve(settings, common.data()?, environment).map_err(start_error)?;
-    let config = config.calling_with(&common.client(""));
+    let config = config.with_client_config(&common.client(""));
     Ok(Arc::new(config.start().await.map_err(start_error)?))
 }
 
-fn planner(loaded: &Loaded) -> Result<Arc<dyn Planner>, Error> {
+fn planner(loaded: &LayeredConfig) -> Result<Arc<dyn Planner>, Error> {
     let settings: PlannerSettings = loaded.section()?;
     Ok(Arc::new(settings.resolve().map_err(start_error)?))
 }
 
-/// An Executor for one action on the current display. It shares its folder with `run --in-process`, whose lock keeps the
-/// two from acting at the same time.
-pub(crate) async fn executor_here(loaded: &Loaded) -> Result<Arc<ExecutorService>, Error> {
+/// Starts an Executor for one action on the current display. It shares its folder, and so its lock, with `run
+/// --in-process`: the two cannot act at the same time.
+pub(crate) async fn local_executor(loaded: &LayeredConfig) -> Result<Arc<ExecutorService>, Error> {
     let data = state_folder(loaded.common()?.data()?, false);
     Ok(executor(loaded, &data, None).await?.service)
 }
 
 async fn executor(
-    loaded: &Loaded,
+    loaded: &LayeredConfig,
     data: &Path,
     desktop: Option<&VirtualDesktop>,
-) -> Result<Started, Error> {
-    let furniture = desktop.map(Furniture::of);
+) -> Result<RunningExecutor, Error> {
+    let furniture = desktop.map(VirtualDesktopSettings::of);
     let config = executor_config(loaded, data, furniture.as_ref())?;
     config.start().await.map_err(start_error)
 }
 
-/// Lets the Executor follow the configuration file.
-fn follow(loaded: &Loaded, started: Started, data: PathBuf, desktop: Option<&VirtualDesktop>) {
-    let furniture = desktop.map(Furniture::of);
-    loaded.follow(move |loaded| {
+/// Reloads the Executor's settings when the configuration file changes.
+fn follow(
+    loaded: &LayeredConfig,
+    started: RunningExecutor,
+    data: PathBuf,
+    desktop: Option<&VirtualDesktop>,
+) {
+    let furniture = desktop.map(VirtualDesktopSettings::of);
+    loaded.watch_file(move |loaded| {
         let config = executor_config(loaded, &data, furniture.as_ref());
         let config = config.map_err(|error| error.to_string())?;
-        started
-            .put_in_force(config)
-            .map_err(|error| error.to_string())
+        started.reload(config).map_err(|error| error.to_string())
     });
 }
 
-/// What a virtual desktop brings to the settings.
+/// Settings that a virtual desktop overrides.
 #[derive(Debug, Clone)]
-struct Furniture {
+struct VirtualDesktopSettings {
     display: String,
     environment: BTreeMap<String, String>,
 }
 
-impl Furniture {
+impl VirtualDesktopSettings {
     fn of(desktop: &VirtualDesktop) -> Self {
         Self {
             display: desktop.display().to_owned(),
@@ -321,22 +345,25 @@ impl Furniture {
 }
 
 fn executor_config(
-    loaded: &Loaded,
+    loaded: &LayeredConfig,
     data: &Path,
-    furniture: Option<&Furniture>,
+    furniture: Option<&VirtualDesktopSettings>,
 ) -> Result<ExecutorConfig, Error> {
     let mut settings: ExecutorSettings = loaded.section()?;
     if let Some(furniture) = furniture {
         settings.displays = vec![furniture.display.clone()];
-        furnish(&mut settings, &furniture.environment);
+        add_default_applications(&mut settings, &furniture.environment);
     }
     let environment = motorium_executor::config::process_environment();
     ExecutorConfig::resolve(settings, data, environment).map_err(start_error)
 }
 
-/// Gives a virtual desktop the applications that one expects, unless the configuration names its own. A terminal is
-/// not among them: whoever can type into one can run anything.
-fn furnish(settings: &mut ExecutorSettings, environment: &BTreeMap<String, String>) {
+/// Adds default applications to a virtual desktop, unless the configuration has its own. A terminal is not among them,
+/// because text typed into it can run any program.
+fn add_default_applications(
+    settings: &mut ExecutorSettings,
+    environment: &BTreeMap<String, String>,
+) {
     if settings.applications.is_empty() {
         settings.applications.insert(
             "editor".to_owned(),
@@ -357,7 +384,7 @@ fn furnish(settings: &mut ExecutorSettings, environment: &BTreeMap<String, Strin
     }
 }
 
-/// What keeps a browser on a virtual desktop from asking, fetching and phoning home.
+/// Arguments that disable prompts, updates and telemetry of a browser on a virtual desktop.
 const CHROMIUM: &[&str] = &[
     "--no-sandbox",
     "--test-type",
@@ -384,7 +411,7 @@ fn program(name: &str, arguments: &[&str]) -> Program {
     }
 }
 
-/// The display that Perception sees; an error that helps if there is none.
+/// Returns the display that Perception captures.
 async fn known_display(
     perception: &dyn Perception,
     display: Option<String>,
@@ -397,7 +424,7 @@ async fn known_display(
         .first()
         .map(|display| display.id.as_str().to_owned());
     first.ok_or_else(|| {
-        Error::Start("there is no display; `motorium up` starts a virtual one".to_owned())
+        Error::Start("no display found; start a virtual one with `motorium up`".to_owned())
     })
 }
 

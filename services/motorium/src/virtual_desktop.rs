@@ -1,10 +1,10 @@
-//! A desktop where there is no display: an X server, a window manager, and a session bus, all our own.
+//! A virtual desktop: its own X server, window manager and session bus.
 //!
-//! Nothing of the person's own session is touched: home, configuration and bus of the applications on it are in a
-//! folder of its own. It does not start applications; that is the Executor's.
+//! It does not touch the user's session: its applications have their own home, configuration and bus in a separate
+//! folder. Applications are started by the Executor.
 //!
-//! Invariant: everything that was started here ends with this process, however it ends (the kernel tells the
-//! children when their parent dies).
+//! Invariant: every started program ends with this process, however it ends (the kernel signals children when their
+//! parent dies).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// How long the server may take to be ready.
-const READY: Duration = Duration::from_secs(20);
+/// Timeout of the start of the X server and the session bus.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// X servers that will do, the better one first: both share memory, TigerVNC can also be resized and watched.
+/// Supported X servers in order of preference. Both support shared memory; TigerVNC can also be resized and viewed.
 const SERVERS: [&str; 2] = ["Xtigervnc", "Xvfb"];
 
-/// What icewm needs to know: no task bar that repeats window titles, no second desktop, nothing that starts by itself.
+/// Preferences of icewm: no task bar that repeats window titles, one workspace, nothing that starts by itself.
 const ICEWM_PREFERENCES: &str = "\
 ShowTaskBar=0
 WorkspaceNames=\" 1 \"
@@ -33,7 +33,7 @@ ShowPopupsAbovePointer=0
 ConfirmLogout=0
 ";
 
-/// Why there is no virtual desktop.
+/// The reason a virtual desktop could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("neither {} is installed; install tigervnc-standalone-server or xvfb", SERVERS.join(" nor "))]
@@ -44,23 +44,23 @@ pub(crate) enum Error {
         package: &'static str,
         source: io::Error,
     },
-    #[error("{program} did not say within {} s that it is ready", READY.as_secs())]
+    #[error("{program} was not ready within {} s", READY_TIMEOUT.as_secs())]
     NotReady { program: &'static str },
     #[error("{path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
 }
 
-/// A running virtual desktop. Dropping it ends everything on it.
+/// A running virtual desktop. Dropping it stops everything on it.
 #[derive(Debug)]
 pub(crate) struct VirtualDesktop {
     display: String,
     environment: BTreeMap<String, String>,
-    // In the order in which they end: the server last, so that nothing complains.
+    // In shutdown order: the server last, so that no program loses its display.
     _children: Vec<Child>,
 }
 
 impl VirtualDesktop {
-    /// Starts a desktop of this size. `folder` becomes the home of everything on it.
+    /// Starts a desktop of this size. `folder` becomes its home directory.
     ///
     /// # Errors
     /// If a program is not installed or does not become ready.
@@ -77,13 +77,13 @@ impl VirtualDesktop {
         })
     }
 
-    /// Its display (`:7`).
+    /// Returns its display (`:7`).
     #[must_use]
     pub(crate) fn display(&self) -> &str {
         &self.display
     }
 
-    /// What programs on it need in their environment.
+    /// Returns the environment for programs on it.
     #[must_use]
     pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
@@ -113,15 +113,15 @@ fn environment(display: &str, bus: &str, home: &Path) -> BTreeMap<String, String
         ("XDG_DATA_HOME", format!("{home}/.local/share")),
         ("XDG_RUNTIME_DIR", format!("{home}/run")),
         ("LANG", "C.UTF-8".to_owned()),
-        // No accessibility bus: nothing here uses it, and looking for one delays the start of applications.
+        // No accessibility bus: it is unused, and searching for one delays the start of applications.
         ("NO_AT_BRIDGE", "1".to_owned()),
         ("GTK_A11Y", "none".to_owned()),
     ];
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// A command whose process ends when this one does.
-fn tied(program: &str) -> Command {
+/// Creates a command whose process is killed when this one ends.
+fn tied_command(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
@@ -142,9 +142,9 @@ async fn start_server((width, height): (u16, u16)) -> Result<(Child, String), Er
         .into_iter()
         .find(|program| is_installed(program))
         .ok_or(Error::NoServer)?;
-    let mut command = tied(program);
-    // The server chooses a free display number and writes it to its standard output. Without -noreset it would
-    // forget its keymap whenever the last client leaves.
+    let mut command = tied_command(program);
+    // The server chooses a free display number and writes it to its standard output. Without -noreset it would reset
+    // its keymap when the last client disconnects.
     command.args(["-displayfd", "1", "-noreset", "-nolisten", "tcp", "-ac"]);
     match program {
         "Xvfb" => command.args(["-screen", "0", &format!("{width}x{height}x24")]),
@@ -157,12 +157,12 @@ async fn start_server((width, height): (u16, u16)) -> Result<(Child, String), Er
 }
 
 async fn start_bus() -> Result<(Child, String), Error> {
-    let mut command = tied("dbus-daemon");
+    let mut command = tied_command("dbus-daemon");
     command.args(["--session", "--nofork", "--nopidfile", "--print-address=1"]);
     first_line(command, "dbus-daemon").await
 }
 
-/// Starts a program and gives the first line that it writes.
+/// Starts a program and returns its first line of output.
 async fn first_line(mut command: Command, program: &'static str) -> Result<(Child, String), Error> {
     let package = if program == "dbus-daemon" {
         "dbus"
@@ -177,10 +177,10 @@ async fn first_line(mut command: Command, program: &'static str) -> Result<(Chil
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
     let output = child.stdout.take().ok_or(Error::NotReady { program })?;
     let mut lines = BufReader::new(output).lines();
-    let line = tokio::time::timeout(READY, lines.next_line()).await;
+    let line = tokio::time::timeout(READY_TIMEOUT, lines.next_line()).await;
     match line {
         Ok(Ok(Some(line))) if !line.trim().is_empty() => {
-            // Whatever it writes later is read, so that it never stands still on a full pipe.
+            // Drain later output, so that the program never blocks on a full pipe.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             Ok((child, line.trim().to_owned()))
         }
@@ -189,8 +189,8 @@ async fn first_line(mut command: Command, program: &'static str) -> Result<(Chil
 }
 
 fn start_window_manager(environment: &BTreeMap<String, String>) -> Result<Child, Error> {
-    // The manager alone: a session would bring a wallpaper and a tray.
-    let mut command = tied("icewm");
+    // The window manager only: a full session would add a wallpaper and a tray.
+    let mut command = tied_command("icewm");
     command.envs(environment).stdout(Stdio::null());
     command.spawn().map_err(|source| Error::Start {
         program: "icewm",

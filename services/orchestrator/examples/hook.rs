@@ -1,4 +1,4 @@
-//! A hook of one's own: nothing is clicked at night.
+//! Example of a custom hook: nothing is clicked at night.
 //!
 //! ```sh
 //! cargo run -p motorium-orchestrator --example hook
@@ -10,17 +10,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use motorium_orchestrator::Orchestrator;
 use motorium_orchestrator::hooks::{
-    Chain, Context, Error, Happening, Hook, Point, Points, Verdict,
+    Error, Hook, HookChain, HookContext, HookEvent, HookPoint, HookPoints, HookVerdict,
 };
 
-/// Hours of the day, in UTC, in which nothing is done.
+/// Hours of the day, in UTC, in which actions are denied.
 #[derive(Debug)]
-struct Night {
+struct NightHook {
     from: u64,
     to: u64,
 }
 
-impl Night {
+impl NightHook {
     fn is_now(&self) -> bool {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let hour = since.map_or(0, |since| since.as_secs() / 3600 % 24);
@@ -29,36 +29,40 @@ impl Night {
 }
 
 #[async_trait]
-impl Hook for Night {
+impl Hook for NightHook {
     fn name(&self) -> &str {
         "night"
     }
 
-    async fn points(&self) -> Result<Points, Error> {
-        Ok([Point::BeforeAction].into())
+    async fn points(&self) -> Result<HookPoints, Error> {
+        Ok([HookPoint::BeforeAction].into())
     }
 
-    async fn call(&self, _: &Context<'_>, happening: &Happening<'_>) -> Result<Verdict, Error> {
-        let Happening::BeforeAction(act) = happening else {
-            return Ok(Verdict::Continue);
+    async fn call(
+        &self,
+        _: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
+        let HookEvent::BeforeAction(act) = happening else {
+            return Ok(HookVerdict::Continue);
         };
         if !self.is_now() {
-            return Ok(Verdict::Continue);
+            return Ok(HookVerdict::Continue);
         }
         let reason = format!("no {} at night", act.action.kind().as_str());
-        Ok(Verdict::Deny { reason })
+        Ok(HookVerdict::Deny { reason })
     }
 }
 
-/// What a binary of one's own does between making the Orchestrator and starting it.
+/// Adds the hook between creating the Orchestrator and starting it, as a custom binary does.
 #[must_use]
 pub fn with_night(orchestrator: Orchestrator) -> Orchestrator {
-    orchestrator.with_hook(Arc::new(Night { from: 22, to: 6 }))
+    orchestrator.with_hook(Arc::new(NightHook { from: 22, to: 6 }))
 }
 
 fn main() {
-    let mut chain = Chain::default();
-    chain.push(Arc::new(Night { from: 22, to: 6 }));
+    let mut chain = HookChain::default();
+    chain.push(Arc::new(NightHook { from: 22, to: 6 }));
     assert_eq!(
         chain.names().collect::<Vec<_>>(),
         ["image_retention", "night"]

@@ -1,4 +1,4 @@
-//! The Orchestrator's settings and what they mean.
+//! Settings of the Orchestrator as written, and the validated configuration derived from them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{Listen, Section, Span};
+use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::error::FieldError;
@@ -14,91 +14,96 @@ use motorium_proto::service::{Executor, ExecutorClient, Perception, PerceptionCl
 use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
-use crate::effect::Rule;
 use crate::functions::{ToolSettings, Tools};
 use crate::hooks;
 use crate::hooks::settings::HookSettings;
-use crate::policy::Source;
-use crate::run::{Conduct, DEFAULT_APPROVAL_TIMEOUT, Ports};
-use crate::task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
+use crate::run::{DEFAULT_APPROVAL_TIMEOUT, RunConfig};
+use motorium_policy::PolicySource;
+use motorium_recording::ports::Ports;
+use motorium_task::effect::EffectCriterion;
+use motorium_task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
 
-/// How long a call to another service may take that has no deadline of its own: longer than a slow model.
+/// Timeout of a call to another service that has no deadline of its own.
+// Longer than a slow model takes to answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A desktop costs two small calls each time.
-const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(10);
-const DEFAULT_LEASE: Duration = Duration::from_secs(15);
-/// A lease is renewed three times in its time, by a database that may take a moment.
-const SHORTEST_LEASE: Duration = Duration::from_millis(500);
+/// Default interval between reachability probes.
+// A probe costs two small calls per desktop, so every 10 s is cheap even for a large pool.
+const DEFAULT_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
+// Bounds how long a task waits for another orchestrator after a crash; renewed every 5 s, so two renewals may fail.
+const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(15);
+/// Minimum duration of a task lease.
+// A lease is renewed three times within its duration, and the database may take a moment to answer.
+const MIN_LEASE_DURATION: Duration = Duration::from_millis(500);
 
 /// The section `[orchestrator]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where to listen.
-    pub listen: Listen,
-    /// Names this orchestrator in leases; two that share a store need two names. Without it, the host's name.
+    /// Address to listen on.
+    pub listen: ListenAddress,
+    /// Name of this orchestrator in leases. Orchestrators that share a store need different names. Defaults to the host
+    /// name.
     pub name: Option<String>,
     /// Address of the Planner.
     pub planner: String,
     /// Desktops by name.
     pub desktops: BTreeMap<String, DesktopSettings>,
-    /// Steps of a task that does not say otherwise.
+    /// Maximum number of steps of a task that sets no limit.
     pub max_steps: u32,
-    /// Wall clock of a task that does not say otherwise.
-    pub max_duration: Span,
-    /// How long a task waits for another orchestrator after the one that carried it out has died. The same one,
-    /// restarted, takes it back at once.
-    pub lease: Span,
-    /// How often a desktop without a task is asked whether it is there.
-    pub heartbeat: Span,
-    /// The share of changed pixels, from 0 to 1, from which on an action counts as having had an effect. Without it,
-    /// places are looked at: near the target, at the focus, in the active window.
-    pub effect_share: Option<f64>,
-    /// Whether a scroll that has reached the end is tried in the other direction.
-    pub scroll_back: bool,
-    /// Whether the planner's evidence has to be on the last screen, where a task itself expects nothing.
-    pub check_evidence: bool,
-    /// What may be done unattended, what a person is asked about first, and what is refused: `careful`, `free`
-    /// (everything), or a file of Cedar policies. It is followed while it changes.
-    pub rules: String,
-    /// A file in place of the lists of words that the rules rely on.
-    pub words: Option<PathBuf>,
-    /// How long a person has to answer when an action needs approval.
-    pub approval_timeout: Span,
-    /// Whether a task pauses when somebody else uses the mouse or the keyboard of its desktop.
+    /// Maximum wall-clock duration of a task that sets no limit.
+    pub max_duration: HumanDuration,
+    /// Duration of a task lease: how long a task waits for another orchestrator after its own has died. The same
+    /// orchestrator takes its tasks back at once after a restart.
+    pub lease_duration: HumanDuration,
+    /// Interval between reachability probes of a desktop that runs no task.
+    pub heartbeat_interval: HumanDuration,
+    /// Share of changed pixels, from 0 to 1, above which an action counts as effective. By default, the areas near the
+    /// target, at the focus and in the active window are judged instead.
+    pub effect_threshold: Option<f64>,
+    /// Retries a scroll that has reached the end in the other direction.
+    pub reverse_scroll_at_end: bool,
+    /// Verifies the planner's evidence on the last screen when the task itself states no expectations.
+    pub verify_evidence: bool,
+    /// Policy for what may be done unattended, needs approval or is denied: `careful`, `free` (everything is allowed)
+    /// or the path of a file of Cedar policies, which is reloaded when it changes.
+    pub policy: String,
+    /// Path of a lexicon file that replaces the built-in word lists of the policy.
+    pub lexicon: Option<PathBuf>,
+    /// Time within which an approval has to be given.
+    pub approval_timeout: HumanDuration,
+    /// Pauses a task when a person uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
-    /// Tools by name: services and programs with functions that tasks may have called.
+    /// Tools by name: services and programs that provide functions to tasks.
     pub tools: BTreeMap<String, ToolSettings>,
-    /// Addresses of tools that tasks may name beside them; with `*` at the end, all that begin so.
-    pub tool_addresses: Vec<String>,
-    /// Who else has a say, in this order: see docs/hooks.md.
+    /// Addresses of further tools that tasks may name. A trailing `*` allows every address with that prefix.
+    pub allowed_tool_addresses: Vec<String>,
+    /// Hooks, in the order in which they are called: see docs/hooks.md.
     pub hooks: Vec<HookSettings>,
-    /// Whether what is asked of other services and answered is kept with each step, so that the task can be replayed:
-    /// `on` or `off`.
+    /// Records requests and responses with each step so that a task can be replayed: `on` or `off`.
     pub recording: String,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: Listen::loopback(7700),
+            listen: ListenAddress::loopback(7700),
             name: None,
             planner: "http://127.0.0.1:7702".to_owned(),
             desktops: BTreeMap::new(),
             max_steps: DEFAULT_MAX_STEPS,
-            max_duration: Span(DEFAULT_MAX_DURATION),
-            lease: Span(DEFAULT_LEASE),
-            heartbeat: Span(DEFAULT_HEARTBEAT),
-            effect_share: None,
-            scroll_back: false,
-            check_evidence: true,
-            rules: "careful".to_owned(),
-            words: None,
-            approval_timeout: Span(DEFAULT_APPROVAL_TIMEOUT),
+            max_duration: HumanDuration(DEFAULT_MAX_DURATION),
+            lease_duration: HumanDuration(DEFAULT_LEASE_DURATION),
+            heartbeat_interval: HumanDuration(DEFAULT_HEARTBEAT_INTERVAL),
+            effect_threshold: None,
+            reverse_scroll_at_end: false,
+            verify_evidence: true,
+            policy: "careful".to_owned(),
+            lexicon: None,
+            approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
             pause_on_human_input: true,
             tools: BTreeMap::new(),
-            tool_addresses: Vec::new(),
+            allowed_tool_addresses: Vec::new(),
             hooks: Vec::new(),
             recording: "on".to_owned(),
         }
@@ -117,11 +122,11 @@ pub struct DesktopSettings {
     pub perception: String,
     /// Address of its Executor.
     pub executor: String,
-    /// The display that both know by this name; their default one if it is not given.
+    /// Display name known to both services. Defaults to their default display.
     pub display: Option<String>,
-    /// What it runs on: linux, windows, macos or browser.
+    /// Platform: linux, windows, macos or browser.
     pub platform: String,
-    /// For selection.
+    /// Labels that a task's desktop selector can match.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -137,24 +142,24 @@ impl Default for DesktopSettings {
     }
 }
 
-/// The Orchestrator's configuration, as meant.
+/// Validated configuration of the Orchestrator.
 #[derive(Debug, Clone)]
 pub struct Config {
-    pub listen: Listen,
+    pub listen: ListenAddress,
     pub name: String,
     pub planner: String,
     pub desktops: Vec<Desktop>,
     pub limits: Limits,
-    pub conduct: Conduct,
-    pub lease: Duration,
-    pub heartbeat: Duration,
+    pub run: RunConfig,
+    pub lease_duration: Duration,
+    pub heartbeat_interval: Duration,
 }
 
 impl Settings {
-    /// Checks the settings and fills in what they leave open: without desktops there is one, on the default ports.
+    /// Validates the settings and applies defaults: without desktops there is one, `local`, on the default ports.
     ///
     /// # Errors
-    /// If a desktop's name or platform is not understood, a share is none, or a hook cannot be used.
+    /// If a desktop name or platform is invalid, a share is out of range, or a hook cannot be created.
     pub fn resolve(self) -> Result<Config, FieldError> {
         let mut desktops = self.desktops;
         if desktops.is_empty() {
@@ -171,20 +176,20 @@ impl Settings {
         };
         Ok(Config {
             listen: self.listen,
-            name: self.name.unwrap_or_else(own_name),
+            name: self.name.unwrap_or_else(default_name),
             planner: self.planner,
             desktops,
             limits,
-            lease: lease(self.lease.0)?,
-            heartbeat: heartbeat(self.heartbeat.0)?,
-            conduct: Conduct {
-                effect: effect_rule(self.effect_share)?,
-                scroll_back: self.scroll_back,
-                check_evidence: self.check_evidence,
-                rules: rules(&self.rules, self.words.as_deref())?,
+            lease_duration: lease(self.lease_duration.0)?,
+            heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
+            run: RunConfig {
+                effect_rule: effect_rule(self.effect_threshold)?,
+                reverse_scroll_at_end: self.reverse_scroll_at_end,
+                verify_evidence: self.verify_evidence,
+                policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 pause_on_human_input: self.pause_on_human_input,
-                tools: Tools::resolve(self.tools, self.tool_addresses)?,
+                tools: Tools::resolve(self.tools, self.allowed_tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,
                 recording: recording(&self.recording)?,
             },
@@ -192,8 +197,8 @@ impl Settings {
     }
 }
 
-/// The host's name: the same after a restart, and another one on every machine and in every pod.
-fn own_name() -> String {
+/// Returns the host name: stable across restarts, and different on every machine and in every pod.
+fn default_name() -> String {
     format!(
         "orchestrator@{}",
         gethostname::gethostname().to_string_lossy()
@@ -204,27 +209,31 @@ fn heartbeat(pace: Duration) -> Result<Duration, FieldError> {
     if !pace.is_zero() {
         return Ok(pace);
     }
-    let description = "desktops cannot be asked without a pause; give a time, such as 10s";
-    Err(FieldError::new("orchestrator.heartbeat", description))
+    let description =
+        "the interval between probes of a desktop must not be zero; give a duration such as 10s";
+    Err(FieldError::new(
+        "orchestrator.heartbeat_interval",
+        description,
+    ))
 }
 
 fn lease(lease: Duration) -> Result<Duration, FieldError> {
-    if lease >= SHORTEST_LEASE {
+    if lease >= MIN_LEASE_DURATION {
         return Ok(lease);
     }
     Err(FieldError::new(
-        "orchestrator.lease",
+        "orchestrator.lease_duration",
         format!(
             "{} ms is too short to be renewed in time; give at least {} ms",
             lease.as_millis(),
-            SHORTEST_LEASE.as_millis()
+            MIN_LEASE_DURATION.as_millis()
         ),
     ))
 }
 
-fn rules(rules: &str, words: Option<&Path>) -> Result<Source, FieldError> {
-    let opened = Source::open(rules, words);
-    opened.map_err(|error| FieldError::new("orchestrator.rules", error.to_string()))
+fn policy(rules: &str, words: Option<&Path>) -> Result<PolicySource, FieldError> {
+    let opened = PolicySource::open(rules, words);
+    opened.map_err(|error| FieldError::new("orchestrator.policy", error.to_string()))
 }
 
 fn recording(switch: &str) -> Result<bool, FieldError> {
@@ -242,21 +251,22 @@ fn approval_timeout(timeout: Duration) -> Result<Duration, FieldError> {
     if !timeout.is_zero() {
         return Ok(timeout);
     }
-    let description = "nobody could answer in no time; give a time, such as 10m";
+    let description =
+        "the time to answer an approval must not be zero; give a duration such as 10m";
     Err(FieldError::new(
         "orchestrator.approval_timeout",
         description,
     ))
 }
 
-fn effect_rule(share: Option<f64>) -> Result<Rule, FieldError> {
+fn effect_rule(share: Option<f64>) -> Result<EffectCriterion, FieldError> {
     match share {
-        None => Ok(Rule::Places),
-        Some(share) if (0.0..1.0).contains(&share) => Ok(Rule::Share(share)),
+        None => Ok(EffectCriterion::ChangedRegions),
+        Some(share) if (0.0..1.0).contains(&share) => Ok(EffectCriterion::ChangedShare(share)),
         Some(share) => Err(FieldError::new(
-            "orchestrator.effect_share",
+            "orchestrator.effect_threshold",
             format!(
-                "{share} is no share; give a number from 0 to below 1, such as 0.02, or leave it out"
+                "{share} is not a share; give a number from 0 to below 1, such as 0.02, or leave it out"
             ),
         )),
     }
@@ -282,13 +292,13 @@ fn platform(name: &str) -> Result<Platform, FieldError> {
         "macos" => Platform::Macos,
         "browser" => Platform::Browser,
         _ => {
-            let description = format!("`{name}` is none of linux, windows, macos, browser");
+            let description = format!("`{name}` is not one of linux, windows, macos, browser");
             return Err(FieldError::new("platform", description));
         }
     })
 }
 
-/// A channel to another service, with `base`'s token and certificates.
+/// Creates a channel to another service with `base`'s token and certificates.
 ///
 /// # Errors
 /// If the address cannot be used.
@@ -301,9 +311,9 @@ pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Erro
     Channel::connect_lazy(&config)
 }
 
-/// Connects desktops to their services: across the network where they name an address, and to the services of this
-/// process where they name none.
-pub fn connector(base: client::Config, nearby: Nearby) -> Arc<Connector> {
+/// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
+/// services of this process otherwise.
+pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop| {
         let reach = |field: &str, uri: &str| {
             channel(&base, uri).map_err(|error| FieldError::new(field, error.to_string()))
@@ -313,11 +323,14 @@ pub fn connector(base: client::Config, nearby: Nearby) -> Arc<Connector> {
             None => nearby
                 .perception
                 .clone()
-                .ok_or_else(|| unnamed(PERCEPTION))?,
+                .ok_or_else(|| missing_endpoint(PERCEPTION))?,
         };
         let executor: Arc<dyn Executor> = match &desktop.executor_endpoint {
             Some(uri) => Arc::new(ExecutorClient::new(reach(EXECUTOR, uri)?)),
-            None => nearby.executor.clone().ok_or_else(|| unnamed(EXECUTOR))?,
+            None => nearby
+                .executor
+                .clone()
+                .ok_or_else(|| missing_endpoint(EXECUTOR))?,
         };
         Ok(Ports {
             perception,
@@ -330,17 +343,17 @@ pub fn connector(base: client::Config, nearby: Nearby) -> Arc<Connector> {
 const PERCEPTION: &str = "perception_endpoint";
 const EXECUTOR: &str = "executor_endpoint";
 
-fn unnamed(field: &str) -> FieldError {
+fn missing_endpoint(field: &str) -> FieldError {
     FieldError::new(
         field,
         "is empty; give the service's address, such as http://127.0.0.1:7701",
     )
 }
 
-/// The services that desktops without addresses of their own use.
+/// Services used by desktops that name no addresses of their own.
 #[derive(Clone)]
-pub struct Nearby {
-    /// Decides for all desktops.
+pub struct LocalServices {
+    /// Planner shared by all desktops.
     pub planner: Arc<dyn Planner>,
     /// `None`: every desktop has to name its own.
     pub perception: Option<Arc<dyn Perception>>,
@@ -348,7 +361,7 @@ pub struct Nearby {
     pub executor: Option<Arc<dyn Executor>>,
 }
 
-impl std::fmt::Debug for Nearby {
+impl std::fmt::Debug for LocalServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Nearby").finish_non_exhaustive()
     }

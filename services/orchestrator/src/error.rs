@@ -1,15 +1,17 @@
-//! Everything that can be wrong with a call to the Orchestrator, and how it travels.
+//! Errors of the Orchestrator and their mapping to gRPC statuses.
 
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::{ErrorReport, FieldError};
 use tonic::{Code, Status};
 
-/// Why a call cannot be answered.
+pub use motorium_task::reason;
+
+/// Error of a call to the Orchestrator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
     Field(#[from] FieldError),
-    #[error("{task} has ended ({state}); nothing can be done with it any more")]
+    #[error("{task} has ended ({state}); it accepts no more commands")]
     TaskEnded { task: TaskName, state: &'static str },
     #[error("{task} is {state}; {needed}")]
     WrongState {
@@ -17,7 +19,7 @@ pub enum Error {
         state: &'static str,
         needed: &'static str,
     },
-    #[error("there is no desktop {name}; there are: {known}")]
+    #[error("there is no desktop {name}; known desktops: {known}")]
     DesktopNotFound { name: String, known: String },
     #[error("there is no {name}; create it with CreateSession, or leave the session empty")]
     SessionNotFound { name: String },
@@ -37,10 +39,10 @@ pub enum Error {
     Store(#[from] motorium_store::Error),
 }
 
-impl From<crate::trajectory::Error> for Error {
-    fn from(error: crate::trajectory::Error) -> Self {
+impl From<motorium_recording::trajectory::Error> for Error {
+    fn from(error: motorium_recording::trajectory::Error) -> Self {
         match error {
-            crate::trajectory::Error::Log(error) => error,
+            motorium_recording::trajectory::Error::Log(error) => error.into(),
             error => Self::ExportFailed {
                 detail: error.to_string(),
             },
@@ -48,64 +50,18 @@ impl From<crate::trajectory::Error> for Error {
     }
 }
 
-/// Reasons of this service alone, each with a page in `docs/errors/`: of calls that are refused, and of tasks that
-/// fail.
-pub mod reason {
-    pub const TASK_ENDED: &str = "TASK_ENDED";
-    pub const WRONG_STATE: &str = "WRONG_STATE";
-    pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
-    pub const SESSION_NOT_FOUND: &str = "SESSION_NOT_FOUND";
-    pub const ARTIFACT_NOT_FOUND: &str = "ARTIFACT_NOT_FOUND";
-    pub const APPROVAL_NOT_FOUND: &str = "APPROVAL_NOT_FOUND";
-    pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
-    pub const CORRUPT_LOG: &str = "CORRUPT_LOG";
-    pub const EXPORT_FAILED: &str = "EXPORT_FAILED";
-    pub const RECORD_UNREADABLE: &str = "RECORD_UNREADABLE";
-
-    pub const TIME_LIMIT: &str = "TIME_LIMIT";
-    pub const STEP_LIMIT: &str = "STEP_LIMIT";
-    pub const TOKEN_LIMIT: &str = "TOKEN_LIMIT";
-    pub const COST_LIMIT: &str = "COST_LIMIT";
-    pub const RISK_LIMIT: &str = "RISK_LIMIT";
-    pub const PLANNER_GAVE_UP: &str = "PLANNER_GAVE_UP";
-    pub const EXPECTATION_NOT_MET: &str = "EXPECTATION_NOT_MET";
-    pub const BACKEND_NOT_FOUND: &str = "BACKEND_NOT_FOUND";
-    pub const TOOL_NOT_FOUND: &str = "TOOL_NOT_FOUND";
-    pub const TOOL_UNREACHABLE: &str = "TOOL_UNREACHABLE";
-    pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
-    pub const HOOK_DENIED: &str = "HOOK_DENIED";
-    pub const HOOK_FAILED: &str = "HOOK_FAILED";
-
-    /// All of them.
-    pub const ALL: &[&str] = &[
-        TASK_ENDED,
-        WRONG_STATE,
-        DESKTOP_NOT_FOUND,
-        SESSION_NOT_FOUND,
-        ARTIFACT_NOT_FOUND,
-        APPROVAL_NOT_FOUND,
-        APPROVAL_ENDED,
-        CORRUPT_LOG,
-        EXPORT_FAILED,
-        RECORD_UNREADABLE,
-        TIME_LIMIT,
-        STEP_LIMIT,
-        TOKEN_LIMIT,
-        COST_LIMIT,
-        RISK_LIMIT,
-        PLANNER_GAVE_UP,
-        EXPECTATION_NOT_MET,
-        BACKEND_NOT_FOUND,
-        TOOL_NOT_FOUND,
-        TOOL_UNREACHABLE,
-        TOOL_UNUSABLE,
-        HOOK_DENIED,
-        HOOK_FAILED,
-    ];
+impl From<motorium_recording::log::Error> for Error {
+    fn from(error: motorium_recording::log::Error) -> Self {
+        use motorium_recording::log::Error as Log;
+        match error {
+            Log::Corrupt { detail } => Self::CorruptLog { detail },
+            Log::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl Error {
-    /// The one place where an error becomes what travels.
+    /// Converts the error into a report for the caller. Every status of this service is created here.
     #[must_use]
     pub fn report(self) -> ErrorReport {
         let message = self.to_string();
@@ -143,7 +99,7 @@ impl Error {
                     .with("state", state)
             }
             Error::CorruptLog { .. } => {
-                ErrorReport::new(Code::DataLoss, reason::CORRUPT_LOG, message)
+                ErrorReport::new(Code::DataLoss, reason::EVENT_LOG_CORRUPT, message)
             }
             Error::ExportFailed { .. } => {
                 ErrorReport::new(Code::Internal, reason::EXPORT_FAILED, message)

@@ -1,35 +1,26 @@
-//! Carries a task through: the loop, its events, its state.
+//! Runs tasks: the loop, its events and its state.
 //!
-//! - [`task`]: a task as data and the pure machine that says what comes next
-//! - [`effect`]: judging what an action did
-//! - [`functions`]: functions that users bring, and how they are called
-//! - [`policy`]: what may be done, and what a person is asked about first
-//! - [`hooks`]: what others have a say in
-//! - [`run`]: carrying one task out, and finding the next one
+//! - [`functions`]: user-provided functions and the tools that serve them
+//! - [`hooks`]: extension points at which third parties observe, amend or deny what a task does
+//! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
-//! - [`edge`]: the service as the contract has it
-//! - `recording`: what a run asks and is answered, kept with its steps
-//! - [`replay`]: a task, carried out again from its record
-//! - [`trajectory`]: a task as files, for people and for programs
+//! - [`edge`]: the gRPC service
+//! - [`replay`]: runs a task again from its recording
 //!
-//! It never sees a pixel, never moves the mouse and never speaks to a model: the services that do are behind traits.
-//! It alone writes the store. Invariant: an action is performed only after its intent is stored, and never twice.
+//! It never handles pixels, never moves the mouse and never calls a model: the services that do are behind traits. It
+//! alone writes the store.
+//!
+//! Invariant: an action is performed only after its intent is stored, and at most once.
 
 pub mod config;
 pub mod desktops;
 pub mod edge;
-pub mod effect;
 mod error;
 pub mod functions;
 pub mod hooks;
-mod log;
-pub mod policy;
-mod recording;
 pub mod replay;
 pub mod run;
 pub mod storage;
-pub mod task;
-pub mod trajectory;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,39 +31,44 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
-use desktops::{Desktops, heartbeat};
+use desktops::{DesktopPool, heartbeat};
 use edge::Edge;
 pub use error::{Error, reason};
 use run::Dispatcher;
 use storage::Storage;
 
-/// An orchestrator: what serves, and what works.
+/// An orchestrator: the gRPC service and the dispatcher that runs tasks.
 #[derive(Debug)]
 pub struct Orchestrator {
     edge: Edge,
     dispatcher: Dispatcher,
-    /// How often desktops are asked whether they are there.
-    heartbeat: Duration,
+    /// Interval between reachability probes of idle desktops.
+    heartbeat_interval: Duration,
     shutdown: Shutdown,
 }
 
 impl Orchestrator {
-    /// An orchestrator on a store, with a pool of desktops. It works once [`Orchestrator::start`] is called.
-    pub fn new(config: &Config, storage: Storage, desktops: Desktops, shutdown: &Shutdown) -> Self {
+    /// Creates an orchestrator on a store and a pool of desktops. It runs tasks once [`Orchestrator::start`] is called.
+    pub fn new(
+        config: &Config,
+        storage: Storage,
+        desktops: DesktopPool,
+        shutdown: &Shutdown,
+    ) -> Self {
         let Storage {
             tasks: store,
             blobs,
-            doorbell,
+            notifier: doorbell,
         } = storage;
         let news = Arc::new(Notify::new());
         let edge = Edge {
             store: store.clone(),
             blobs: blobs.clone(),
-            doorbell: doorbell.clone(),
+            notifier: doorbell.clone(),
             desktops: desktops.clone(),
-            news: news.clone(),
+            wake_dispatcher: news.clone(),
             limits: config.limits,
-            tools: config.conduct.tools.clone(),
+            tools: config.run.tools.clone(),
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
         };
@@ -80,46 +76,47 @@ impl Orchestrator {
         let dispatcher = Dispatcher {
             store,
             blobs,
-            doorbell,
+            notifier: doorbell,
             desktops,
             owner,
-            news,
-            conduct: config.conduct.clone(),
-            lease: config.lease,
+            wake: news,
+            run_config: config.run.clone(),
+            lease_duration: config.lease_duration,
         };
         Self {
             edge,
             dispatcher,
-            heartbeat: config.heartbeat,
+            heartbeat_interval: config.heartbeat_interval,
             shutdown: shutdown.clone(),
         }
     }
 
-    /// Asks this hook too, after those of the configuration.
+    /// Appends a hook to the configured hooks.
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
-        self.dispatcher.conduct.hooks.push(hook);
+        self.dispatcher.run_config.hooks.push(hook);
         self
     }
 
-    /// What serves the contract.
+    /// Returns the gRPC service.
     #[must_use]
     pub fn edge(&self) -> Edge {
         self.edge.clone()
     }
 
-    /// Begins to carry tasks out, until the shutdown it was made with. The handle ends when all tasks are let go.
+    /// Starts running tasks until the shutdown passed to [`Orchestrator::new`] begins. The handle completes when all
+    /// tasks are released.
     pub fn start(self) -> JoinHandle<()> {
         let (desktops, news) = (
             self.dispatcher.desktops.clone(),
-            self.dispatcher.news.clone(),
+            self.dispatcher.wake.clone(),
         );
-        let rules = self.dispatcher.conduct.rules.clone();
-        tokio::spawn(rules.follow(self.shutdown.clone()));
+        let rules = self.dispatcher.run_config.policy.clone();
+        tokio::spawn(rules.watch(self.shutdown.clone()));
         let news = move || news.notify_one();
         tokio::spawn(heartbeat::run(
             desktops,
-            self.heartbeat,
+            self.heartbeat_interval,
             news,
             self.shutdown.clone(),
         ));

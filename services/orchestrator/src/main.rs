@@ -1,11 +1,11 @@
-//! The Orchestrator as a service of its own.
+//! Binary that runs the Orchestrator as a stand-alone service.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
 use motorium_kit::{config, server, shutdown::Shutdown, telemetry};
-use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::{Orchestrator, Settings, config as orchestrator_config, storage};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::PlannerClient;
@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), motorium_kit::Error> {
-    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
     let config = loaded
@@ -33,12 +33,12 @@ async fn run() -> Result<(), motorium_kit::Error> {
     let base = common.client("");
     let planner = orchestrator_config::channel(&base, &config.planner)
         .map_err(motorium_kit::Error::service)?;
-    let nearby = orchestrator_config::Nearby {
+    let nearby = orchestrator_config::LocalServices {
         planner: Arc::new(PlannerClient::new(planner)),
         perception: None,
         executor: None,
     };
-    let desktops = Desktops::new(orchestrator_config::connector(base, nearby));
+    let desktops = DesktopPool::new(orchestrator_config::connector(base, nearby));
     for desktop in config.desktops.clone() {
         desktops
             .register(desktop)

@@ -1,24 +1,24 @@
-//! Where tasks and blobs are kept: the section `[store]`.
+//! Stores for tasks and blobs: the section `[store]`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use motorium_kit::config::MASK;
 use motorium_kit::config::Section;
-use motorium_store::{BlobStore, Doorbell, Durability, Error, Opened, TaskStore};
+use motorium_store::{BlobStore, Durability, Error, OpenedStore, TaskNotifier, TaskStore};
 use serde::{Deserialize, Serialize};
 
 /// The section `[store]`, as written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// `sqlite:///folder/file`, or `postgres://user:password@host/database` for several orchestrators. Without it, a
-    /// file in the data folder.
-    pub tasks: Option<Address>,
-    /// `file:///folder`. Without it, a folder in the data folder.
+    /// URL of the task store: `sqlite:///folder/file`, or `postgres://user:password@host/database` for several
+    /// orchestrators. Defaults to a file in the data folder.
+    pub tasks: Option<StoreUrl>,
+    /// URL of the blob store: `file:///folder`. Defaults to a folder in the data folder.
     pub blobs: Option<String>,
-    /// Wait until every commit has reached the disk. Without it, a loss of power may cost the last commits, and a
-    /// crash of the process none.
+    /// Waits for every commit to reach the disk. When false, a power failure may lose the last commits; a crash of the
+    /// process loses none.
     pub sync: bool,
 }
 
@@ -26,20 +26,20 @@ impl Section for Settings {
     const NAME: &'static str = "store";
 }
 
-/// The address of a store. Its password is not shown.
+/// URL of a store. Its password is masked when printed.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
-pub struct Address(String);
+pub struct StoreUrl(String);
 
-impl From<String> for Address {
+impl From<String> for StoreUrl {
     fn from(address: String) -> Self {
         Self(address)
     }
 }
 
-impl Address {
+impl StoreUrl {
     fn masked(&self) -> String {
-        // A password may also stand among the parameters.
+        // A password may also be among the query parameters.
         let (address, parameters) = match self.0.split_once('?') {
             Some((address, _)) => (address, "?…"),
             None => (self.0.as_str(), ""),
@@ -53,25 +53,25 @@ impl Address {
     }
 }
 
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.masked())
     }
 }
 
-impl Serialize for Address {
+impl Serialize for StoreUrl {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.masked())
     }
 }
 
-/// What an orchestrator keeps.
+/// The stores of an orchestrator.
 #[derive(Clone)]
 pub struct Storage {
     pub tasks: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
-    /// Heard by everybody who uses the tasks.
-    pub doorbell: Doorbell,
+    /// Notifies watchers and runners of new events.
+    pub notifier: TaskNotifier,
 }
 
 impl std::fmt::Debug for Storage {
@@ -81,12 +81,12 @@ impl std::fmt::Debug for Storage {
 }
 
 impl Settings {
-    /// Opens both stores; `data` is the folder for what the settings leave open.
+    /// Opens both stores. `data` is the folder for stores without a configured URL.
     ///
     /// # Errors
-    /// If an address is not understood, or a file or folder cannot be used.
+    /// If a URL is invalid, or a file or folder cannot be used.
     pub async fn open(self, data: &Path) -> Result<Storage, Error> {
-        // The addresses are absolute, wherever the process was started.
+        // Store URLs need absolute paths, wherever the process was started.
         let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
         let durability = if self.sync {
             Durability::Full
@@ -101,11 +101,14 @@ impl Settings {
             .blobs
             .unwrap_or_else(|| format!("file://{}", data.join("blobs").display()));
         let blobs = BlobStore::open(&blobs, durability)?;
-        let Opened { tasks, doorbell } = motorium_store::open(&tasks, durability).await?;
+        let OpenedStore {
+            tasks,
+            notifier: doorbell,
+        } = motorium_store::open(&tasks, durability).await?;
         Ok(Storage {
             tasks,
             blobs,
-            doorbell,
+            notifier: doorbell,
         })
     }
 }
@@ -117,7 +120,7 @@ mod tests {
     #[test]
     fn a_password_in_an_address_is_not_shown() {
         let check = |address: &str, shown: &str| {
-            let address = Address(address.to_owned());
+            let address = StoreUrl(address.to_owned());
             assert_eq!(format!("{address:?}"), shown);
             let printed = serde_json::to_value(&address).unwrap();
             assert_eq!(printed, shown);

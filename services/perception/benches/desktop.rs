@@ -1,9 +1,9 @@
-//! What seeing costs on an ordinary desktop of 1920×1080: medians, printed as a table.
+//! Benchmark of perception on a typical 1920×1080 desktop: medians, printed as a table.
 //!
 //!     cargo bench --workspace --bench desktop [--features motorium-perception/driver-xcap]
 //!
-//! It starts a display of its own with a browser, an editor and a terminal on it. Absolute figures depend on the
-//! machine and on what else it does; compare only what was measured in one run.
+//! Starts its own display with a browser, an editor and a terminal. Absolute values depend on the machine and its load;
+//! compare only values of one run.
 
 #[path = "../tests/display/session.rs"]
 mod session;
@@ -18,18 +18,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use image::RgbaImage;
-use motorium_perception::capture::{Area, CaptureRequest, Screen};
-use motorium_perception::config::LEAST_CONFIDENCE;
+use motorium_perception::capture::{Area, CaptureOptions, Screen};
+use motorium_perception::config::DEFAULT_CONFIDENCE_THRESHOLD;
 use motorium_perception::parse::Parser as _;
 use motorium_perception::parse::detect::{
-    DetectSettings, Detector as _, Model, NoDetector, YoloDetector,
+    DetectSettings, Detector as _, DetectorModel, NoDetector, YoloDetector,
 };
 use motorium_perception::parse::embedded::EmbeddedParser;
 use motorium_perception::parse::read::{ModelFiles, PaddleReader, ReadSettings};
-use motorium_perception::settle::await_quiet;
+use motorium_perception::settle::wait_for_idle;
 use motorium_perception::{Config, Settings};
 use motorium_proto::service::{
-    AwaitQuiet, CompareRequest, ImageOptions, ObserveRequest, Perception,
+    CompareRequest, ImageOptions, ObserveRequest, Perception, WaitForIdleRequest,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ async fn main() {
     #[cfg(feature = "driver-xcap")]
     portable(&desktop).await;
     let pixels = screen
-        .capture(CaptureRequest::default())
+        .capture(CaptureOptions::default())
         .await
         .unwrap()
         .pixels;
@@ -85,7 +85,7 @@ async fn furnish(desktop: &mut Desktop) {
             "ls -l /usr/lib | head -18; exec cat",
         ],
     );
-    desktop.browse(&page, [40, 40, 1000, 850]);
+    desktop.open_browser(&page, [40, 40, 1000, 850]);
     let screen = desktop.screen();
     let opened = |applications: &[String]| {
         ["Mousepad", "XTerm", "Chromium"]
@@ -103,21 +103,21 @@ async fn furnish(desktop: &mut Desktop) {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let patient = AwaitQuiet {
-        quiet: Duration::from_secs(3),
+    let patient = WaitForIdleRequest {
+        idle_duration: Duration::from_secs(3),
         timeout: Duration::from_secs(60),
         first_change_timeout: Duration::ZERO,
-        ..AwaitQuiet::default()
+        ..WaitForIdleRequest::default()
     };
-    await_quiet(&screen, None, &patient).await.unwrap();
+    wait_for_idle(&screen, None, &patient).await.unwrap();
 }
 
 async fn capture(screen: &dyn Screen, name: &str) {
-    let whole = CaptureRequest::default;
-    let part = || CaptureRequest {
+    let whole = CaptureOptions::default;
+    let part = || CaptureOptions {
         area: Area::Region(at(100, 100, 200, 200)),
         list_windows: false,
-        exactly: false,
+        precise_window_list: false,
     };
     report(&format!("{name}: frame as RGBA"), 200, || async {
         drop(screen.capture(whole()).await.unwrap())
@@ -131,8 +131,8 @@ async fn capture(screen: &dyn Screen, name: &str) {
         drop(screen.windows().await.unwrap())
     })
     .await;
-    report(&format!("{name}: where the cursor is"), 200, || async {
-        screen.cursor().await.unwrap();
+    report(&format!("{name}: cursor position"), 200, || async {
+        screen.cursor_position().await.unwrap();
     })
     .await;
 }
@@ -141,16 +141,16 @@ async fn capture(screen: &dyn Screen, name: &str) {
 async fn portable(desktop: &Desktop) {
     use motorium_perception::capture::portable::PortableScreen;
 
-    // The library takes its display from the environment; this process has no other threads that read it.
+    // The library reads its display from the environment.
     if std::env::var("DISPLAY").as_deref() != Ok(desktop.display.as_str()) {
         line(
-            "xcap: not measured; run it on a display of its own with DISPLAY set",
+            "xcap: not measured; run it on a separate display with DISPLAY set",
             Duration::ZERO,
             0,
         );
         return;
     }
-    let screen = PortableScreen::new(desktop.id(), support::LIMIT, None).unwrap();
+    let screen = PortableScreen::new(desktop.id(), support::CALL_TIMEOUT, None).unwrap();
     capture(&screen, "xcap").await;
 }
 
@@ -176,33 +176,33 @@ fn reading(pixels: &Arc<RgbaImage>) {
     let (mut cold, mut locating, mut recognising, mut lines) =
         (Vec::new(), Vec::new(), Vec::new(), 0);
     for _ in 0..5 {
-        // A new one each time, because one that has read a picture knows it.
+        // A new parser each time, because a used one has the image in its cache.
         let parser = parser();
         parser.warm_up().unwrap();
         let parse = parser.parse(pixels, &never).unwrap();
-        cold.push(parse.effort.locating + parse.effort.recognising);
-        locating.push(parse.effort.locating);
-        recognising.push(parse.effort.recognising);
+        cold.push(parse.effort.text_detection + parse.effort.text_recognition);
+        locating.push(parse.effort.text_detection);
+        recognising.push(parse.effort.text_recognition);
         lines = parse.lines.len();
     }
     line(
-        &format!("text of {lines} lines, none known"),
+        &format!("text of {lines} lines, empty cache"),
         median(&mut cold),
         5,
     );
-    line("  finding it", median(&mut locating), 5);
-    line("  reading it", median(&mut recognising), 5);
+    line("  detection", median(&mut locating), 5);
+    line("  recognition", median(&mut recognising), 5);
 
     let parser = parser();
     parser.parse(pixels, &never).unwrap();
     let mut unchanged: Vec<_> = (0..50)
         .map(|_| {
-            // Captured anew, and equal.
+            // A new, equal capture.
             let pixels = Arc::new((**pixels).clone());
             timed(|| drop(parser.parse(&pixels, &never).unwrap()))
         })
         .collect();
-    line("text of the same picture again", median(&mut unchanged), 50);
+    line("text of the same image again", median(&mut unchanged), 50);
     let mut dotted: Vec<_> = (0..5)
         .map(|shade| {
             let mut dotted = (**pixels).clone();
@@ -212,13 +212,13 @@ fn reading(pixels: &Arc<RgbaImage>) {
         })
         .collect();
     line(
-        "text of a picture with one other pixel",
+        "text of an image with one other pixel",
         median(&mut dotted),
         5,
     );
 }
 
-/// Controls alone, and everything that a parse from nothing does.
+/// Detection alone, and a complete parse without cache.
 fn detecting(pixels: &Arc<RgbaImage>) {
     let never = CancellationToken::new();
     let whole = at(0, 0, pixels.width() as i32, pixels.height() as i32);
@@ -246,22 +246,22 @@ fn detecting(pixels: &Arc<RgbaImage>) {
             timed(|| drop(parser.parse(pixels, &never).unwrap()))
         })
         .collect();
-    line("text and controls, none known", median(&mut times), 5);
+    line("text and controls, empty cache", median(&mut times), 5);
 }
 
 fn detector(threads: usize) -> YoloDetector {
     YoloDetector::new(DetectSettings {
-        model: Model::BuiltIn,
+        model: DetectorModel::BuiltIn,
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads,
-        least_confidence: LEAST_CONFIDENCE,
+        confidence_threshold: DEFAULT_CONFIDENCE_THRESHOLD,
     })
 }
 
-/// How often each change of the session is made.
+/// Number of rounds per change.
 const ROUNDS: usize = 7;
 
-/// What looking again costs, against looking anew at the same picture with no line known.
+/// Compares incremental parsing with a full parse of the same image without cache.
 async fn changes() {
     let session = Session::start().await;
     let never = CancellationToken::new();
@@ -276,11 +276,11 @@ async fn changes() {
             let started = Instant::now();
             let parse = remembering.parse(&pixels, &never).unwrap();
             again.push(started.elapsed());
-            locating.push(parse.effort.locating);
-            recognising.push(parse.effort.recognising);
-            looked_at.push(parse.effort.looked_at);
-            read.push(parse.effort.read);
-            // Looking anew takes a second: twice is enough for a median of what hardly varies.
+            locating.push(parse.effort.text_detection);
+            recognising.push(parse.effort.text_recognition);
+            looked_at.push(parse.effort.scanned_fraction);
+            read.push(parse.effort.recognised_lines);
+            // A full parse takes a second; two rounds are enough for a stable median.
             if round < 2 {
                 let forgetful = parser();
                 forgetful.warm_up().unwrap();
@@ -299,7 +299,7 @@ async fn changes() {
                 .map(|times| milliseconds(times));
         let _ = writeln!(
             std::io::stdout(),
-            "{what:<32} {again:>6.1} ms ({locating:>5.1} finding, {recognising:>5.1} reading) of {anew:>7.1} ms anew ({:>5.1}×), looked at {:>5.1} %, {:>2} lines read, signs alike {:.2} %",
+            "{what:<32} {again:>6.1} ms ({locating:>5.1} detection, {recognising:>5.1} recognition), full parse {anew:>7.1} ms ({:>5.1}×), scanned {:>5.1} %, {:>2} lines recognised, equal characters {:.2} %",
             anew / again,
             looked_at[ROUNDS / 2] * 100.0,
             read[ROUNDS / 2],
@@ -318,21 +318,17 @@ async fn quiet(desktop: &Desktop, screen: &dyn Screen) {
     });
     let mut beyond = Vec::new();
     for seed in 0..20 {
-        let request = AwaitQuiet::default();
+        let request = WaitForIdleRequest::default();
         let draw = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             client.draw(window, &pattern(200, 80, seed), 0, 0);
         };
-        let (quiet, ()) = tokio::join!(await_quiet(screen, None, &request), draw);
+        let (quiet, ()) = tokio::join!(wait_for_idle(screen, None, &request), draw);
         let quiet = quiet.unwrap();
         assert!(quiet.changed && quiet.settled, "{quiet:?}");
-        beyond.push(quiet.elapsed - quiet.first_change_after.unwrap() - request.quiet);
+        beyond.push(quiet.elapsed - quiet.first_change_after.unwrap() - request.idle_duration);
     }
-    line(
-        "quiet is told later than it could be by",
-        median(&mut beyond),
-        20,
-    );
+    line("delay of the idle report", median(&mut beyond), 20);
     client.close(window);
 }
 
@@ -353,7 +349,7 @@ async fn service(desktop: &Desktop) {
             image: Some(ImageOptions::default()),
             ..Default::default()
         },
-        marked_image: Some(ImageOptions::default()),
+        annotated_image: Some(ImageOptions::default()),
         max_elements: Some(40),
         ..ObserveRequest::default()
     };
@@ -366,7 +362,7 @@ async fn service(desktop: &Desktop) {
         );
     }
     report(
-        "observation of an unchanged screen, no pictures",
+        "observation of an unchanged screen, no images",
         30,
         || async {
             drop(service.observe(ObserveRequest::default()).await.unwrap());
@@ -374,7 +370,7 @@ async fn service(desktop: &Desktop) {
     )
     .await;
     report(
-        "observation of an unchanged screen, two pictures",
+        "observation of an unchanged screen, two images",
         30,
         || async {
             drop(service.observe(with_pictures.clone()).await.unwrap());
@@ -389,7 +385,7 @@ async fn service(desktop: &Desktop) {
             .frame
             .id
     };
-    report("capture by the service, no picture", 50, || async {
+    report("capture by the service, no image", 50, || async {
         drop(frame().await)
     })
     .await;

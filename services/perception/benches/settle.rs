@@ -1,12 +1,12 @@
-//! How long after an action the screen is told to be quiet, and whether it really is: 200 clicks on a page in a real
-//! browser that does what applications do after a click.
+//! Benchmark of waiting for idle: latency and correctness after 200 clicks on a page in a real browser that imitates
+//! typical applications.
 //!
 //!     cargo bench --profile dev --workspace --bench settle --features
 //!         motorium-perception/driver-xcap,motorium-executor/driver-enigo
 //!
-//! After each answer the screen is watched for two seconds more. A change in that time, larger than a caret, makes the
-//! answer an early return; an honest one if it was said that the screen had not settled, or that nothing had changed. The
-//! last column counts what a fixed sleep would have missed. Only a comparison within one run says anything.
+//! After each result the screen is watched for two more seconds. A change in that time larger than a caret makes the
+//! result premature; it counts as reported if the result was not settled or unchanged. The last table shows what fixed
+//! sleeps would have missed. Compare only values of one run.
 
 #[path = "../tests/display/support.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
@@ -16,13 +16,13 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
-use motorium_perception::settle::await_quiet;
-use motorium_proto::service::{AwaitQuiet, Quiet};
+use motorium_perception::settle::wait_for_idle;
+use motorium_proto::service::{IdleReport, WaitForIdleRequest};
 use tokio::time::{Instant, sleep};
 
-use support::{Client, Desktop, PATIENCE};
+use support::{Client, Desktop, TEST_TIMEOUT};
 
-/// What a click does, in the order of the page's buttons.
+/// Effects of a click, in the order of the page's buttons.
 const ACTIONS: [&str; 10] = [
     "a button changes a text",
     "a box is ticked",
@@ -36,13 +36,13 @@ const ACTIONS: [&str; 10] = [
     "another page is opened",
 ];
 
-/// How often each is done.
+/// Rounds per action.
 const ROUNDS: usize = 20;
 
-/// How long is watched after an answer for what was missed.
-const AFTERWARDS: Duration = Duration::from_secs(2);
+/// Time for which the screen is watched after a result.
+const WATCH_AFTER: Duration = Duration::from_secs(2);
 
-/// Fixed sleeps of others.
+/// Fixed sleeps used by other agents.
 const SLEEPS: [Duration; 3] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
@@ -51,7 +51,7 @@ const SLEEPS: [Duration; 3] = [
 
 const LEFT: i16 = 30;
 const TOP: i16 = 30;
-/// Width of a button, and where the row of buttons is on the page.
+/// Width of a button, and vertical position of the buttons on the page.
 const BUTTON: i16 = 60;
 const ROW: i16 = 60;
 
@@ -102,31 +102,31 @@ const PAGE: &str = r##"<!DOCTYPE html><meta charset="utf-8"><title>Actions</titl
   element("row").onclick = event => { count++; actions[Math.floor(event.clientX / 60)]?.() };
 </script>"##;
 
-/// What became of one action.
+/// Result of one action.
 struct Outcome {
-    quiet: Quiet,
-    /// When the last change that counts was seen, from the click on.
+    quiet: IdleReport,
+    /// Time from the click to the last significant change.
     last_change: Duration,
-    /// Whether something came after the answer.
+    /// True if something changed after the result.
     early: bool,
 }
 
 #[tokio::main]
 async fn main() {
     let mut desktop = Desktop::start_on("Xvfb", &["-screen", "0", "1920x1080x24"]);
-    // As on the product's own desktops: a task bar with a clock and a graph of the load never rests.
+    // As on the product's desktops: a task bar with a clock and a load graph never becomes idle.
     std::fs::create_dir_all(desktop.path(".icewm")).unwrap();
     std::fs::write(desktop.path(".icewm/preferences"), "ShowTaskBar=0\n").unwrap();
     desktop.run("icewm", &[]);
     let page = desktop.path("actions.html");
     std::fs::write(&page, PAGE).unwrap();
-    desktop.browse(&page, [LEFT.into(), TOP.into(), 1000, 800]);
+    desktop.open_browser(&page, [LEFT.into(), TOP.into(), 1000, 800]);
     let (screen, client) = (desktop.screen(), Client::connect(&desktop.display));
     still(&screen).await;
     let mut outcomes: Vec<Vec<Outcome>> = ACTIONS.map(|_| Vec::new()).into();
     for round in 0..ROUNDS {
         for step in 0..ACTIONS.len() {
-            // Not always after the same one.
+            // Varies the preceding action.
             let action = (step * 3 + round) % ACTIONS.len();
             outcomes[action].push(act(&screen, &client, action).await);
         }
@@ -135,13 +135,13 @@ async fn main() {
 }
 
 async fn still(screen: &X11Screen) {
-    let request = AwaitQuiet {
-        quiet: Duration::from_secs(2),
-        timeout: PATIENCE,
+    let request = WaitForIdleRequest {
+        idle_duration: Duration::from_secs(2),
+        timeout: TEST_TIMEOUT,
         first_change_timeout: Duration::ZERO,
-        ..AwaitQuiet::default()
+        ..WaitForIdleRequest::default()
     };
-    await_quiet(screen, None, &request).await.unwrap();
+    wait_for_idle(screen, None, &request).await.unwrap();
 }
 
 async fn act(screen: &X11Screen, client: &Client, action: usize) -> Outcome {
@@ -149,21 +149,21 @@ async fn act(screen: &X11Screen, client: &Client, action: usize) -> Outcome {
     sleep(Duration::from_millis(50)).await;
     let clicked = Instant::now();
     client.click();
-    let quiet = await_quiet(screen, None, &AwaitQuiet::default())
+    let quiet = wait_for_idle(screen, None, &WaitForIdleRequest::default())
         .await
         .unwrap();
     let answered = clicked.elapsed();
 
-    let watch = AwaitQuiet {
-        first_change_timeout: AFTERWARDS,
-        quiet: Duration::from_millis(500),
-        timeout: AFTERWARDS * 3,
-        ..AwaitQuiet::default()
+    let watch = WaitForIdleRequest {
+        first_change_timeout: WATCH_AFTER,
+        idle_duration: Duration::from_millis(500),
+        timeout: WATCH_AFTER * 3,
+        ..WaitForIdleRequest::default()
     };
-    let after = await_quiet(screen, None, &watch).await.unwrap();
+    let after = wait_for_idle(screen, None, &watch).await.unwrap();
     let last_change = match (after.changed, quiet.changed) {
-        (true, _) => answered + after.elapsed - watch.quiet,
-        (false, true) => answered.saturating_sub(AwaitQuiet::default().quiet),
+        (true, _) => answered + after.elapsed - watch.idle_duration,
+        (false, true) => answered.saturating_sub(WaitForIdleRequest::default().idle_duration),
         (false, false) => Duration::ZERO,
     };
     Outcome {
@@ -175,7 +175,7 @@ async fn act(screen: &X11Screen, client: &Client, action: usize) -> Outcome {
 
 fn report(outcomes: &[Vec<Outcome>]) {
     say(
-        "| action | median ms | p95 ms | last change, median ms | settled | early | of these unsaid |\n|---|---|---|---|---|---|---|",
+        "| action | median ms | p95 ms | last change, median ms | settled | premature | not reported |\n|---|---|---|---|---|---|---|",
     );
     for (name, of_one) in ACTIONS.iter().zip(outcomes) {
         row(name, &of_one.iter().collect::<Vec<_>>());

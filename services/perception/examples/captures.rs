@@ -1,22 +1,22 @@
-//! Captures a display whenever it is told to, and says what it took: for `tests/bench/capture_peers.py`.
+//! Captures a display on request and prints the duration, for `tests/bench/capture_peers.py`.
 //!
 //!     cargo run -p motorium-perception --features driver-xcap --example captures -- x11 :99
 //!
-//! Each line that it reads makes it capture once and answer with nanoseconds on the clock. A line that names a file makes
-//! it write the pixels there, as red, green, blue, one byte each, row by row.
+//! Each input line triggers one capture; the response is its duration in nanoseconds. If the line names a file, the
+//! pixels are written there as red, green, blue, one byte each, row by row.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
-use motorium_perception::capture::{CaptureRequest, Screen};
+use motorium_perception::capture::{CaptureOptions, Screen};
 use motorium_proto::domain::id::DisplayId;
 use tokio::time::Instant;
 
 type AnyError = Box<dyn std::error::Error>;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() -> Result<(), AnyError> {
@@ -24,12 +24,12 @@ async fn main() -> Result<(), AnyError> {
     let (driver, display) = arguments
         .next()
         .zip(arguments.next())
-        .ok_or("say which driver and which display")?;
+        .ok_or("usage: captures DRIVER DISPLAY")?;
     let screen = open(&driver, DisplayId::new(display))?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let started = Instant::now();
-        let shot = screen.capture(CaptureRequest::default()).await?;
+        let shot = screen.capture(CaptureOptions::default()).await?;
         let elapsed = started.elapsed();
         if !line.is_empty() {
             let rgb: Vec<u8> = shot
@@ -48,12 +48,12 @@ async fn main() -> Result<(), AnyError> {
 
 fn open(driver: &str, display: DisplayId) -> Result<Arc<dyn Screen>, AnyError> {
     match driver {
-        "x11" => Ok(Arc::new(X11Screen::new(display, PATIENCE, None)?)),
+        "x11" => Ok(Arc::new(X11Screen::new(display, CALL_TIMEOUT, None)?)),
         #[cfg(feature = "driver-xcap")]
         "xcap" => {
             use motorium_perception::capture::portable::PortableScreen;
-            Ok(Arc::new(PortableScreen::new(display, PATIENCE, None)?))
+            Ok(Arc::new(PortableScreen::new(display, CALL_TIMEOUT, None)?))
         }
-        other => Err(format!("there is no driver {other} in this build").into()),
+        other => Err(format!("unknown driver {other} in this build").into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Prints the lines of text on a display (`:99`) or on a picture (`desk.png`), with how long it took.
+//! Prints the recognised lines of a display (`:99`) or an image (`desk.png`) with timings.
 //!
 //!     cargo run -p motorium-perception --example lines -- :99 [runs]
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
-use motorium_perception::capture::{CaptureRequest, Screen as _};
+use motorium_perception::capture::{CaptureOptions, Screen as _};
 use motorium_perception::parse::Parser as _;
 use motorium_perception::parse::detect::NoDetector;
 use motorium_perception::parse::embedded::EmbeddedParser;
@@ -20,7 +20,9 @@ type AnyError = Box<dyn std::error::Error>;
 #[tokio::main]
 async fn main() -> Result<(), AnyError> {
     let mut arguments = std::env::args().skip(1);
-    let source = arguments.next().ok_or("say which display or picture")?;
+    let source = arguments
+        .next()
+        .ok_or("usage: lines DISPLAY|IMAGE [runs]")?;
     let runs = arguments.next().map_or(Ok(1), |runs| runs.parse())?;
     let data = std::env::var("MOTORIUM_DATA")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.local/share/motorium")))?;
@@ -28,7 +30,7 @@ async fn main() -> Result<(), AnyError> {
 
     let mut out = std::io::stdout().lock();
     for run in 0..runs {
-        // A new one each time, because one that has read a picture knows it.
+        // A new parser each time, because a used one has the image in its cache.
         let reader = PaddleReader::new(
             ModelFiles::in_folder(data.as_ref()),
             ReadSettings::default(),
@@ -48,10 +50,10 @@ async fn main() -> Result<(), AnyError> {
         }
         writeln!(
             out,
-            "{} lines: {:?} to find them, {:?} to read them",
+            "{} lines: {:?} detection, {:?} recognition",
             parse.lines.len(),
-            parse.effort.locating,
-            parse.effort.recognising,
+            parse.effort.text_detection,
+            parse.effort.text_recognition,
         )?;
     }
     Ok(())
@@ -62,6 +64,6 @@ async fn picture(source: &str) -> Result<Arc<image::RgbaImage>, AnyError> {
         return Ok(Arc::new(image::open(source)?.to_rgba8()));
     }
     let screen = X11Screen::new(DisplayId::new(source), Duration::from_secs(2), None)?;
-    let shot = screen.capture(CaptureRequest::default()).await?;
+    let shot = screen.capture(CaptureOptions::default()).await?;
     Ok(shot.pixels)
 }

@@ -1,23 +1,23 @@
-//! Settings as they are written, and the configuration that is meant by them.
+//! The `[perception]` settings as written, and the validated configuration derived from them.
 //!
-//! [`Settings`] is the section `[perception]`; [`Config`] is checked and complete, and nothing behind it sees a raw
-//! text.
+//! [`Settings`] mirrors the configuration section `[perception]`. [`Config`] is validated and complete; later code
+//! never sees a raw string.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{Listen, Section, Span};
+use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
 use serde::{Deserialize, Serialize};
 
-use crate::frames::Limits;
+use crate::frames::FrameLimits;
 use crate::parse::Parser;
-use crate::parse::describe::{DescribeSettings, Describing};
-use crate::parse::detect::{DetectSettings, Detector, Model, NoDetector, YoloDetector};
+use crate::parse::describe::{DescribeSettings, DescribingDetector};
+use crate::parse::detect::{DetectSettings, Detector, DetectorModel, NoDetector, YoloDetector};
 use crate::parse::embedded::EmbeddedParser;
 use crate::parse::omniparser::OmniParser;
 use crate::parse::queue::ParseQueue;
@@ -25,16 +25,19 @@ use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use crate::parse::remote::RemoteParser;
 use crate::service::{Driver, PerceptionService, Redactor, Screens};
 
-/// The port that the service listens on if nobody says otherwise.
+/// Default port of the service.
 pub const DEFAULT_PORT: u16 = 7701;
 
-/// What the figures of the model card are for; it moves a little with every training. docs/performance.md says why it is this.
-pub const LEAST_CONFIDENCE: f32 = 0.22;
+/// Default confidence threshold of the detector.
+///
+/// The measurements in the model card use this threshold. reports/detector.md explains the choice; retraining may shift
+/// it slightly.
+pub const DEFAULT_CONFIDENCE_THRESHOLD: f32 = 0.22;
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value is not one of those that are known, or makes no sense.
+    /// The value is unknown or out of range.
     #[error("perception.{key}: {problem}")]
     BadValue { key: &'static str, problem: String },
 }
@@ -43,122 +46,133 @@ pub enum Error {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    pub listen: Listen,
-    /// The displays to see, the default one first. Without any, `$DISPLAY`.
+    pub listen: ListenAddress,
+    /// Displays to capture, the default one first. If empty, `$DISPLAY` is used.
     pub displays: Vec<String>,
-    /// `x11`, or `xcap` where it was built in.
+    /// Capture driver: `x11`, or `xcap` in builds with the feature `driver-xcap`.
     pub driver: String,
-    /// Capture pixels per logical point. Without it, what the desktop says of itself.
+    /// Capture pixels per logical point. Default: the scale that the desktop reports.
     pub scale: Option<f64>,
-    /// How long one call to the display server may take before it counts as stopped.
-    pub patience: Span,
-    /// Frames that are kept at most.
-    pub frames: usize,
-    /// Memory for the frames that are kept, in MiB.
-    pub frame_memory: usize,
-    /// Threads to parse with. Without it, one per core, at most four.
+    /// Timeout of one call to the display server, for example 2s.
+    pub display_timeout: HumanDuration,
+    /// Maximum number of frames kept.
+    pub max_frames: usize,
+    /// Maximum memory for kept frames, in MiB.
+    pub max_frame_memory_mib: usize,
+    /// Number of parser threads. Default: one per core, at most four.
     pub threads: Option<usize>,
-    /// What finds controls: `built_in` (what it misses is in its model card), an ONNX file in the layout of YOLOv8, or `none`:
-    /// elements are text alone then.
+    /// UI detector: `built_in` (its model card lists its weaknesses), the path of an ONNX file with the YOLOv8 layout,
+    /// or `none` to get text elements only.
     pub detector: String,
-    /// Controls that are less certain than this are left out, 0 to 1.
-    pub detector_confidence: f32,
-    /// Pictures are scaled down to this long side, in pixels, before text is looked for; where much of it is small then,
-    /// they are looked at in more detail. Less is faster and misses small text.
-    pub text_long_side: u32,
-    /// Lines of text that are remembered by their pixels.
-    pub remembered_lines: usize,
-    /// A model that finds text, in the layout of PP-OCR's ONNX files. Without it, the one that set-up fetched.
-    pub text_finder: Option<PathBuf>,
-    /// A model that reads a line, likewise: for other languages than English and Chinese.
-    pub text_reader: Option<PathBuf>,
-    /// The signs that `text_reader` reads, one a line. Without it, those that the model carries.
-    pub alphabet: Option<PathBuf>,
-    /// Who looks at pictures: `embedded`, `perception:http://HOST:PORT` (another Perception) or
-    /// `omniparser:http://HOST:PORT` (an OmniParser server).
+    /// Confidence threshold of the detector, 0 to 1. Controls below it are dropped.
+    pub detector_confidence_threshold: f32,
+    /// Long side, in pixels, to which images are scaled before text detection. If many lines turn out small, the image
+    /// is scanned again at a higher resolution. Smaller is faster and misses small text.
+    pub text_detection_max_side_px: u32,
+    /// Number of recognised lines cached by their pixels.
+    pub text_cache_lines: usize,
+    /// Text detection model in the layout of PP-OCR's ONNX files. Default: the model that set-up fetched.
+    pub text_detection_model: Option<PathBuf>,
+    /// Text recognition model in the same layout, for languages other than English and Chinese.
+    pub text_recognition_model: Option<PathBuf>,
+    /// Charset of the text recognition model, one character per line. Default: the list in the model's metadata.
+    pub charset: Option<PathBuf>,
+    /// Parser: `embedded`, `perception:http://HOST:PORT` (another Perception service) or `omniparser:http://HOST:PORT`
+    /// (an OmniParser server).
     pub parser: String,
-    /// What never leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an application),
-    /// `text:PATTERN` (a regular expression), `region:X,Y,WIDTH,HEIGHT` (of every display, in its pixels).
-    pub hide: Vec<String>,
+    /// Content to redact before it leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an
+    /// application), `text:PATTERN` (a regular expression), `region:X,Y,WIDTH,HEIGHT` (of every display, in capture
+    /// pixels).
+    pub redact: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let reading = ReadSettings::default();
         Self {
-            listen: Listen::loopback(DEFAULT_PORT),
+            listen: ListenAddress::loopback(DEFAULT_PORT),
             displays: Vec::new(),
             driver: Driver::KNOWN
                 .first()
                 .map_or("", |(name, _)| name)
                 .to_owned(),
             scale: None,
-            patience: Span(Duration::from_secs(2)),
-            frames: 64,
-            frame_memory: 192,
+            display_timeout: HumanDuration(Duration::from_secs(2)),
+            max_frames: 64,
+            max_frame_memory_mib: 192,
             threads: None,
             detector: "built_in".to_owned(),
-            detector_confidence: LEAST_CONFIDENCE,
-            text_long_side: reading.locate_long_side,
-            remembered_lines: reading.remembered_lines,
-            text_finder: None,
-            text_reader: None,
-            alphabet: None,
+            detector_confidence_threshold: DEFAULT_CONFIDENCE_THRESHOLD,
+            text_detection_max_side_px: reading.text_detection_max_side,
+            text_cache_lines: reading.cache_lines,
+            text_detection_model: None,
+            text_recognition_model: None,
+            charset: None,
             parser: "embedded".to_owned(),
-            hide: Vec::new(),
+            redact: Vec::new(),
         }
     }
 }
 
 impl Settings {
-    /// The library and the models that are meant: those in the folder `data`, but for what is named.
+    /// Resolves the ONNX Runtime library and the models: files in the folder `data`, overridden by the ones that are
+    /// configured.
     ///
     /// # Errors
-    /// If a file that is named is not there.
+    /// If a configured file does not exist.
     pub fn model_files(&self, data: &Path) -> Result<ModelFiles, Error> {
-        if self.alphabet.is_some() && self.text_reader.is_none() {
+        if self.charset.is_some() && self.text_recognition_model.is_none() {
             return Err(Error::BadValue {
-                key: "alphabet",
-                problem: "belongs to a `text_reader`, and there is none".to_owned(),
+                key: "charset",
+                problem: "requires `text_recognition_model`, which is not set".to_owned(),
             });
         }
         for (key, file) in [
-            ("text_finder", &self.text_finder),
-            ("text_reader", &self.text_reader),
-            ("alphabet", &self.alphabet),
+            ("text_detection_model", &self.text_detection_model),
+            ("text_recognition_model", &self.text_recognition_model),
+            ("charset", &self.charset),
         ] {
             if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
-                let problem = format!("there is no file {}", file.display());
+                let problem = format!("file {} does not exist", file.display());
                 return Err(Error::BadValue { key, problem });
             }
         }
         let there = ModelFiles::in_folder(data);
         Ok(ModelFiles {
-            locate: self.text_finder.clone().unwrap_or(there.locate),
-            recognise: self.text_reader.clone().unwrap_or(there.recognise),
-            alphabet: self.alphabet.clone(),
+            text_detection: self
+                .text_detection_model
+                .clone()
+                .unwrap_or(there.text_detection),
+            text_recognition: self
+                .text_recognition_model
+                .clone()
+                .unwrap_or(there.text_recognition),
+            charset: self.charset.clone(),
             ..there
         })
     }
 
-    /// How controls are looked for beside a reader with so many threads.
+    /// Resolves the detector settings, for a parser with `threads` threads.
     fn detecting(
         &self,
         models: &ModelFiles,
         threads: usize,
     ) -> Result<Option<DetectSettings>, Error> {
         let bad = |key, problem| Error::BadValue { key, problem };
-        if !(0.0..=1.0).contains(&self.detector_confidence) {
-            let problem = format!("{} is not from 0 to 1", self.detector_confidence);
+        if !(0.0..=1.0).contains(&self.detector_confidence_threshold) {
+            let problem = format!(
+                "{} is not between 0 and 1",
+                self.detector_confidence_threshold
+            );
             return Err(bad("detector_confidence", problem));
         }
         let model = match self.detector.as_str() {
             "none" => return Ok(None),
-            "built_in" => Model::BuiltIn,
-            path if Path::new(path).is_file() => Model::File(path.into()),
+            "built_in" => DetectorModel::BuiltIn,
+            path if Path::new(path).is_file() => DetectorModel::File(path.into()),
             path => {
                 let problem = format!(
-                    "there is no file `{path}`; there are built_in, none, and the path of an ONNX file"
+                    "file `{path}` does not exist; use built_in, none or the path of an ONNX file"
                 );
                 return Err(bad("detector", problem));
             }
@@ -166,9 +180,9 @@ impl Settings {
         Ok(Some(DetectSettings {
             model,
             runtime: models.runtime.clone(),
-            // It is done long before the reader is, so it leaves the reader most of the cores.
+            // The detector finishes well before text recognition, so recognition gets most of the cores.
             threads: (threads / 2).max(1),
-            least_confidence: self.detector_confidence,
+            confidence_threshold: self.detector_confidence_threshold,
         }))
     }
 }
@@ -177,35 +191,34 @@ impl Section for Settings {
     const NAME: &'static str = "perception";
 }
 
-/// What is meant: checked and complete.
+/// Validated and complete configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     displays: Vec<DisplayId>,
     driver: Driver,
     scale: Option<f64>,
-    patience: Duration,
-    frames: Limits,
+    display_timeout: Duration,
+    frame_limits: FrameLimits,
     models: ModelFiles,
-    reading: ReadSettings,
-    /// `None` to find no controls.
-    detecting: Option<DetectSettings>,
+    read_settings: ReadSettings,
+    /// `None` to detect no controls.
+    detect_settings: Option<DetectSettings>,
     parser: ParserChoice,
-    hidden: Redactor,
+    redactor: Redactor,
 }
 
-/// Who looks at pictures.
+/// Parser selected by the configuration.
 #[derive(Debug, Clone)]
 enum ParserChoice {
     Embedded,
-    /// Another Perception.
+    /// Another Perception service.
     Perception(client::Config),
     /// The base address of an OmniParser server.
     OmniParser(String),
 }
 
 impl Config {
-    /// Makes sense of the settings. `data` is the folder that has ONNX Runtime and the models; `environment` gives
-    /// `DISPLAY`.
+    /// Validates the settings. `data` is the folder with ONNX Runtime and the models; `environment` provides `DISPLAY`.
     ///
     /// # Errors
     /// If a value cannot be used.
@@ -218,12 +231,15 @@ impl Config {
         let models = settings.model_files(data)?;
         let threads = settings.threads.unwrap_or(defaults.threads).max(1);
         let detecting = settings.detecting(&models, threads)?;
-        let (parser, hidden) = (parser(&settings.parser)?, hidden(&settings.hide)?);
-        if !matches!(parser, ParserChoice::Embedded) && hidden.hides_text() {
+        let (parser, hidden) = (
+            parse_parser(&settings.parser)?,
+            parse_redactions(&settings.redact)?,
+        );
+        if !matches!(parser, ParserChoice::Embedded) && hidden.has_text_rules() {
             return Err(Error::BadValue {
-                key: "hide",
+                key: "redact",
                 problem:
-                    "text can be hidden only with `parser = \"embedded\"`: it has to be read first"
+                    "text can be redacted only with `parser = \"embedded\"`, because it must be recognised first"
                         .to_owned(),
             });
         }
@@ -231,27 +247,27 @@ impl Config {
             displays: displays(settings.displays, environment),
             driver: driver(&settings.driver)?,
             scale: settings.scale.map(check_scale).transpose()?,
-            patience: settings.patience.0,
-            frames: Limits {
-                frames: settings.frames,
-                bytes: settings.frame_memory << 20,
+            display_timeout: settings.display_timeout.0,
+            frame_limits: FrameLimits {
+                frames: settings.max_frames,
+                bytes: settings.max_frame_memory_mib << 20,
             },
             parser,
-            hidden,
+            redactor: hidden,
             models,
-            detecting,
-            reading: ReadSettings {
+            detect_settings: detecting,
+            read_settings: ReadSettings {
                 threads,
-                locate_long_side: settings.text_long_side,
-                remembered_lines: settings.remembered_lines,
+                text_detection_max_side: settings.text_detection_max_side_px,
+                cache_lines: settings.text_cache_lines,
                 ..defaults
             },
         })
     }
 
-    /// Calls another Perception with this token and these certificates.
+    /// Sets the token and the certificates for calls to another Perception service.
     #[must_use]
-    pub fn calling_with(mut self, base: &client::Config) -> Self {
+    pub fn with_client_config(mut self, base: &client::Config) -> Self {
         if let ParserChoice::Perception(config) = &mut self.parser {
             *config = client::Config {
                 uri: std::mem::take(&mut config.uri),
@@ -261,19 +277,19 @@ impl Config {
         self
     }
 
-    /// Starts the service. The models are loaded meanwhile; what is wrong with them is told by the calls that need
-    /// them, and in the log.
+    /// Starts the service and loads the models in the background. Model errors are logged and returned by the calls
+    /// that need the models.
     ///
     /// # Errors
     /// If the parser's address cannot be used.
     pub async fn start(self) -> Result<PerceptionService, Error> {
-        let screens = Screens::new(self.driver, self.displays, self.patience, self.scale);
+        let screens = Screens::new(self.driver, self.displays, self.display_timeout, self.scale);
         let parser = ParseQueue::new(self.parser.build(
             self.models,
-            self.reading,
-            self.detecting,
+            self.read_settings,
+            self.detect_settings,
         )?);
-        let mut service = PerceptionService::new(screens, parser, self.frames, self.hidden);
+        let mut service = PerceptionService::new(screens, parser, self.frame_limits, self.redactor);
         service.warm_up();
         Ok(service)
     }
@@ -308,53 +324,53 @@ impl ParserChoice {
                 Arc::new(EmbeddedParser::new(detector, Arc::new(reader)))
             }
             Self::Perception(config) => {
-                let channel = Channel::connect_lazy(&config).map_err(bad_parser)?;
+                let channel = Channel::connect_lazy(&config).map_err(invalid_parser)?;
                 let perception = Arc::new(PerceptionClient::new(channel));
                 Arc::new(RemoteParser::new(config.uri, perception))
             }
-            Self::OmniParser(url) => Arc::new(OmniParser::new(&url).map_err(bad_parser)?),
+            Self::OmniParser(url) => Arc::new(OmniParser::new(&url).map_err(invalid_parser)?),
         })
     }
 }
 
-/// A detector that looks closer at what it finds.
+/// Builds a detector that also describes its detections.
 fn detector(settings: DetectSettings) -> Arc<dyn Detector> {
     let closer = DescribeSettings {
         runtime: settings.runtime.clone(),
         threads: settings.threads,
     };
     let detector = Arc::new(YoloDetector::new(settings));
-    Arc::new(Describing::new(detector, closer))
+    Arc::new(DescribingDetector::new(detector, closer))
 }
 
-fn bad_parser(problem: impl std::fmt::Display) -> Error {
+fn invalid_parser(problem: impl std::fmt::Display) -> Error {
     Error::BadValue {
         key: "parser",
         problem: problem.to_string(),
     }
 }
 
-fn parser(written: &str) -> Result<ParserChoice, Error> {
+fn parse_parser(written: &str) -> Result<ParserChoice, Error> {
     match written.split_once(':') {
         None if written == "embedded" => Ok(ParserChoice::Embedded),
         Some(("perception", url)) => Ok(ParserChoice::Perception(client::Config::new(url))),
         Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(url.to_owned())),
-        _ => Err(bad_parser(format!(
-            "there is no `{written}`; there are embedded, perception:http://HOST:PORT, omniparser:http://HOST:PORT"
+        _ => Err(invalid_parser(format!(
+            "unknown parser `{written}`; use embedded, perception:http://HOST:PORT or omniparser:http://HOST:PORT"
         ))),
     }
 }
 
-fn hidden(written: &[String]) -> Result<Redactor, Error> {
+fn parse_redactions(written: &[String]) -> Result<Redactor, Error> {
     let bad = |problem| Error::BadValue {
-        key: "hide",
+        key: "redact",
         problem,
     };
     let mut hidden = Redactor::default();
     for entry in written {
         let named = entry.split_once(':');
         if let Some(("region", region)) = named {
-            hidden.add_display_region(region_of(region).map_err(bad)?);
+            hidden.add_display_region(parse_region(region).map_err(bad)?);
             continue;
         }
         let redaction = match (entry.as_str(), named) {
@@ -364,7 +380,7 @@ fn hidden(written: &[String]) -> Result<Redactor, Error> {
             (_, Some(("text", pattern))) => Redaction::TextPattern(pattern.to_owned()),
             _ => {
                 return Err(bad(format!(
-                    "`{entry}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN, \
+                    "unknown redaction `{entry}`; use card_numbers, email_addresses, window:NAME, text:PATTERN or \
                      region:X,Y,WIDTH,HEIGHT"
                 )));
             }
@@ -377,7 +393,7 @@ fn hidden(written: &[String]) -> Result<Redactor, Error> {
     Ok(hidden)
 }
 
-fn region_of(written: &str) -> Result<CaptureRect, String> {
+fn parse_region(written: &str) -> Result<CaptureRect, String> {
     let numbers: Option<Vec<i32>> = written
         .split(',')
         .map(|number| number.trim().parse().ok())
@@ -390,7 +406,7 @@ fn region_of(written: &str) -> Result<CaptureRect, String> {
             ))
         }
         _ => Err(format!(
-            "`region:{written}` is no region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
+            "invalid region `region:{written}`; use region:X,Y,WIDTH,HEIGHT, for example region:0,0,400,80"
         )),
     }
 }
@@ -401,12 +417,16 @@ fn driver(name: &str) -> Result<Driver, Error> {
         let known: Vec<_> = Driver::KNOWN.iter().map(|(known, _)| *known).collect();
         Error::BadValue {
             key: "driver",
-            problem: format!("there is no `{name}`; this build has {}", known.join(", ")),
+            problem: format!(
+                "unknown driver `{name}`; this build has {}",
+                known.join(", ")
+            ),
         }
     })
 }
 
 fn check_scale(scale: f64) -> Result<f64, Error> {
+    // Scales that a real desktop can have: from an overview at a tenth to an 8K display with large text.
     if (0.1..=16.0).contains(&scale) {
         return Ok(scale);
     }
@@ -462,14 +482,14 @@ mod tests {
                 driver: "wayland".to_owned(),
                 ..Settings::default()
             },
-            "perception.driver: there is no `wayland`",
+            "perception.driver: unknown driver `wayland`",
         );
         check(
             Settings {
                 parser: "tesseract".to_owned(),
                 ..Settings::default()
             },
-            "perception.parser: there is no `tesseract`; there are embedded",
+            "perception.parser: unknown parser `tesseract`; use embedded",
         );
         check(
             Settings {
@@ -488,38 +508,38 @@ mod tests {
         check(
             Settings {
                 parser: "omniparser:http://127.0.0.1:8000".to_owned(),
-                hide: vec!["card_numbers".to_owned()],
+                redact: vec!["card_numbers".to_owned()],
                 ..Settings::default()
             },
-            "text can be hidden only with",
+            "text can be redacted only with",
         );
         check(
             Settings {
-                text_reader: Some("/data/greek.onnx".into()),
+                text_recognition_model: Some("/data/greek.onnx".into()),
                 ..Settings::default()
             },
-            "perception.text_reader: there is no file /data/greek.onnx",
+            "perception.text_recognition_model: file /data/greek.onnx does not exist",
         );
         check(
             Settings {
-                alphabet: Some("/data/greek.txt".into()),
+                charset: Some("/data/greek.txt".into()),
                 ..Settings::default()
             },
-            "perception.alphabet: belongs to a `text_reader`",
+            "perception.charset: requires `text_recognition_model`",
         );
         for (entry, part) in [
             (
                 "passwords",
-                "perception.hide: `passwords` is none of card_numbers",
+                "perception.redact: unknown redaction `passwords`; use card_numbers",
             ),
-            ("window:", "`window:` is none of"),
-            ("text:(", "`(` is not a regular expression"),
-            ("region:1,2,3", "`region:1,2,3` is no region"),
-            ("region:1,2,0,4", "`region:1,2,0,4` is no region"),
+            ("window:", "unknown redaction `window:`"),
+            ("text:(", "`(` is not a valid regular expression"),
+            ("region:1,2,3", "invalid region `region:1,2,3`"),
+            ("region:1,2,0,4", "invalid region `region:1,2,0,4`"),
         ] {
             check(
                 Settings {
-                    hide: vec![entry.to_owned()],
+                    redact: vec![entry.to_owned()],
                     ..Settings::default()
                 },
                 part,

@@ -1,7 +1,7 @@
-//! What can go wrong in Perception, and how each of it is told to a caller.
+//! Errors of Perception and their mapping to gRPC status codes.
 //!
-//! One enum for the whole service. [`Error::report`] is the only place that gives an error its code and its reason;
-//! every reason has a page in `docs/errors/`.
+//! One enum covers the whole service. [`Error::report`] is the only place that assigns codes and reasons; every reason
+//! has a page in `docs/errors/`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::{ErrorReport, FieldError, reason as common};
 use tonic::Code;
 
-/// Reasons of this service; stable, each with a page in `docs/errors/`.
+/// Stable error reasons of this service, each with a page in `docs/errors/`.
 pub mod reason {
     pub const NO_DISPLAY: &str = "NO_DISPLAY";
     pub const DISPLAY_NOT_FOUND: &str = "DISPLAY_NOT_FOUND";
@@ -21,7 +21,7 @@ pub mod reason {
     pub const CAPTURE_REFUSED: &str = "CAPTURE_REFUSED";
     pub const MONITOR_NOT_FOUND: &str = "MONITOR_NOT_FOUND";
     pub const WINDOW_NOT_FOUND: &str = "WINDOW_NOT_FOUND";
-    pub const REGION_OUTSIDE: &str = "REGION_OUTSIDE";
+    pub const REGION_OUT_OF_BOUNDS: &str = "REGION_OUT_OF_BOUNDS";
     pub const MODEL_FILE_MISSING: &str = "MODEL_FILE_MISSING";
     pub const MODEL_FILE_UNUSABLE: &str = "MODEL_FILE_UNUSABLE";
     pub const PARSE_FAILED: &str = "PARSE_FAILED";
@@ -33,7 +33,7 @@ pub mod reason {
     pub const IMAGE_TOO_LARGE: &str = "IMAGE_TOO_LARGE";
     pub const CANCELLED: &str = "CANCELLED";
 
-    /// All of them.
+    /// Every reason.
     #[cfg(test)]
     pub(super) const ALL: &[&str] = &[
         NO_DISPLAY,
@@ -44,7 +44,7 @@ pub mod reason {
         CAPTURE_REFUSED,
         MONITOR_NOT_FOUND,
         WINDOW_NOT_FOUND,
-        REGION_OUTSIDE,
+        REGION_OUT_OF_BOUNDS,
         MODEL_FILE_MISSING,
         MODEL_FILE_UNUSABLE,
         PARSE_FAILED,
@@ -58,44 +58,40 @@ pub mod reason {
     ];
 }
 
-/// After how long a lost or silent display is worth another look.
+/// Retry delay after a display was lost or timed out.
 const DISPLAY_RETRY: Duration = Duration::from_secs(1);
 
-/// After how long a parser that many wait for is worth another try.
+/// Retry delay when the parser queue is full.
 const PARSER_RETRY: Duration = Duration::from_secs(2);
 
-/// What went wrong.
+/// Error of the service.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// Nothing says which display is meant.
-    #[error("no display: start one with `motorium up` or set DISPLAY")]
+    /// No display is configured or requested.
+    #[error("no display is configured: start one with `motorium up` or set DISPLAY")]
     NoDisplay,
-    /// No server answers under that name, or it does not let us in.
+    /// The display does not exist, or its server denies access.
     #[error(
-        "there is no display {display}: {detail}; start it (`motorium up` starts one) or correct its name"
+        "display {display} is not available: {detail}; start it (`motorium up` starts one) or correct its name"
     )]
-    DisplayAbsent { display: DisplayId, detail: String },
-    /// The name is that of no display that this service sees.
-    #[error("display {display} cannot be seen: {detail}; name one that `ListDisplays` shows")]
+    DisplayUnavailable { display: DisplayId, detail: String },
+    /// The display is not configured for this service.
+    #[error("display {display} was not found: {detail}; use one that `ListDisplays` returns")]
     DisplayNotFound { display: DisplayId, detail: String },
-    /// The server was there and has gone.
-    #[error(
-        "display {display} was lost: {detail}; it is opened again by the next call once its server is back"
-    )]
+    /// The connection to the display server was lost.
+    #[error("display {display} was lost: {detail}; restart its server, the next call reconnects")]
     DisplayLost { display: DisplayId, detail: String },
-    /// The server is there and does not answer.
+    /// The display server did not answer in time.
     #[error(
-        "display {display} did not answer within {} ms; its server is stopped or overloaded, try again or restart it",
+        "display {display} did not answer within {} ms; its server is stopped or overloaded; retry, or restart it",
         after.as_millis()
     )]
     DisplayTimedOut { display: DisplayId, after: Duration },
-    /// The server's pixels are of a kind that this build does not read.
+    /// The display uses a pixel format that this build does not support.
     #[error("display {display} cannot be captured: {detail}; start it with a depth of 24 bits")]
     DisplayUnsupported { display: DisplayId, detail: String },
-    /// The window system refused a request.
-    #[error(
-        "display {display} refused to be captured: {detail}; try again, its layout may have changed meanwhile"
-    )]
+    /// The window system rejected a request.
+    #[error("display {display} rejected the capture: {detail}; retry, its layout may have changed")]
     CaptureRefused { display: DisplayId, detail: String },
     #[error("display {display} has no monitor `{monitor}`; it has {known}")]
     MonitorNotFound {
@@ -104,73 +100,71 @@ pub enum Error {
         known: String,
     },
     #[error(
-        "display {display} shows no window `{window}`; the frame's window list names those that exist"
+        "display {display} has no visible window `{window}`; use an id from the frame's window list"
     )]
     WindowNotFound { display: DisplayId, window: String },
-    /// A region that shares no pixel with the frame.
+    /// The region does not intersect the frame.
     #[error(
-        "region {},{}–{},{} lies outside of the frame of {}×{} pixels; give a region that overlaps it",
+        "region {},{}–{},{} is outside the frame of {}×{} pixels; use a region that overlaps it",
         region.min.x, region.min.y, region.max.x, region.max.y, size.width, size.height
     )]
     RegionOutside {
         region: CaptureRect,
         size: CaptureSize,
     },
-    /// The ONNX Runtime library or a model is not where the configuration says.
-    #[error("{} is missing: run `tools/setup data` to fetch it, or set MOTORIUM_DATA to the folder that has it", path.display())]
+    /// The ONNX Runtime library or a model file is missing.
+    #[error("{} is missing: run `tools/setup data` to fetch it, or set MOTORIUM_DATA to the folder that contains it", path.display())]
     ModelFileMissing { path: PathBuf },
-    /// A file is there, but is not what it should be.
+    /// A model file cannot be loaded.
     #[error(
         "{} cannot be used: {detail}; if set-up fetched it, remove it and run `tools/setup data`, otherwise correct \
-         `perception.text_finder`, `text_reader`, `alphabet` or `detector`",
+         `perception.text_detection_model`, `text_recognition_model`, `charset` or `detector`",
         path.display()
     )]
     ModelFileUnusable { path: PathBuf, detail: String },
-    /// The models ran and failed.
-    #[error("the picture could not be parsed: {detail}")]
+    /// Running the models failed.
+    #[error("the image could not be parsed: {detail}")]
     ParseFailed { detail: String },
-    /// Another server parses for this one, and does not do it.
+    /// The remote parser is not reachable or failed.
     #[error(
-        "the parser at {url} does not answer: {detail}; start it, or correct `perception.parser`"
+        "the parser at {url} is unavailable: {detail}; start it, or correct `perception.parser`"
     )]
     ParserUnavailable { url: String, detail: String },
-    /// So many pictures wait that there is no memory for more.
-    #[error("too many pictures wait to be parsed: try again later, or send fewer at a time")]
+    /// The images waiting to be parsed exceed the memory limit.
+    #[error("too many images are waiting to be parsed: retry later, or send fewer at a time")]
     ParserBusy,
-    /// Each stream holds pictures of its own.
-    #[error(
-        "{most} streams of live pictures are open, and no more are: close one, or try again later"
-    )]
+    /// The maximum number of live streams is open.
+    #[error("the maximum of {most} live streams is open: close one, or retry later")]
     TooManyStreams { most: usize },
-    /// The frame has made room for newer ones, or was never here.
-    #[error("frame {frame} is not kept any more: capture again and use the new frame's id")]
+    /// The frame was evicted, or never existed.
+    #[error("frame {frame} has expired: capture again and use the new frame's id")]
     FrameExpired { frame: FrameId },
-    #[error("the picture cannot be read: {detail}; send PNG, JPEG or WebP")]
+    #[error("the image cannot be decoded: {detail}; send PNG, JPEG or WebP")]
     ImageUnreadable { detail: String },
     #[error(
-        "the picture of {width}×{height} pixels is too large: at most {limit} pixels are parsed, send a smaller one"
+        "the image of {width}×{height} pixels is too large: send one of at most {limit} pixels"
     )]
     ImageTooLarge { width: u32, height: u32, limit: u64 },
-    /// The work was given up because nobody waits for it, or because the service stops.
+    /// The caller disconnected, or the service is shutting down.
     #[error("the work was cancelled")]
     Cancelled,
-    /// A request field cannot be accepted.
+    /// A request field is invalid.
     #[error("{0}")]
     Invalid(FieldError),
-    /// A defect of this service.
-    #[error("{detail}; this is a defect, the service's log has more")]
+    /// An internal error.
+    #[error("{detail}; this is an internal error, see the log of the service")]
     Internal { detail: String },
 }
 
 impl Error {
-    /// The report that travels to the caller.
+    /// Maps the error to the report that is sent to the caller.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
         let message = self.to_string();
         let report = |code, reason| ErrorReport::new(code, reason, message.clone());
         match self {
             Self::NoDisplay => report(Code::Unavailable, reason::NO_DISPLAY),
-            Self::DisplayAbsent { display, .. } => {
+            Self::DisplayUnavailable { display, .. } => {
                 report(Code::Unavailable, reason::NO_DISPLAY).with("display", display)
             }
             Self::DisplayNotFound { display, .. } => {
@@ -202,9 +196,11 @@ impl Error {
                     .with("display", display)
                     .with("window", window)
             }
-            Self::RegionOutside { size, .. } => report(Code::OutOfRange, reason::REGION_OUTSIDE)
-                .with("width", size.width)
-                .with("height", size.height),
+            Self::RegionOutside { size, .. } => {
+                report(Code::OutOfRange, reason::REGION_OUT_OF_BOUNDS)
+                    .with("width", size.width)
+                    .with("height", size.height)
+            }
             Self::ModelFileMissing { path } => {
                 report(Code::FailedPrecondition, reason::MODEL_FILE_MISSING)
                     .with("path", path.display())
@@ -261,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// One of each, with the code, the reason and a part of the sentence that callers see.
+    /// One value per variant, with its code, its reason and a part of its message.
     fn every_variant() -> Vec<(Error, Code, &'static str, &'static str)> {
         let display = || DisplayId::new(":9");
         let detail = || "why".to_owned();
@@ -277,7 +273,7 @@ mod tests {
                 "motorium up",
             ),
             (
-                Error::DisplayAbsent {
+                Error::DisplayUnavailable {
                     display: display(),
                     detail: detail(),
                 },
@@ -301,7 +297,7 @@ mod tests {
                 },
                 Code::Unavailable,
                 "DISPLAY_LOST",
-                "opened again by the next call",
+                "the next call reconnects",
             ),
             (
                 Error::DisplayTimedOut {
@@ -328,7 +324,7 @@ mod tests {
                 },
                 Code::Aborted,
                 "CAPTURE_REFUSED",
-                "try again",
+                "retry",
             ),
             (
                 Error::MonitorNotFound {
@@ -352,7 +348,7 @@ mod tests {
             (
                 Error::RegionOutside { region, size },
                 Code::OutOfRange,
-                "REGION_OUTSIDE",
+                "REGION_OUT_OF_BOUNDS",
                 "9,9–12,12",
             ),
             (
@@ -395,7 +391,7 @@ mod tests {
                 Error::TooManyStreams { most: 32 },
                 Code::ResourceExhausted,
                 "TOO_MANY_STREAMS",
-                "32 streams",
+                "maximum of 32 live streams",
             ),
             (
                 Error::FrameExpired {
@@ -432,7 +428,7 @@ mod tests {
                 Error::Internal { detail: detail() },
                 Code::Internal,
                 "INTERNAL",
-                "log has more",
+                "see the log",
             ),
         ]
     }

@@ -1,7 +1,7 @@
-//! Frames that have been captured, kept for a while so that they can be compared, encoded and referred to.
+//! Store of captured frames, kept so that they can be compared, encoded and referenced.
 //!
-//! Bounded by bytes and by number; the oldest go first. Ids begin with a number of this process, so that an id from
-//! before a restart is unknown rather than that of another frame. A frame never changes once it is stored.
+//! Bounded by bytes and by count; the oldest frames are evicted first. Ids start with a random prefix per process, so
+//! an id from before a restart is unknown instead of naming another frame. A stored frame never changes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,12 +17,12 @@ use uuid::Uuid;
 use crate::capture::cursor::CursorImage;
 use crate::error::Error;
 
-/// How much is kept.
+/// Limits of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Most frames.
+pub struct FrameLimits {
+    /// Maximum number of frames.
     pub frames: usize,
-    /// Most bytes of pixels. One frame is kept even if it is larger.
+    /// Maximum bytes of pixels. One frame is kept even if it is larger.
     pub bytes: usize,
 }
 
@@ -30,64 +30,64 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct StoredFrame {
     pub frame: Frame,
-    /// Without the cursor; shared with the frame before if nothing changed.
+    /// Pixels without the cursor. Shared with the previous frame if nothing changed.
     pub pixels: Arc<RgbaImage>,
-    /// To be drawn into pictures of this frame; `None` if it was to be left out.
+    /// Cursor to draw into images of this frame; `None` if the request omitted it.
     pub cursor: Option<CursorImage>,
-    /// What was painted over, in the display's pixels.
-    pub hidden: Vec<CaptureRect>,
+    /// Redacted boxes, in capture pixels of the display.
+    pub redacted: Vec<CaptureRect>,
     grey: OnceLock<Arc<GreyFrame>>,
-    scene: OnceLock<(View, Arc<Scene>)>,
+    scene: OnceLock<(ViewKey, Arc<Scene>)>,
 }
 
-/// Which part of a display a frame shows, as its request named it: the numbers of elements hold within one view.
-pub type View = (DisplayId, String);
+/// Display and capture area of a frame, as its request named them. Element ids are stable within one view.
+pub type ViewKey = (DisplayId, String);
 
 impl StoredFrame {
-    /// A frame, not yet stored.
+    /// Creates a frame that is not yet stored.
     #[must_use]
     pub fn new(
         frame: Frame,
         pixels: Arc<RgbaImage>,
         cursor: Option<CursorImage>,
-        hidden: Vec<CaptureRect>,
+        redacted: Vec<CaptureRect>,
     ) -> Self {
         Self {
             frame,
             pixels,
             cursor,
-            hidden,
+            redacted,
             grey: OnceLock::new(),
             scene: OnceLock::new(),
         }
     }
 
-    /// Its pixels in grey; computed by the first call.
+    /// Grey version of the pixels; computed by the first call.
     pub fn grey(&self) -> &GreyFrame {
         self.grey
-            .get_or_init(|| Arc::new(GreyFrame::of(&self.pixels)))
+            .get_or_init(|| Arc::new(GreyFrame::from_rgba(&self.pixels)))
     }
 
-    /// What was found on it, if it has been parsed.
+    /// Parsed scene of the frame, if it has been parsed.
     #[must_use]
-    pub fn scene(&self) -> Option<&(View, Arc<Scene>)> {
+    pub fn scene(&self) -> Option<&(ViewKey, Arc<Scene>)> {
         self.scene.get()
     }
 
-    /// Keeps what was found on it. A frame is parsed once; a second scene is not taken.
-    pub fn set_scene(&self, view: View, scene: Arc<Scene>) {
+    /// Stores the parsed scene. A frame is parsed once; a second scene is ignored.
+    pub fn set_scene(&self, view: ViewKey, scene: Arc<Scene>) {
         let _ = self.scene.set((view, scene));
     }
 
-    /// Pixels in colour and in grey.
+    /// Memory of the colour and the grey pixels.
     fn bytes(&self) -> usize {
         self.pixels.as_raw().len() / 4 * 5
     }
 }
 
-impl Kept {
-    /// The memory that is held for a frame alone: nothing if another one has the same pixels.
-    fn held_for(&self, frame: &StoredFrame) -> usize {
+impl StoreState {
+    /// Memory held only by this frame: 0 if another frame shares its pixels.
+    fn exclusive_bytes(&self, frame: &StoredFrame) -> usize {
         let is_shared = |other: &Arc<StoredFrame>| Arc::ptr_eq(&other.pixels, &frame.pixels);
         if self.frames.iter().any(is_shared) {
             return 0;
@@ -96,45 +96,45 @@ impl Kept {
     }
 }
 
-/// The frames that are kept.
+/// Store of recent frames.
 #[derive(Debug)]
 pub struct FrameStore {
-    limits: Limits,
-    process: String,
-    kept: Mutex<Kept>,
+    limits: FrameLimits,
+    process_prefix: String,
+    state: Mutex<StoreState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoreState {
     /// Oldest first.
     frames: VecDeque<Arc<StoredFrame>>,
     bytes: usize,
-    count: u64,
+    last_id: u64,
 }
 
 impl FrameStore {
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: FrameLimits) -> Self {
         let (process, ..) = Uuid::new_v4().as_fields();
         Self {
             limits,
-            process: format!("{process:08x}"),
-            kept: Mutex::default(),
+            process_prefix: format!("{process:08x}"),
+            state: Mutex::default(),
         }
     }
 
-    /// A new frame's id.
+    /// Allocates the id of a new frame.
     #[must_use]
     pub fn next_id(&self) -> FrameId {
         let mut kept = self.kept();
-        kept.count += 1;
-        FrameId::new(format!("{}-{}", self.process, kept.count))
+        kept.last_id += 1;
+        FrameId::new(format!("{}-{}", self.process_prefix, kept.last_id))
     }
 
-    /// Keeps a frame, and lets go of the oldest ones if there is no room. If nothing changed since the newest frame of
-    /// the same part of the same display, its pixels are shared.
-    pub fn keep(&self, mut frame: StoredFrame) -> Arc<StoredFrame> {
-        if let Some(before) = self.newest_like(&frame)
+    /// Stores a frame and evicts the oldest ones over the limits. If nothing changed since the newest frame of the same
+    /// area of the same display, the pixels are shared.
+    pub fn insert(&self, mut frame: StoredFrame) -> Arc<StoredFrame> {
+        if let Some(before) = self.latest_of_area(&frame)
             && before.pixels == frame.pixels
         {
             frame.pixels = Arc::clone(&before.pixels);
@@ -144,21 +144,21 @@ impl FrameStore {
         }
         let frame = Arc::new(frame);
         let mut kept = self.kept();
-        kept.bytes += kept.held_for(&frame);
+        kept.bytes += kept.exclusive_bytes(&frame);
         kept.frames.push_back(Arc::clone(&frame));
         while kept.frames.len() > 1
             && (kept.frames.len() > self.limits.frames || kept.bytes > self.limits.bytes)
         {
             let oldest = kept.frames.pop_front().expect("there is more than one");
-            kept.bytes -= kept.held_for(&oldest);
+            kept.bytes -= kept.exclusive_bytes(&oldest);
         }
         frame
     }
 
-    /// The frame of that id.
+    /// Returns the frame with this id.
     ///
     /// # Errors
-    /// [`Error::FrameExpired`] if it is not kept any more, or never was.
+    /// [`Error::FrameExpired`] if the frame was evicted or never existed.
     pub fn get(&self, id: &FrameId) -> Result<Arc<StoredFrame>, Error> {
         let kept = self.kept();
         let found = kept
@@ -171,7 +171,7 @@ impl FrameStore {
             .ok_or_else(|| Error::FrameExpired { frame: id.clone() })
     }
 
-    fn newest_like(&self, frame: &StoredFrame) -> Option<Arc<StoredFrame>> {
+    fn latest_of_area(&self, frame: &StoredFrame) -> Option<Arc<StoredFrame>> {
         let kept = self.kept();
         let mut newest_first = kept.frames.iter().rev();
         let found = newest_first.find(|other| {
@@ -181,8 +181,8 @@ impl FrameStore {
         found.cloned()
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> std::sync::MutexGuard<'_, StoreState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that a frame of ten by ten pixels takes.
+    /// Bytes of a frame of ten by ten pixels.
     const FRAME: usize = 500;
 
     fn keep(store: &FrameStore, shade: u8) -> Arc<StoredFrame> {
@@ -211,11 +211,11 @@ mod tests {
             windows: Vec::new(),
         };
         let pixels = RgbaImage::from_pixel(10, 10, Rgba([shade, shade, shade, 255]));
-        store.keep(StoredFrame::new(frame, Arc::new(pixels), None, Vec::new()))
+        store.insert(StoredFrame::new(frame, Arc::new(pixels), None, Vec::new()))
     }
 
-    /// Stores `count` different frames and tells how many of them are left.
-    fn check(limits: Limits, count: u8, expected: usize) {
+    /// Stores `count` different frames and checks how many remain.
+    fn check(limits: FrameLimits, count: u8, expected: usize) {
         let store = FrameStore::new(limits);
         let frames: Vec<_> = (0..count).map(|shade| keep(&store, shade)).collect();
         let (gone, left): (Vec<_>, Vec<_>) = frames
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn the_oldest_frames_make_room() {
         check(
-            Limits {
+            FrameLimits {
                 frames: 3,
                 bytes: 100 * FRAME,
             },
@@ -239,7 +239,7 @@ mod tests {
             3,
         );
         check(
-            Limits {
+            FrameLimits {
                 frames: 100,
                 bytes: 2 * FRAME,
             },
@@ -247,7 +247,7 @@ mod tests {
             2,
         );
         check(
-            Limits {
+            FrameLimits {
                 frames: 100,
                 bytes: 2 * FRAME - 1,
             },
@@ -255,7 +255,7 @@ mod tests {
             1,
         );
         check(
-            Limits {
+            FrameLimits {
                 frames: 100,
                 bytes: 0,
             },
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_expired_frame_says_what_to_do() {
-        let store = FrameStore::new(Limits {
+        let store = FrameStore::new(FrameLimits {
             frames: 1,
             bytes: usize::MAX,
         });
@@ -274,7 +274,7 @@ mod tests {
         keep(&store, 1);
         let error = store.get(&first.frame.id).unwrap_err();
         assert!(error.to_string().contains("capture again"), "{error}");
-        let other_process = FrameStore::new(Limits {
+        let other_process = FrameStore::new(FrameLimits {
             frames: 9,
             bytes: usize::MAX,
         });
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn frames_that_look_the_same_share_their_pixels() {
-        let store = FrameStore::new(Limits {
+        let store = FrameStore::new(FrameLimits {
             frames: 9,
             bytes: usize::MAX,
         });
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn shared_pixels_take_room_once() {
-        let store = FrameStore::new(Limits {
+        let store = FrameStore::new(FrameLimits {
             frames: 9,
             bytes: 2 * FRAME,
         });
@@ -303,7 +303,7 @@ mod tests {
         let other = keep(&store, 8);
         let kept = |frame: &Arc<StoredFrame>| store.get(&frame.frame.id).is_ok();
         assert!(still.iter().chain([&other]).all(kept));
-        // Their room is free when the last of them goes.
+        // Their memory is freed when the last of them is evicted.
         let last = keep(&store, 9);
         assert!(!still.iter().any(kept));
         assert!(kept(&other) && kept(&last));

@@ -1,8 +1,8 @@
-//! Sees: from a screen to a numbered list of things.
+//! Perception: from a screen to a numbered list of elements.
 //!
-//! [`capture`] takes pictures, [`parse`] finds what is on them, [`marks`] makes a numbered scene of it, [`frames`]
-//! keeps what was seen, and [`settle`] waits until the screen is quiet. [`service`] puts them together as the contract
-//! wants it. Nothing here acts on a screen, and nothing is kept on disk.
+//! [`capture`] takes screenshots, [`parse`] detects elements and text on them, [`marks`] merges these into a numbered
+//! scene, [`frames`] keeps recent frames, and [`settle`] waits until the screen is idle. [`service`] implements the
+//! gRPC contract with these parts. Nothing here acts on a screen or writes to disk.
 
 mod areas;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! Perception as a server of its own.
+//! Runs Perception as a standalone server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
     let settings: Settings = loaded.section()?;
@@ -24,7 +24,7 @@ async fn run() -> Result<(), Error> {
     let shutdown = Shutdown::on_signals()?;
     let config =
         Config::resolve(settings, common.data()?, std::env::vars()).map_err(Error::service)?;
-    let config = config.calling_with(&common.client(""));
+    let config = config.with_client_config(&common.client(""));
     let perception = config.start().await.map_err(Error::service)?;
     let ready = perception.ready();
     server::Builder::new(common.server(listen)?)

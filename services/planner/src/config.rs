@@ -1,6 +1,6 @@
-//! Settings as they are written, and the service that is meant by them.
+//! Resolves the settings as written into the configured service.
 
-mod kinds;
+mod backend_kinds;
 mod providers;
 mod settings;
 
@@ -12,117 +12,120 @@ use motorium_kit::config::Environment;
 
 use crate::backends::Backend;
 use crate::backends::dialect::Dialect;
-use crate::backends::model::{ModelBackend, Parts};
+use crate::backends::model::{ModelBackend, ModelBackendParts};
 use crate::backends::phrasebook::{self, Phrasebook};
-use crate::backends::recorded::{self, Recorded};
-use crate::models::Models;
+use crate::backends::recorded::{self, RecordedBackend};
+use crate::models::ModelTable;
 use crate::prompt::{self, Prompts};
-use crate::provider::{Endpoint, endpoint, key};
-use crate::router::breaker::Rest;
-use crate::router::pauses::RealPauses;
-use crate::router::retry::Patience;
-use crate::router::stack::Bounds;
-use crate::router::{Router, Rules};
+use crate::provider::{Endpoint, api_key, endpoint};
+use crate::router::circuit_breaker::CircuitBreakerConfig;
+use crate::router::retry::RetryPolicy;
+use crate::router::sleeper::TokioSleeper;
+use crate::router::stack::CallLimits;
+use crate::router::{Router, RouterConfig};
 use crate::service::PlannerService;
 
-use kinds::{KINDS, kind};
+use backend_kinds::{KINDS, kind};
 pub use providers::ProviderSettings;
-pub use settings::{BackendSettings, DEFAULT_PORT, Options, RestSettings, RetrySettings, Settings};
+pub use settings::{
+    BackendSettings, CircuitBreakerSettings, DEFAULT_PORT, Options, RetrySettings, Settings,
+};
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No backend, so that nothing could ever be decided.
-    #[error("planner.backends is empty; name at least one of: {}", known())]
-    NoBackend,
-    /// No backend is called so.
+    /// No backend is configured, so nothing could be decided.
     #[error(
-        "planner.backends: there is no backend `{name}`; there are: {}{}",
-        known(),
-        own(configured)
+        "planner.backends is empty; name at least one of: {}",
+        built_in_backends()
+    )]
+    NoBackend,
+    /// There is no backend with this name.
+    #[error(
+        "planner.backends: unknown backend `{name}`; known backends: {}{}",
+        built_in_backends(),
+        configured_backends(configured)
     )]
     UnknownBackend {
         name: String,
         configured: Vec<String>,
     },
-    /// Two backends of one name could not be told apart.
-    #[error("planner.backends: `{name}` is named twice")]
-    NamedTwice { name: String },
+    /// Two backends with the same name cannot be distinguished.
+    #[error("planner.backends: `{name}` is listed twice")]
+    DuplicateBackend { name: String },
     /// A recording cannot be read.
     #[error("planner.backends: the recording `{}` cannot be read: {source}", path.display())]
     Recording {
         path: PathBuf,
         source: recorded::Error,
     },
-    /// A backend lacks what nobody can guess.
+    /// A required field of a backend is missing.
     #[error("planner.backend.{backend}: `{field}` is missing{hint}")]
     Missing {
         backend: String,
         field: &'static str,
         hint: &'static str,
     },
-    /// A backend's kind is not one that there is.
+    /// There is no such kind of backend.
     #[error(
-        "planner.backend.{backend}.kind: there is no kind `{kind}`; there are: {}",
-        kinds::list()
+        "planner.backend.{backend}.kind: unknown kind `{kind}`; known kinds: {}",
+        backend_kinds::list()
     )]
     UnknownKind { backend: String, kind: String },
-    /// A dialect cannot use its options.
+    /// The options of a dialect are invalid.
     #[error("planner.backend.{backend}.options: {problem}")]
     Options { backend: String, problem: String },
-    /// No provider is called so.
+    /// There is no provider with this name.
     #[error(
-        "planner.backend.{backend}.provider: there is no provider `{provider}`; there are: {known}"
+        "planner.backend.{backend}.provider: unknown provider `{provider}`; known providers: {known}"
     )]
     UnknownProvider {
         backend: String,
         provider: String,
         known: String,
     },
-    /// A provider's address cannot be used.
+    /// A provider's endpoint is invalid.
     #[error("planner.providers.{provider}: {source}")]
     Endpoint {
         provider: String,
         source: endpoint::Error,
     },
-    /// A provider's address is no URL.
+    /// A provider's base URL is invalid.
     #[error("planner.providers.{provider}.base_url: {problem}")]
     BaseUrl { provider: String, problem: String },
     /// A provider's key cannot be read.
     #[error("planner.providers.{provider}: {source}")]
     Key {
         provider: String,
-        source: key::Error,
+        source: api_key::Error,
     },
-    /// The name of a variable is none: perhaps the key itself, so that it is not quoted.
+    /// The variable name is invalid. It may be the key itself, so it is not quoted.
     #[error(
-        "planner.providers.{provider}.key_env is not the name of a variable such as MY_KEY; it names the variable that holds the key, and never holds the key itself"
+        "planner.providers.{provider}.key_env must be the name of an environment variable such as MY_KEY, not the key itself"
     )]
     KeyVariable { provider: String },
-    /// An entry about a model has a number that nothing could be sent with.
+    /// A model entry has an invalid value.
     #[error("planner.models ({names}): {problem}")]
     Model {
         names: String,
         problem: &'static str,
     },
-    /// A number is out of range.
-    #[error("planner.{field} is 0, so that nothing could ever be asked")]
+    /// A number has to be positive.
+    #[error("planner.{field} must be greater than 0")]
     Zero { field: &'static str },
-    /// More than can be counted.
-    #[error(
-        "planner.concurrency is more than {MOST_AT_ONCE}; no provider takes as many calls at once"
-    )]
+    /// The concurrency is too high.
+    #[error("planner.concurrency must be at most {MAX_CONCURRENCY}")]
     Concurrency,
-    /// A template cannot be used.
+    /// A template is invalid.
     #[error("planner.prompts: {0}")]
     Prompts(#[from] prompt::Error),
 }
 
-/// Far more than any provider takes, and less than what a semaphore counts.
-const MOST_AT_ONCE: usize = 1_000_000;
+/// Maximum concurrency: far more than any provider accepts, and below the limit of tokio's semaphore.
+const MAX_CONCURRENCY: usize = 1_000_000;
 
-/// The backends that there are without configuring any.
-fn known() -> String {
+/// Returns the names of the backends that need no configuration.
+fn built_in_backends() -> String {
     let models = KINDS
         .iter()
         .filter(|kind| kind.provider.is_some())
@@ -134,44 +137,44 @@ fn known() -> String {
     names.join(", ")
 }
 
-/// The user's own, for the end of the list.
-fn own(configured: &[String]) -> String {
+/// Returns the user's own backends, for the end of the list.
+fn configured_backends(configured: &[String]) -> String {
     if configured.is_empty() {
-        return "; others are made in [planner.backend.NAME]".to_owned();
+        return "; define others in [planner.backend.NAME]".to_owned();
     }
     format!(", {}", configured.join(", "))
 }
 
 impl Settings {
-    /// The service that is meant, with keys from the process's environment.
+    /// Builds the configured service, with keys from the process environment.
     ///
     /// # Errors
-    /// If a backend is unknown or named twice, none is named, or something it needs cannot be read.
+    /// Fails if a backend is unknown or named twice, none is named, or something that it needs cannot be read.
     pub fn resolve(&self) -> Result<PlannerService, Error> {
-        self.resolve_in(&Environment::of_process())
+        self.resolve_in(&Environment::from_process())
     }
 
-    /// The service that is meant, in that environment.
+    /// Builds the configured service with this environment.
     ///
     /// # Errors
     /// As [`Settings::resolve`].
     pub fn resolve_in(&self, environment: &Environment) -> Result<PlannerService, Error> {
-        let workshop = Workshop::new(self, environment)?;
+        let workshop = BackendFactory::new(self, environment)?;
         let mut backends: Vec<Arc<dyn Backend>> = Vec::with_capacity(self.backends.len());
         for name in &self.backends {
             if backends.iter().any(|known| known.name() == name) {
-                return Err(Error::NamedTwice { name: name.clone() });
+                return Err(Error::DuplicateBackend { name: name.clone() });
             }
             backends.push(workshop.backend(name)?);
         }
         if backends.is_empty() {
             return Err(Error::NoBackend);
         }
-        let router = Router::with_rules(backends, &self.rules()?);
+        let router = Router::with_config(backends, &self.router_config()?);
         Ok(PlannerService::new(router, workshop.prompts))
     }
 
-    fn rules(&self) -> Result<Rules, Error> {
+    fn router_config(&self) -> Result<RouterConfig, Error> {
         for (field, value) in [
             ("concurrency", self.concurrency),
             ("timeout", self.timeout.0.as_millis() as usize),
@@ -184,40 +187,40 @@ impl Settings {
                 return Err(Error::Zero { field });
             }
         }
-        if self.concurrency > MOST_AT_ONCE {
+        if self.concurrency > MAX_CONCURRENCY {
             return Err(Error::Concurrency);
         }
-        Ok(Rules {
-            bounds: Bounds {
+        Ok(RouterConfig {
+            limits: CallLimits {
                 timeout: self.timeout.0,
                 attempt_timeout: self.attempt_timeout.0,
                 concurrency: self.concurrency,
-                patience: Patience {
-                    retries: self.retry.times,
-                    first: self.retry.first_pause.0,
-                    longest: self.retry.longest_pause.0,
-                    longest_asked: self.retry.longest_asked_pause.0,
+                retry: RetryPolicy {
+                    max_retries: self.retry.max_retries,
+                    initial_backoff: self.retry.initial_backoff.0,
+                    max_backoff: self.retry.max_backoff.0,
+                    max_retry_after: self.retry.max_retry_after.0,
                 },
             },
-            rest: Rest {
-                failures: self.rest.failures,
-                time: self.rest.time.0,
+            circuit_breaker: CircuitBreakerConfig {
+                failure_threshold: self.circuit_breaker.failure_threshold,
+                open_duration: self.circuit_breaker.open_duration.0,
             },
-            pauses: Arc::new(RealPauses),
+            sleeper: Arc::new(TokioSleeper),
         })
     }
 }
 
-/// Makes backends.
-struct Workshop<'a> {
+/// Builds backends from the settings.
+struct BackendFactory<'a> {
     settings: &'a Settings,
     environment: &'a Environment,
-    models: Models,
+    models: ModelTable,
     prompts: Arc<Prompts>,
     providers: BTreeMap<String, ProviderSettings>,
 }
 
-impl<'a> Workshop<'a> {
+impl<'a> BackendFactory<'a> {
     fn new(settings: &'a Settings, environment: &'a Environment) -> Result<Self, Error> {
         let mut problems = settings
             .models
@@ -233,13 +236,13 @@ impl<'a> Workshop<'a> {
         Ok(Self {
             settings,
             environment,
-            models: Models::with(settings.models.clone()),
+            models: ModelTable::with(settings.models.clone()),
             prompts: Arc::new(prompts),
             providers: providers::with(&settings.providers),
         })
     }
 
-    /// The backend of that name.
+    /// Builds the backend with this name.
     fn backend(&self, name: &str) -> Result<Arc<dyn Backend>, Error> {
         if let Some(path) = name.strip_prefix("recorded:") {
             return Ok(Arc::new(recording(name, Path::new(path))?));
@@ -270,7 +273,7 @@ impl<'a> Workshop<'a> {
         let provider = provider.ok_or_else(|| {
             missing(
                 "provider",
-                "; make one in [planner.providers.NAME] with its base_url",
+                "; define one in [planner.providers.NAME] with its base_url",
             )
         })?;
         let model = settings.model.as_deref().or(kind.model);
@@ -284,11 +287,11 @@ impl<'a> Workshop<'a> {
             tracing::warn!(
                 backend = name,
                 model = model.name,
-                "the table of models does not know this one; it is used with safe settings and an unknown price"
+                "the model is not in the model table; using safe defaults and an unknown price"
             );
         }
         let endpoint = self.endpoint(name, provider, dialect.as_ref())?;
-        Ok(ModelBackend::new(Parts {
+        Ok(ModelBackend::new(ModelBackendParts {
             name: name.to_owned(),
             dialect,
             model,
@@ -297,7 +300,7 @@ impl<'a> Workshop<'a> {
         }))
     }
 
-    /// Where a provider is, or what is missing.
+    /// Returns the endpoint of a provider, or a description of what is missing.
     fn endpoint(
         &self,
         backend: &str,
@@ -324,7 +327,7 @@ impl<'a> Workshop<'a> {
     }
 }
 
-fn recording(name: &str, path: &Path) -> Result<Recorded, Error> {
+fn recording(name: &str, path: &Path) -> Result<RecordedBackend, Error> {
     let decisions = std::fs::read(path)
         .map_err(recorded::Error::from)
         .and_then(|bytes| recorded::decode(&bytes));
@@ -332,5 +335,5 @@ fn recording(name: &str, path: &Path) -> Result<Recorded, Error> {
         path: path.to_owned(),
         source,
     })?;
-    Ok(Recorded::new(name, decisions))
+    Ok(RecordedBackend::new(name, decisions))
 }

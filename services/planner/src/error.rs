@@ -1,4 +1,4 @@
-//! What a call of this service can fail with, and the one place where that becomes a report that travels.
+//! Errors of this service, and their only conversion to an error report.
 
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::ElementId;
@@ -6,58 +6,58 @@ use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
 use tonic::Code;
 
-/// Why a call was not answered.
+/// An error of a call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A field of the request cannot be accepted.
+    /// A field of the request is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The request names a backend that is not configured.
-    #[error("there is no backend `{name}`; there are: {known}")]
+    #[error("unknown backend `{name}`; known backends: {known}")]
     BackendNotFound { name: String, known: String },
-    /// No backend decided, and not all of them because the goal is not for them.
-    #[error("no backend decided: {}", said(attempts))]
+    /// No backend decided, and not all of them declined the goal.
+    #[error("no backend decided: {}", attempts_text(attempts))]
     AllBackendsFailed {
         attempts: Vec<BackendAttempt>,
-        /// Some of them failed in a way that may pass.
-        may_pass: bool,
+        /// `true` if a failure may be temporary, so that the call can be retried.
+        retryable: bool,
     },
-    /// The scene has no element of that number.
+    /// The scene has no element with this number.
     #[error(
-        "the scene has no element {0}; it may have gone since the frame that the decision was made on"
+        "the scene has no element {0}; it may have disappeared since the frame of the decision"
     )]
     ElementNotFound(ElementId),
-    /// Nothing on the scene is what the target describes.
+    /// No element of the scene matches the target.
     #[error("{description} is not on the screen{}", nearest_words(nearest))]
     TargetNotFound {
         description: String,
-        /// The texts that come nearest, the best first.
+        /// Most similar texts, best first.
         nearest: Vec<String>,
-        /// Of the model that was asked.
+        /// Usage of the model that was asked.
         usage: Box<Usage>,
     },
-    /// Several things are equally well what the target describes.
+    /// Several elements match the target equally well.
     #[error(
-        "{description} may be any of {} things; add a kind, a place or an ordinal",
+        "{description} matches {} elements; add a kind, a place or an ordinal",
         candidates.len()
     )]
     TargetAmbiguous {
         description: String,
         /// At least two.
         candidates: Vec<TargetCandidate>,
-        /// Of the model that was asked.
+        /// Usage of the model that was asked.
         usage: Box<Usage>,
     },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
     NeedsModel { call: &'static str },
-    /// A prompt cannot be made.
+    /// A prompt cannot be rendered.
     #[error("{problem}")]
     BadPrompt { problem: String },
 }
 
 impl Error {
-    /// What the call has used all the same.
+    /// Returns the usage of the failed call.
     #[must_use]
     pub fn usage(&self) -> Usage {
         match self {
@@ -79,7 +79,7 @@ impl From<crate::prompt::Error> for Error {
     }
 }
 
-fn said(attempts: &[BackendAttempt]) -> String {
+fn attempts_text(attempts: &[BackendAttempt]) -> String {
     if attempts.is_empty() {
         return "none is configured".to_owned();
     }
@@ -94,16 +94,16 @@ fn nearest_words(nearest: &[String]) -> String {
     if nearest.is_empty() {
         String::new()
     } else {
-        format!("; the nearest are {}", quoted(nearest))
+        format!("; the most similar texts are {}", quoted(nearest))
     }
 }
 
-/// Most candidates that an error names.
-const MOST_CANDIDATES: usize = 8;
+/// Maximum number of candidates in an error message.
+const MAX_CANDIDATES: usize = 8;
 
-/// `[3] "Delete", [7] "Delete"`.
+/// Formats candidates: `[3] "Delete", [7] "Delete"`.
 fn numbered(candidates: &[TargetCandidate]) -> String {
-    let named = candidates.iter().take(MOST_CANDIDATES);
+    let named = candidates.iter().take(MAX_CANDIDATES);
     named
         .map(|candidate| format!("[{}] \"{}\"", candidate.element, candidate.content))
         .collect::<Vec<_>>()
@@ -118,25 +118,25 @@ fn quoted(texts: &[String]) -> String {
         .join(", ")
 }
 
-/// Reasons of this service alone, each with a page in `docs/errors/`.
+/// Error reasons of this service, each documented in `docs/errors/`.
 pub mod reason {
     pub const BACKEND_NOT_FOUND: &str = "BACKEND_NOT_FOUND";
     pub const ALL_BACKENDS_FAILED: &str = "ALL_BACKENDS_FAILED";
     pub const ELEMENT_NOT_FOUND: &str = "ELEMENT_NOT_FOUND";
     pub const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
     pub const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
-    pub const NEEDS_MODEL: &str = "NEEDS_MODEL";
-    pub const BAD_PROMPT: &str = "BAD_PROMPT";
+    pub const MODEL_REQUIRED: &str = "MODEL_REQUIRED";
+    pub const PROMPT_TEMPLATE_INVALID: &str = "PROMPT_TEMPLATE_INVALID";
 
-    /// All of them.
+    /// All reasons.
     pub const ALL: &[&str] = &[
         BACKEND_NOT_FOUND,
         ALL_BACKENDS_FAILED,
         ELEMENT_NOT_FOUND,
         TARGET_NOT_FOUND,
         TARGET_AMBIGUOUS,
-        NEEDS_MODEL,
-        BAD_PROMPT,
+        MODEL_REQUIRED,
+        PROMPT_TEMPLATE_INVALID,
     ];
 }
 
@@ -150,7 +150,10 @@ impl From<Error> for ErrorReport {
                     .with("backend", name)
                     .with("known", known)
             }
-            Error::AllBackendsFailed { attempts, may_pass } => {
+            Error::AllBackendsFailed {
+                attempts,
+                retryable: may_pass,
+            } => {
                 let code = if may_pass {
                     Code::Unavailable
                 } else {
@@ -175,14 +178,16 @@ impl From<Error> for ErrorReport {
                     .with("candidates", numbered(&candidates))
             }
             Error::NeedsModel { call } => {
-                ErrorReport::new(Code::FailedPrecondition, reason::NEEDS_MODEL, message)
+                ErrorReport::new(Code::FailedPrecondition, reason::MODEL_REQUIRED, message)
                     .with("call", call)
             }
-            Error::BadPrompt { .. } => {
-                ErrorReport::new(Code::FailedPrecondition, reason::BAD_PROMPT, message)
-            }
+            Error::BadPrompt { .. } => ErrorReport::new(
+                Code::FailedPrecondition,
+                reason::PROMPT_TEMPLATE_INVALID,
+                message,
+            ),
         };
-        report.having_used(usage)
+        report.with_usage(usage)
     }
 }
 
@@ -195,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// One of each, with the code and the reason that callers see.
+    /// One error of each variant, with the code and the reason that callers see.
     fn every_variant() -> Vec<(Error, Code, &'static str)> {
         let usage = Usage {
             input_tokens: Some(100),
@@ -210,7 +215,7 @@ mod tests {
         };
         let failed = |may_pass| Error::AllBackendsFailed {
             attempts: vec![attempt("TRANSIENT")],
-            may_pass,
+            retryable: may_pass,
         };
         let description = || "\"Save\"".to_owned();
         let candidate = |id| TargetCandidate {
@@ -264,7 +269,7 @@ mod tests {
             (
                 Error::NeedsModel { call: "Extract" },
                 Code::FailedPrecondition,
-                reason::NEEDS_MODEL,
+                reason::MODEL_REQUIRED,
             ),
             (
                 Error::BadPrompt {
@@ -272,7 +277,7 @@ mod tests {
                         .to_owned(),
                 },
                 Code::FailedPrecondition,
-                reason::BAD_PROMPT,
+                reason::PROMPT_TEMPLATE_INVALID,
             ),
         ]
     }

@@ -1,10 +1,10 @@
-//! Structured data from a screen, by a JSON Schema of the caller's. The schema is kept to here and not by the provider, as
-//! each of them understands another part of JSON Schema.
+//! Extracts structured data from a screen by the caller's JSON Schema. The schema is validated here and not by the
+//! provider, because each provider supports a different subset of JSON Schema.
 //!
-//! - [`sources`]: which element each value was read from
+//! - [`sources`]: the element that each value was read from
 //!
-//! The model answers with `{"data": …, "sources": {…}}`, so that the caller's schema holds for `data` as it is, also where
-//! it allows nothing beside its own fields. An answer that is the data alone is taken as well.
+//! The model responds with `{"data": …, "sources": {…}}`, so that the caller's schema applies to `data` unchanged, even
+//! if it forbids additional fields. A response that is only the data is accepted too.
 
 mod sources;
 
@@ -16,25 +16,25 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{ExtractRequest, Extraction};
 use serde_json::{Map, Value, json};
 
-use crate::backends::question::{Answered, Question};
+use crate::backends::question::{Question, QuestionResult};
 use crate::error::Error;
 use crate::prompt::untrusted::untrusted;
 use crate::prompt::{Language, Prompts};
 
-/// The field of the request that a schema stands in.
+/// Request field of the schema.
 const FIELD: &str = "json_schema";
-/// Longest text of a page that a model is shown, in characters.
-const LONGEST_PAGE: usize = 60_000;
-/// The fields of an answer.
+/// Maximum length of the page text in the prompt, in characters: bounds the cost of a call.
+const MAX_PAGE_CHARS: usize = 60_000;
+/// Fields of a response.
 const DATA: &str = "data";
 const SOURCES: &str = "sources";
-/// Most mistakes of an answer that a model is told of.
-const MOST_MISTAKES: usize = 5;
+/// Maximum number of validation errors that the model is told of: enough to repair a response, and it bounds the prompt.
+const MAX_REPORTED_ERRORS: usize = 5;
 
-/// The question to a model.
+/// Builds the question to the model.
 ///
 /// # Errors
-/// If the schema is none, or a template cannot be rendered.
+/// Fails if the schema is invalid, or a template cannot be rendered.
 pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question, Error> {
     let validator = validator(&request.json_schema)?;
     let language = Language::of(None, &request.instruction);
@@ -54,9 +54,9 @@ pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question,
     })
 }
 
-/// What the question's check gave back, with the elements that the values were read from.
+/// Converts the validated answer into an extraction, with the elements that the values were read from.
 #[must_use]
-pub fn extraction(request: &ExtractRequest, answered: Answered) -> Extraction {
+pub fn extraction(request: &ExtractRequest, answered: QuestionResult) -> Extraction {
     let mut value = answered.value;
     let data = value[DATA].take();
     let nowhere = Map::new();
@@ -70,39 +70,39 @@ pub fn extraction(request: &ExtractRequest, answered: Answered) -> Extraction {
 
 fn validator(schema: &str) -> Result<Validator, FieldError> {
     let problem = |problem: String| FieldError::new(FIELD, problem);
-    let schema: Value =
-        serde_json::from_str(schema).map_err(|error| problem(format!("it is no JSON: {error}")))?;
+    let schema: Value = serde_json::from_str(schema)
+        .map_err(|error| problem(format!("not valid JSON: {error}")))?;
     jsonschema::validator_for(&schema)
-        .map_err(|error| problem(format!("it is no JSON Schema: {error}")))
+        .map_err(|error| problem(format!("not a valid JSON Schema: {error}")))
 }
 
-/// What is on the screen, delimited.
+/// Returns the delimited content of the screen.
 fn texts(request: &ExtractRequest) -> Vec<String> {
     let elements = lines::lines(&request.scene.elements);
     let elements = (!elements.is_empty())
         .then(|| untrusted("elements of the screen, as they were read", &elements));
     let page = request.page_text.as_deref().map(|text| {
-        let end = text.char_indices().nth(LONGEST_PAGE);
+        let end = text.char_indices().nth(MAX_PAGE_CHARS);
         let text = end.map_or(text, |(end, _)| &text[..end]);
         untrusted("text of the page in the browser", text)
     });
     elements.into_iter().chain(page).collect()
 }
 
-/// The data in an answer, if it is as the schema wants it, and what the answer says of its sources.
+/// Returns the data of an answer, if it is valid against the schema, and the sources that the answer names.
 fn checked(answer: &str, validator: &Validator) -> Result<Value, String> {
     let value = value(answer).ok_or("the answer has no whole JSON value in it")?;
     let (data, sources) = parts(&value);
     if validator.is_valid(data) {
         return Ok(json!({DATA: data, SOURCES: sources}));
     }
-    // A schema may have a field of that name itself.
+    // The caller's schema may itself have a field named `data`.
     if sources.is_null() && validator.is_valid(&value) {
         return Ok(json!({DATA: value}));
     }
     let mistakes: Vec<String> = validator
         .iter_errors(data)
-        .take(MOST_MISTAKES)
+        .take(MAX_REPORTED_ERRORS)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     Err(format!(
@@ -111,7 +111,7 @@ fn checked(answer: &str, validator: &Validator) -> Result<Value, String> {
     ))
 }
 
-/// The data and the sources of an answer; one that has not this form is all data.
+/// Splits an answer into data and sources; any other shape is all data.
 fn parts(answer: &Value) -> (&Value, &Value) {
     let Some(fields) = answer.as_object() else {
         return (answer, &Value::Null);
@@ -123,7 +123,7 @@ fn parts(answer: &Value) -> (&Value, &Value) {
     }
 }
 
-/// The value that an answer consists of, or the object in it.
+/// Returns the JSON value of an answer, or the object inside it.
 fn value(answer: &str) -> Option<Value> {
     let bare = answer.trim();
     let unfenced = bare
@@ -132,7 +132,7 @@ fn value(answer: &str) -> Option<Value> {
         .and_then(|rest| rest.strip_suffix("```"))
         .unwrap_or(bare);
     let whole = serde_json::from_str(unfenced).ok();
-    whole.or_else(|| crate::answer::json::object(answer).map(Value::Object))
+    whole.or_else(|| crate::response::json::object(answer).map(Value::Object))
 }
 
 #[cfg(test)]

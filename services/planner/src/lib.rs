@@ -1,31 +1,29 @@
-//! Decides: from a screen and a goal to the next typed decision.
+//! Planner: returns the next typed decision for a screen and a goal.
 //!
-//! - [`answer`]: what models say, read as typed actions
-//! - [`backends`]: what decides, each in its own way; the [phrasebook](backends::phrasebook) needs no model
-//! - [`router`]: asks them in order until one does
-//! - [`matcher`]: finds on a screen what a description means
-//! - [`models`]: what is known of each model: tools, pictures, thinking, prices
-//! - [`picture`]: from a frame to what a model is sent, and back from its coordinates
-//! - [`prompt`]: what a model is told, as templates that a user can replace
-//! - [`provider`]: the way to those who run models, and what their failures mean
-//! - [`service`]: the Planner of the contract over all that
+//! - [`response`]: parses model responses into typed actions
+//! - [`backends`]: the backends that decide; the [phrasebook](backends::phrasebook) needs no model
+//! - [`router`]: calls the backends in order until one decides
+//! - [`models`]: data about each model: tools, images, thinking, prices
+//! - [`screenshot`]: renders frames for a model, and converts its coordinates back
+//! - [`prompt`]: prompt templates, which a user can replace
+//! - [`provider`]: HTTP endpoints of model providers, and the meaning of their errors
+//! - [`service`]: the Planner service
 //!
-//! It acts on nothing, reads no screen by itself and keeps nothing of a task between two calls: pictures that it has resized stay for a
-//! while, under the checksum of what they were made from.
+//! It performs no actions, captures no screens and keeps no task state between calls. Resized images stay in a cache for a while,
+//! keyed by the checksum of the original.
 
-pub mod answer;
 pub mod backends;
 pub mod config;
 pub mod error;
 pub mod extract;
 pub mod injection;
-pub mod matcher;
 pub mod models;
-pub mod picture;
 pub mod pointer;
 pub mod prompt;
 pub mod provider;
+pub mod response;
 pub mod router;
+pub mod screenshot;
 pub mod service;
 pub mod summary;
 pub mod target;

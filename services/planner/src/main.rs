@@ -1,4 +1,4 @@
-//! The Planner as a server of its own.
+//! The Planner as a stand-alone server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use motorium_planner::Settings;
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::PlannerServer;
 
-/// Pictures come and go in buffers of megabytes. The system's allocator gives each of them back at once, and a fourth of the
-/// Planner's time went into fresh pages.
+/// Images are buffers of several megabytes. The system allocator returns each to the kernel at once, and a quarter of the
+/// Planner's time went into page faults.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let loaded = config::Loaded::load(config::Flags::parse())?;
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
     let settings: Settings = loaded.section()?;

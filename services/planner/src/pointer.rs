@@ -1,4 +1,4 @@
-//! Whether the pointer is on its target: by geometry alone, or as a model sees it on the marked picture.
+//! Checks whether the pointer is on its target: by geometry, or by a model that sees the annotated screenshot.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::{PointerCheck, PointerRequest};
 use serde_json::{Value, json as value};
 
-use crate::answer::json;
 use crate::backends::question::Question;
-use crate::picture::SentPicture;
 use crate::prompt::{self, Language, Prompts};
+use crate::response::json;
+use crate::screenshot::SentImage;
 
-/// A pointer this near to its target is on it, in pixels (the origin's rule).
-const TOLERANCE: i32 = 14;
+/// Maximum distance in pixels at which the pointer counts as on its target. Taken over from the original implementation.
+const TOLERANCE_PX: i32 = 14;
 
-/// Compares where the pointer is with where it should be.
+/// Compares the pointer position with its target.
 #[must_use]
 pub fn check(request: &PointerRequest) -> PointerCheck {
     let off = request.target - request.pointer;
     let is_inside = request
         .target_bounds
         .is_some_and(|bounds| bounds.contains(request.pointer));
-    let is_near = off.to_i64().square_length() <= i64::from(TOLERANCE).pow(2);
+    let is_near = off.to_i64().square_length() <= i64::from(TOLERANCE_PX).pow(2);
     PointerCheck {
         on_target: is_inside || is_near,
         dx: off.x,
@@ -31,15 +31,15 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
     }
 }
 
-/// The question to a model for the same; `None` without a picture to look at.
+/// Builds the question to a model; `None` without an image.
 ///
 /// # Errors
-/// If a template cannot be rendered.
+/// Fails if a template cannot be rendered.
 pub fn question(
     request: &PointerRequest,
     prompts: &Arc<Prompts>,
 ) -> Result<Option<Question>, prompt::Error> {
-    let Some(image) = &request.marked_image else {
+    let Some(image) = &request.annotated_image else {
         return Ok(None);
     };
     let language = Language::of(None, &request.intent);
@@ -54,9 +54,9 @@ pub fn question(
     }))
 }
 
-/// What a model said, as its question's check gives it back.
+/// Converts the validated answer of a model.
 #[must_use]
-pub fn seen(value: &Value, usage: Usage) -> Option<PointerCheck> {
+pub fn parse_check(value: &Value, usage: Usage) -> Option<PointerCheck> {
     let pixels = |name: &str| i32::try_from(value[name].as_i64()?).ok();
     Some(PointerCheck {
         on_target: value["on_target"].as_bool()?,
@@ -68,13 +68,13 @@ pub fn seen(value: &Value, usage: Usage) -> Option<PointerCheck> {
 
 fn words(
     request: &PointerRequest,
-    view: Option<&SentPicture>,
+    view: Option<&SentImage>,
     language: Language,
     prompts: &Prompts,
 ) -> Result<String, prompt::Error> {
     let scale = Scale::of(view);
-    let (pointer_x, pointer_y) = scale.said(request.pointer);
-    let (target_x, target_y) = scale.said(request.target);
+    let (pointer_x, pointer_y) = scale.to_model(request.pointer);
+    let (target_x, target_y) = scale.to_model(request.target);
     let values = minijinja::context! {
         intent => request.intent.as_str(),
         pointer_x, pointer_y, target_x, target_y,
@@ -83,8 +83,8 @@ fn words(
     prompts.render("pointer", language, values)
 }
 
-/// What has to hold of a model's answer; its distances are then in pixels of the frame.
-fn checked(answer: &str, view: Option<&SentPicture>) -> Result<Value, String> {
+/// Validates a model's answer, and converts its distances into frame pixels.
+fn checked(answer: &str, view: Option<&SentImage>) -> Result<Value, String> {
     let wanted =
         r#"one JSON object is wanted: {"on_target": true or false, "dx": number, "dy": number}"#;
     let object = json::object(answer).ok_or(wanted)?;
@@ -98,23 +98,23 @@ fn checked(answer: &str, view: Option<&SentPicture>) -> Result<Value, String> {
     if dx.abs() > scale.width || dy.abs() > scale.height {
         return Err("dx or dy leads out of the screenshot".to_owned());
     }
-    let (dx, dy) = scale.meant(dx, dy);
+    let (dx, dy) = scale.to_capture(dx, dy);
     Ok(value!({"on_target": on_target, "dx": dx, "dy": dy}))
 }
 
-/// From pixels of the frame to what a model counts in, and back.
+/// Conversion between frame pixels and the model's coordinates.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
-    /// Extent of the picture as the model counts.
+    /// Extent of the image in the model's coordinates.
     width: f64,
     height: f64,
-    /// Pixels of the frame for each of that.
+    /// Frame pixels per unit of the model's coordinates.
     x: f64,
     y: f64,
 }
 
 impl Scale {
-    fn of(view: Option<&SentPicture>) -> Self {
+    fn of(view: Option<&SentImage>) -> Self {
         let Some(view) = view else {
             return Self {
                 width: 1.0,
@@ -133,7 +133,7 @@ impl Scale {
         }
     }
 
-    fn said(self, point: CapturePoint) -> (f64, f64) {
+    fn to_model(self, point: CapturePoint) -> (f64, f64) {
         let tenths = |value: f64| (value * 10.0).round() / 10.0;
         (
             tenths(f64::from(point.x) / self.x),
@@ -141,7 +141,7 @@ impl Scale {
         )
     }
 
-    fn meant(self, dx: f64, dy: f64) -> (i64, i64) {
+    fn to_capture(self, dx: f64, dy: f64) -> (i64, i64) {
         ((dx * self.x).round() as i64, (dy * self.y).round() as i64)
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             target: CapturePoint::new(100, 100),
             target_bounds: bounds,
             pointer: CapturePoint::new(pointer.0, pointer.1),
-            marked_image: None,
+            annotated_image: None,
             backends: Vec::new(),
             remaining: RemainingLimits::default(),
         };

@@ -1,23 +1,23 @@
-//! The Planner service: hands each call to what answers it. It holds no state of any task.
+//! The Planner service: dispatches each call. It keeps no task state.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::service::{
-    BackendInfo, ExtractRequest, Extraction, PlanRequest, Planned, Planner, PointerCheck,
-    PointerRequest, ResolveRequest, Resolved, Result, Sought, SummarizeRequest, Summary,
+    BackendInfo, ExtractRequest, Extraction, PlanRequest, PlannedDecision, Planner, PointerCheck,
+    PointerRequest, ResolveRequest, ResolvedTarget, Result, SummarizeRequest, Summary, TargetQuery,
 };
 use serde_json::Value;
 
-use crate::backends::question::{Answered, Question};
+use crate::backends::question::{Question, QuestionResult};
 use crate::error::Error;
 use crate::prompt::Prompts;
 use crate::router::Router;
-use crate::target::described::{self, Described, Known};
+use crate::target::described::{self, DescribedTarget, NameMatch};
 use crate::{extract, injection, pointer, summary, target};
 
-/// Decides, by the backends of its router.
+/// Planner service over the backends of its router.
 #[derive(Debug)]
 pub struct PlannerService {
     router: Router,
@@ -25,14 +25,14 @@ pub struct PlannerService {
 }
 
 impl PlannerService {
-    /// A service over a router, with these prompts for the questions beside a task's steps.
+    /// Creates a service over a router, with these prompts for questions besides the steps.
     #[must_use]
     pub fn new(router: Router, prompts: Arc<Prompts>) -> Self {
         Self { router, prompts }
     }
 
-    /// Asks a model what could also be answered without one, and says what that took. `None` if none is there, or none
-    /// answers: what is known without one is then true all the same.
+    /// Asks a model a question that also has an answer without one, and returns its usage. `None` if there is no model,
+    /// or none answers; the caller then uses the other answer.
     async fn ask(
         &self,
         call: &'static str,
@@ -43,31 +43,31 @@ impl PlannerService {
             return Ok((None, Usage::default()));
         }
         match self.router.answer(call, backends, question).await {
-            Ok(Answered { value, usage }) => Ok((Some(value), usage)),
+            Ok(QuestionResult { value, usage }) => Ok((Some(value), usage)),
             Err(error) => {
-                tracing::warn!(call, %error, "no model answers; it is answered without one");
+                tracing::warn!(call, %error, "no model answered; using the answer without a model");
                 Ok((None, error.usage()))
             }
         }
     }
 
-    /// Finds what is described: by its words where they are enough, and else by a model.
-    async fn described(
+    /// Resolves a described target: by its text if that is unambiguous, or else by a model.
+    async fn resolve_described(
         &self,
-        sought: Described<'_>,
+        sought: DescribedTarget<'_>,
         backends: &[String],
-    ) -> std::result::Result<Resolved, Error> {
+    ) -> std::result::Result<ResolvedTarget, Error> {
         const CALL: &str = "ResolveTarget";
-        let Described {
+        let DescribedTarget {
             description,
             frame,
             scene,
             ..
         } = sought;
-        let several = match described::known(description, frame, scene) {
-            Known::One(resolved) => return Ok(resolved),
-            Known::Several(candidates) => Some(candidates),
-            Known::Nothing => None,
+        let several = match described::match_by_name(description, frame, scene) {
+            NameMatch::One(resolved) => return Ok(resolved),
+            NameMatch::Several(candidates) => Some(candidates),
+            NameMatch::Nothing => None,
         };
         if let (Some(candidates), false) = (several, self.router.has_model(backends)?) {
             return Err(Error::TargetAmbiguous {
@@ -84,8 +84,8 @@ impl PlannerService {
 
 #[async_trait]
 impl Planner for PlannerService {
-    async fn plan(&self, request: PlanRequest) -> Result<Planned> {
-        let found = injection::suspects(&request);
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
+        let found = injection::suspected_injections(&request);
         let mut planned = self.router.plan(request).await?;
         let said = std::mem::take(&mut planned.decision.suspected_injections);
         planned.decision.suspected_injections = injection::union(said, found);
@@ -121,35 +121,35 @@ impl Planner for PlannerService {
             }
             None => (None, Usage::default()),
         };
-        let seen = said.and_then(|said| pointer::seen(&said, usage));
+        let seen = said.and_then(|said| pointer::parse_check(&said, usage));
         Ok(seen.unwrap_or_else(|| PointerCheck {
             usage,
             ..pointer::check(&request)
         }))
     }
 
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<Resolved> {
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
         let ResolveRequest {
             target,
             frame,
             scene,
         } = request;
         Ok(match target {
-            Sought::Target(target) => target::resolve(&target, &frame, &scene)?,
-            Sought::Described {
+            TargetQuery::Target(target) => target::resolve(&target, &frame, &scene)?,
+            TargetQuery::Described {
                 description,
                 image,
                 backends,
                 remaining,
             } => {
-                let sought = Described {
+                let sought = DescribedTarget {
                     description: &description,
                     image: image.as_ref(),
                     frame: &frame,
                     scene: &scene,
                     remaining,
                 };
-                self.described(sought, &backends).await?
+                self.resolve_described(sought, &backends).await?
             }
         })
     }

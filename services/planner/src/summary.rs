@@ -1,5 +1,5 @@
-//! A final answer for the user from what was done. Without a model: the last decision's own words, and for a goal that
-//! was not reached, how far it came. With one: in its words, from the same record.
+//! Summarises a task for the user. Without a model: the answer of the last decision, or for a failed task, how far it
+//! came. With a model: in its words, from the same record.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use motorium_proto::service::SummarizeRequest;
 use serde_json::Value;
 
 use crate::backends::question::Question;
-use crate::prompt::history::Places;
-use crate::prompt::{self, Language, Prompts, situation};
+use crate::prompt::history::PlaceFormat;
+use crate::prompt::{self, Language, Prompts, context};
 
-/// Sums a task up.
+/// Summarises a task without a model.
 #[must_use]
 pub fn summarise(request: &SummarizeRequest) -> String {
     let language = Language::of(request.language.as_deref(), &request.goal);
@@ -25,21 +25,21 @@ pub fn summarise(request: &SummarizeRequest) -> String {
     }
 }
 
-/// Longest answer that is taken from a model, in characters.
-const LONGEST: usize = 4000;
+/// Maximum length of a model's summary, in characters: far more than the few sentences that are requested.
+const MAX_ANSWER_CHARS: usize = 4000;
 
-/// The question to a model for the same.
+/// Builds the question for a model.
 ///
 /// # Errors
-/// If a template cannot be rendered.
+/// Fails if a template cannot be rendered.
 pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Question, prompt::Error> {
     let language = Language::of(request.language.as_deref(), &request.goal);
-    let spoken = situation::spoken(request.language.as_deref(), &request.goal);
+    let spoken = context::output_language(request.language.as_deref(), &request.goal);
     let system = minijinja::context! { language => spoken };
     let values = minijinja::context! {
         goal => request.goal.as_str(),
-        history => situation::past(&request.history, language, Places::Kept),
-        data => situation::data(&request.history),
+        history => context::past(&request.history, language, PlaceFormat::Capture),
+        data => context::data(&request.history),
         succeeded => request.succeeded,
         answer => request.answer.trim(),
     };
@@ -58,12 +58,12 @@ fn checked(answer: &str) -> Result<Value, String> {
     let answer = answer.trim();
     match answer.chars().count() {
         0 => Err("the answer is empty; a few sentences are wanted".to_owned()),
-        1..=LONGEST => Ok(Value::String(answer.to_owned())),
+        1..=MAX_ANSWER_CHARS => Ok(Value::String(answer.to_owned())),
         _ => Err("the answer is far too long; two or three sentences are wanted".to_owned()),
     }
 }
 
-/// What was performed, each intent once in a row.
+/// Returns the intents of performed actions, without consecutive duplicates.
 fn performed(history: &[PastStep]) -> Vec<&str> {
     let actions = history.iter().flat_map(|step| &step.actions);
     let performed = actions.filter(|action| action.outcome.result == ActionResult::Performed);
@@ -77,7 +77,7 @@ fn performed(history: &[PastStep]) -> Vec<&str> {
 
 fn done(performed: &[&str], is_chinese: bool) -> String {
     match (performed.is_empty(), is_chinese) {
-        (true, false) => "Done; nothing had to be changed.".to_owned(),
+        (true, false) => "Done; no action was needed.".to_owned(),
         (true, true) => "已完成，无需任何操作。".to_owned(),
         (false, false) => format!("Done: {}.", performed.join("; ")),
         (false, true) => format!("已完成：{}。", performed.join("；")),
@@ -85,15 +85,15 @@ fn done(performed: &[&str], is_chinese: bool) -> String {
 }
 
 fn not_done(answer: &str, performed: &[&str], is_chinese: bool) -> String {
-    let nothing = if is_chinese { "无" } else { "nothing" };
+    let nothing = if is_chinese { "无" } else { "none" };
     let until_then = if performed.is_empty() {
         nothing.to_owned()
     } else {
         performed.join(if is_chinese { "；" } else { "; " })
     };
     match (answer.is_empty(), is_chinese) {
-        (true, false) => format!("Not done. Until then: {until_then}."),
-        (false, false) => format!("Not done: {answer} Until then: {until_then}."),
+        (true, false) => format!("Not done. Completed steps: {until_then}."),
+        (false, false) => format!("Not done: {answer} Completed steps: {until_then}."),
         (true, true) => format!("未完成。在此之前：{until_then}。"),
         (false, true) => format!("未完成：{answer}在此之前：{until_then}。"),
     }

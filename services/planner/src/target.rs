@@ -1,4 +1,4 @@
-//! Where a target of a decision is on a scene: the point to click, and the box that it may be moved within.
+//! Resolves a decision's target on a scene: the point to click, and the box that it may be moved within.
 //!
 //! - [`described`]: a target in words
 
@@ -11,20 +11,23 @@ use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{Resolved, TargetCandidate};
+use motorium_proto::service::{ResolvedTarget, TargetCandidate};
 
 use crate::error::Error;
-use crate::matcher::{Description, Found, Hit, Purpose, Screen};
+use motorium_phrasebook::matcher::{
+    ElementMatch, ElementQuery, Interaction, MatchResult, ScreenIndex,
+};
 
-/// A point without an element may be moved by so many pixels.
-const REACH: i32 = 3;
+/// Maximum distance in pixels by which a point outside every element may be moved: small enough to stay on the same
+/// control.
+const MAX_POINT_OFFSET_PX: i32 = 3;
 
-/// Finds the target on the scene.
+/// Resolves the target on the scene.
 ///
 /// # Errors
-/// If the element has gone, the point lies outside the frame, or the text is nowhere or in several places.
-pub fn resolve(target: &Target, frame: &Frame, scene: &Scene) -> Result<Resolved, Error> {
-    let screen = Screen::new(frame, scene);
+/// Fails if the element is gone, the point lies outside the frame, or the text is not found or ambiguous.
+pub fn resolve(target: &Target, frame: &Frame, scene: &Scene) -> Result<ResolvedTarget, Error> {
+    let screen = ScreenIndex::new(frame, scene);
     match target {
         Target::Element(id) => element(&screen, *id),
         Target::Point(point) => plain_point(&screen, *point, frame.size),
@@ -32,9 +35,9 @@ pub fn resolve(target: &Target, frame: &Frame, scene: &Scene) -> Result<Resolved
     }
 }
 
-fn element(screen: &Screen<'_>, id: ElementId) -> Result<Resolved, Error> {
+fn element(screen: &ScreenIndex<'_>, id: ElementId) -> Result<ResolvedTarget, Error> {
     let (point, bounds) = screen.element(id).ok_or(Error::ElementNotFound(id))?;
-    Ok(Resolved {
+    Ok(ResolvedTarget {
         point,
         bounds,
         element: Some(id),
@@ -44,10 +47,10 @@ fn element(screen: &Screen<'_>, id: ElementId) -> Result<Resolved, Error> {
 }
 
 fn plain_point(
-    screen: &Screen<'_>,
+    screen: &ScreenIndex<'_>,
     point: CapturePoint,
     size: CaptureSize,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedTarget, Error> {
     let frame = CaptureRect::from_size(size);
     if !frame.contains(point) {
         let problem = format!(
@@ -57,10 +60,13 @@ fn plain_point(
         return Err(FieldError::new("target.point", problem).into());
     }
     let around = CaptureRect::new(point, point)
-        .inflate(REACH, REACH)
+        .inflate(MAX_POINT_OFFSET_PX, MAX_POINT_OFFSET_PX)
         .intersection(&frame);
-    let bounds = screen.smallest_around(point).or(around).unwrap_or(frame);
-    Ok(Resolved {
+    let bounds = screen
+        .smallest_element_at(point)
+        .or(around)
+        .unwrap_or(frame);
+    Ok(ResolvedTarget {
         point,
         bounds,
         element: None,
@@ -69,13 +75,13 @@ fn plain_point(
     })
 }
 
-fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error> {
-    let description = Description::from(anchor);
-    let purpose = Purpose::of_kind(anchor.kind);
+fn anchored(screen: &ScreenIndex<'_>, anchor: &TextAnchor) -> Result<ResolvedTarget, Error> {
+    let description = ElementQuery::from(anchor);
+    let purpose = Interaction::of_kind(anchor.kind);
     match screen.find(&description, purpose) {
-        Found::One(hit) => {
+        MatchResult::Unique(hit) => {
             let others = screen.find_all(
-                &Description {
+                &ElementQuery {
                     ordinal: None,
                     ..description
                 },
@@ -83,12 +89,12 @@ fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error>
             );
             Ok(resolved(&hit, &others))
         }
-        Found::Several(hits) => Err(Error::TargetAmbiguous {
+        MatchResult::Ambiguous(hits) => Err(Error::TargetAmbiguous {
             description: words(anchor),
             candidates: hits.iter().map(candidate).collect(),
             usage: Box::default(),
         }),
-        Found::Nothing { nearest } => Err(Error::TargetNotFound {
+        MatchResult::NotFound { nearest } => Err(Error::TargetNotFound {
             description: words(anchor),
             nearest,
             usage: Box::default(),
@@ -96,7 +102,7 @@ fn anchored(screen: &Screen<'_>, anchor: &TextAnchor) -> Result<Resolved, Error>
     }
 }
 
-fn candidate(hit: &Hit) -> TargetCandidate {
+fn candidate(hit: &ElementMatch) -> TargetCandidate {
     TargetCandidate {
         element: hit.element,
         content: hit.content.clone(),
@@ -104,11 +110,11 @@ fn candidate(hit: &Hit) -> TargetCandidate {
     }
 }
 
-fn resolved(hit: &Hit, others: &[Hit]) -> Resolved {
-    Resolved {
+fn resolved(hit: &ElementMatch, others: &[ElementMatch]) -> ResolvedTarget {
+    ResolvedTarget {
         point: hit.point,
         bounds: hit.bounds,
-        element: hit.whole.then_some(hit.element),
+        element: hit.is_whole_element.then_some(hit.element),
         candidates: others
             .iter()
             .filter(|other| other.point != hit.point)
@@ -118,7 +124,7 @@ fn resolved(hit: &Hit, others: &[Hit]) -> Resolved {
     }
 }
 
-/// The anchor in words: `the 2nd button "Delete" at the top right`.
+/// Formats the anchor: `number 2 of button "Delete" at the top right`.
 fn words(anchor: &TextAnchor) -> String {
     let ordinal = anchor.ordinal.map(|ordinal| match ordinal {
         Ordinal::Nth(number) => format!("number {number} of"),

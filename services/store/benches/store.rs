@@ -1,9 +1,9 @@
-//! How many times a second the store does what a running task asks of it: `cargo bench -p motorium-store`.
+//! Throughput of the store for the operations of running tasks: `cargo bench -p motorium-store`.
 //!
-//! Each figure is the median of five rounds, each in a new database in the folder `BENCH_FOLDER` (a temporary one if
-//! it is not set; the disk matters with full durability).
+//! Each result is the median of five rounds, each in a new database in the folder `BENCH_FOLDER` (a temporary one if it is
+//! not set; the disk matters with full durability).
 
-#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![expect(clippy::print_stdout, reason = "the results are the output")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const ROUNDS: usize = 5;
 const TASKS: usize = 1000;
 const TTL: Duration = Duration::from_secs(15);
 
-/// A step's worth of events, and a snapshot of ordinary size.
+// The events of one step, and a snapshot of typical size.
 const EVENTS: usize = 4;
 const BODY: usize = 500;
 const SNAPSHOT: usize = 2000;
@@ -68,7 +68,7 @@ fn step(number: usize, epoch: TaskEpoch) -> Append {
     }
 }
 
-/// Does something once for each task, by so many clients at a time; how many of them a second.
+/// Runs an operation once per task with this many concurrent clients. Returns the operations per second.
 async fn rate<F, Fut, T, E>(store: &Store, clients: usize, operation: F) -> f64
 where
     F: Fn(Store, usize) -> Fut + Copy + Send + 'static,
@@ -93,7 +93,7 @@ where
     TASKS as f64 / started.elapsed().as_secs_f64()
 }
 
-/// One round: the rate of each operation, in the order of [`NAMES`].
+/// Runs one round. Returns the rate of each operation, in the order of [`NAMES`].
 async fn round(store: Store, clients: usize) -> [f64; 6] {
     let ours = TaskEpoch(1);
     let now = SystemTime::now;

@@ -1,7 +1,7 @@
-//! Pictures and files, by the hash of their content: the same content is kept once and can be told to be whole.
+//! Content-addressed storage of images and files: equal content is stored once, and its integrity can be verified.
 //!
-//! A blob is stored before the transaction that names it. Nothing is ever changed; what is no longer named may be
-//! swept by someone who knows all names. Small beside `object_store`, which does the work.
+//! A blob is stored before the transaction that refers to it, and never changed. Unreferenced blobs may be swept by a
+//! process that knows all references. A thin layer on top of `object_store`.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,28 +18,29 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutPay
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
-use crate::disk::Disk;
+use crate::disk_pool::DiskPool;
 use crate::folder::{self, Durability};
-use crate::intact::Intact;
+use crate::verified::VerifiedBlobs;
 
-/// Names a blob: the SHA-256 of its content.
+/// Identifier of a blob: the SHA-256 of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobId([u8; 32]);
 
 impl BlobId {
-    /// The name of this content.
+    /// Computes the identifier of this content.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
     }
 
-    /// The hash itself.
+    /// Returns the hash.
     #[must_use]
     pub fn sha256(self) -> [u8; 32] {
         self.0
     }
 
-    /// `sha256/ab/abcd…`: a million blobs are some four thousand to a folder, and no folder has to be made for each.
+    /// Returns the key `sha256/ab/abcd…`.
+    // 256 folders: a million blobs are about four thousand per folder, and few folders have to be created.
     fn key(self) -> Key {
         let hex = self.to_string();
         Key::from_iter(["sha256", &hex[..2], &hex])
@@ -64,30 +65,30 @@ impl fmt::Debug for BlobId {
     }
 }
 
-/// Keeps blobs. Clones are the same store.
+/// A store of blobs. Clones share the store.
 #[derive(Debug, Clone)]
 pub struct BlobStore {
-    shelf: Shelf,
-    /// For what is not in memory.
-    disk: Option<Disk>,
-    /// Whether what is stored survives a loss of power, for which side by side is faster.
-    waits_for_disk: bool,
+    backend: BlobBackend,
+    /// Threads for disk I/O; `None` for a store in memory.
+    disk: Option<DiskPool>,
+    /// True if each write waits for the disk. Parallel writes are then faster.
+    fsync: bool,
 }
 
-/// Where the blobs lie. Its calls may wait for the disk.
+/// The underlying object store. Its calls may wait for the disk.
 #[derive(Debug, Clone)]
-struct Shelf {
+struct BlobBackend {
     objects: Arc<dyn ObjectStore>,
-    /// Where they are, for errors.
+    /// Location of the blobs, for errors.
     place: PathBuf,
-    intact: Arc<Intact>,
+    verified: Arc<VerifiedBlobs>,
 }
 
 impl BlobStore {
-    /// The store at an address: `file:///folder`, or `memory:` for one that is gone with the process.
+    /// Opens the store at an address: `file:///folder`, or `memory:` for one that ends with the process.
     ///
     /// # Errors
-    /// `UnknownBackend`, or as for [`BlobStore::folder`].
+    /// `UnknownBackend`, or like [`BlobStore::folder`].
     pub fn open(uri: &str, durability: Durability) -> Result<Self, Error> {
         match uri.split_once(':') {
             Some(("memory", "")) => Ok(Self::memory()),
@@ -101,25 +102,25 @@ impl BlobStore {
         }
     }
 
-    /// A store in memory.
+    /// Creates a store in memory.
     #[must_use]
     pub fn memory() -> Self {
-        let shelf = Shelf {
+        let backend = BlobBackend {
             objects: Arc::new(InMemory::new()),
             place: PathBuf::from("memory"),
-            intact: Arc::default(),
+            verified: Arc::default(),
         };
         Self {
-            shelf,
+            backend,
             disk: None,
-            waits_for_disk: false,
+            fsync: false,
         }
     }
 
-    /// A store in a folder, which is made if it is missing.
+    /// Opens a store in a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// `Unwritable` or `Full` if the folder cannot be made or written; `Failed` if there is no thread left.
+    /// `Unwritable` or `Full` if the folder cannot be created or written; `Failed` if no thread can be created.
     pub fn folder(path: &Path, durability: Durability) -> Result<Self, Error> {
         folder::prepare(path)?;
         let objects = LocalFileSystem::new_with_prefix(path)
@@ -128,37 +129,37 @@ impl BlobStore {
                 detail: error.to_string(),
             })?
             .with_fsync(durability == Durability::Full);
-        let shelf = Shelf {
+        let shelf = BlobBackend {
             objects: Arc::new(objects),
             place: path.to_owned(),
-            intact: Arc::default(),
+            verified: Arc::default(),
         };
-        let disk = Disk::start(durability).map_err(|error| Error::Failed(Box::new(error)))?;
+        let disk = DiskPool::start(durability).map_err(|error| Error::Failed(Box::new(error)))?;
         Ok(Self {
-            shelf,
+            backend: shelf,
             disk: Some(disk),
-            waits_for_disk: durability == Durability::Full,
+            fsync: durability == Durability::Full,
         })
     }
 
-    /// Stores content, unless it is stored already, and names it.
+    /// Stores content, unless it is already stored, and returns its identifier.
     ///
     /// # Errors
     /// `Full`, `Unwritable` or `Failed`.
     pub async fn put(&self, content: Bytes) -> Result<BlobId, Error> {
-        self.aside(|shelf| async move { shelf.put(content).await })
+        self.run_on_disk_pool(|shelf| async move { shelf.put(content).await })
             .await
     }
 
-    /// The same with several, which are named in their order.
+    /// Stores several contents and returns their identifiers in the same order.
     ///
     /// # Errors
-    /// As for [`BlobStore::put`], of the first that cannot be stored.
+    /// Like [`BlobStore::put`], for the first content that cannot be stored.
     pub async fn put_all(&self, contents: Vec<Bytes>) -> Result<Vec<BlobId>, Error> {
-        if self.waits_for_disk {
+        if self.fsync {
             return try_join_all(contents.into_iter().map(|content| self.put(content))).await;
         }
-        self.aside(|shelf| async move {
+        self.run_on_disk_pool(|shelf| async move {
             let mut ids = Vec::with_capacity(contents.len());
             for content in contents {
                 ids.push(shelf.clone().put(content).await?);
@@ -168,26 +169,26 @@ impl BlobStore {
         .await
     }
 
-    /// The content of this name.
+    /// Reads a blob.
     ///
     /// # Errors
-    /// `BlobNotFound`, `BlobCorrupt` if its hash is another, or `Failed`.
+    /// `BlobNotFound`, `BlobCorrupt` if the content does not match its hash, or `Failed`.
     pub async fn get(&self, id: impl Into<BlobId> + Send) -> Result<Bytes, Error> {
         let id = id.into();
-        self.aside(move |shelf| async move { shelf.get(id).await })
+        self.run_on_disk_pool(move |shelf| async move { shelf.get(id).await })
             .await
     }
 
-    /// The contents of these names, in their order. One after the other, because the system's cache has most of them and
-    /// going to the disk's threads and back costs more than reading one.
+    /// Reads several blobs, in the given order. Reads them sequentially in one job, because most are in the system's cache,
+    /// and a hand-over to a disk thread costs more than reading one.
     ///
     /// # Errors
-    /// As for [`BlobStore::get`], of the first that cannot be had.
+    /// Like [`BlobStore::get`], for the first blob that cannot be read.
     pub async fn get_all(&self, ids: Vec<BlobId>) -> Result<Vec<Bytes>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.aside(|shelf| async move {
+        self.run_on_disk_pool(|shelf| async move {
             let mut contents = Vec::with_capacity(ids.len());
             for id in ids {
                 contents.push(shelf.clone().get(id).await?);
@@ -197,38 +198,45 @@ impl BlobStore {
         .await
     }
 
-    /// Size in bytes of the content of this name, without reading it.
+    /// Returns the size of a blob in bytes, without reading it.
     ///
     /// # Errors
     /// `BlobNotFound` or `Failed`.
     pub async fn size(&self, id: impl Into<BlobId> + Send) -> Result<u64, Error> {
         let id = id.into();
-        self.aside(move |shelf| async move { Ok(shelf.there(id).await?.size) })
+        self.run_on_disk_pool(move |shelf| async move { Ok(shelf.head(id).await?.size) })
             .await
     }
 
-    async fn aside<T, W>(&self, work: impl FnOnce(Shelf) -> W + Send + 'static) -> Result<T, Error>
+    async fn run_on_disk_pool<T, W>(
+        &self,
+        work: impl FnOnce(BlobBackend) -> W + Send + 'static,
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
         W: Future<Output = Result<T, Error>> + Send,
     {
-        let shelf = self.shelf.clone();
+        let shelf = self.backend.clone();
         let Some(disk) = &self.disk else {
             return work(shelf).await;
         };
         let done = disk.run(move || futures::executor::block_on(work(shelf)));
         let done = done.await;
-        done.unwrap_or_else(|| Err(Error::Failed("a thread for the disk has panicked".into())))
+        done.unwrap_or_else(|| {
+            Err(Error::Failed(
+                "an operation on a disk thread panicked".into(),
+            ))
+        })
     }
 }
 
-impl Shelf {
+impl BlobBackend {
     async fn put(self, content: Bytes) -> Result<BlobId, Error> {
         let id = BlobId::of(&content);
-        // Screens repeat, and looking costs less than writing the same once more.
+        // Screens repeat, and a lookup costs less than writing the same content again.
         let written = match self.objects.head(&id.key()).await {
             Ok(there) if there.size == content.len() as u64 => return Ok(id),
-            // After a power failure a file may be there without its content; then it is written again.
+            // After a power failure, a file may exist without its content; then it is written again.
             Ok(_) => self.write(id, content, PutMode::Overwrite).await,
             Err(object_store::Error::NotFound { .. }) => {
                 self.write(id, content, PutMode::Create).await
@@ -236,7 +244,7 @@ impl Shelf {
             Err(error) => Err(error),
         };
         match written {
-            // Somebody else has written the same meanwhile.
+            // Another writer has stored the same content in the meantime.
             Ok(()) | Err(object_store::Error::AlreadyExists { .. }) => Ok(id),
             Err(error) => Err(self.failure(id, error)),
         }
@@ -250,17 +258,17 @@ impl Shelf {
         };
         let read: object_store::Result<_> = read.await;
         let (content, version) = read.map_err(|error| self.failure(id, error))?;
-        if self.intact.has(id, version.as_deref()) {
+        if self.verified.contains(id, version.as_deref()) {
             return Ok(content);
         }
         if BlobId::of(&content) != id {
             return Err(Error::BlobCorrupt { id });
         }
-        self.intact.note(id, version.as_deref());
+        self.verified.insert(id, version.as_deref());
         Ok(content)
     }
 
-    async fn there(self, id: BlobId) -> Result<ObjectMeta, Error> {
+    async fn head(self, id: BlobId) -> Result<ObjectMeta, Error> {
         let there = self.objects.head(&id.key()).await;
         there.map_err(|error| self.failure(id, error))
     }
@@ -269,7 +277,7 @@ impl Shelf {
         let content = PutPayload::from_bytes(content);
         let options = mode.into();
         let written = self.objects.put_opts(&id.key(), content, options).await?;
-        self.intact.note(id, written.e_tag.as_deref());
+        self.verified.insert(id, written.e_tag.as_deref());
         Ok(())
     }
 
@@ -278,16 +286,16 @@ impl Shelf {
             return Error::BlobNotFound { id };
         }
         match cause::<io::Error>(&error).map(io::Error::kind) {
-            Some(kind) if is_folders_fault(kind) => {
+            Some(kind) if is_folder_error(kind) => {
                 let cause = cause::<io::Error>(&error).expect("it was found just now");
-                folder::of_io(&self.place, cause)
+                folder::from_io_error(&self.place, cause)
             }
             _ => Error::Failed(Box::new(error)),
         }
     }
 }
 
-fn is_folders_fault(kind: io::ErrorKind) -> bool {
+fn is_folder_error(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{
         NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
     };
@@ -297,7 +305,7 @@ fn is_folders_fault(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// The first error of this type among an error and its causes.
+/// Returns the first error of this type among an error and its causes.
 fn cause<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     error.downcast_ref().or_else(|| cause(error.source()?))
 }

@@ -1,7 +1,7 @@
-//! The suite that every [`TaskStore`] has to pass, whatever database it is.
+//! Conformance suite for implementations of [`TaskStore`].
 //!
-//! [`task_store_conformance!`](crate::task_store_conformance) makes one test of each case; each gets a new, empty store
-//! and its own times. A case asserts what a caller would notice and knows nothing of the database behind it.
+//! [`task_store_conformance!`](crate::task_store_conformance) generates one test per case; each gets a new, empty store
+//! and its own times. The cases only check behaviour that a caller can observe, and are independent of the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::{
     NewEvent, PutResource, RequestId, ResourceRow, TaskRow, TaskStore,
 };
 
-/// Makes a test of each case. The argument is an async function or closure that returns a new `Arc<dyn TaskStore>` and
-/// whatever must live as long.
+/// Generates one test per case. The argument is an async function or closure that returns a new `Arc<dyn TaskStore>` and
+/// a guard that must live as long.
 #[macro_export]
 macro_rules! task_store_conformance {
     ($new:expr) => {
@@ -73,7 +73,7 @@ const PENDING: i32 = 1;
 const RUNNING: i32 = 2;
 const TTL: Duration = Duration::from_secs(15);
 
-/// A time, in seconds from the beginning of the test's own history.
+/// Returns a time, in seconds from the start of the test's own timeline.
 fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
@@ -214,7 +214,7 @@ pub async fn creates_once_for_a_repeated_request(store: Store) {
     };
     let first = store.create_task(task("a")).await.unwrap();
     store.append(append_to("a", events(1))).await.unwrap();
-    // The caller need not remember the name that it was given: it makes up another one for the repetition.
+    // The caller need not remember the assigned name: the repeated request has another one.
     let again = store.create_task(task("b")).await.unwrap();
     assert_eq!(
         (again.repeated, again.task.name, again.task.uid),
@@ -446,7 +446,7 @@ pub async fn users_append_without_a_lease(store: Store) {
     created(&store, "a").await;
     let claim = claimed(&store, "a", "one", at(0)).await;
     store.append(append_to("a", events(1))).await.unwrap();
-    // The owner goes on: a user's event does not take the task away.
+    // The owner continues: a user's event does not affect the lease.
     let owners = Append {
         epoch: Some(claim.epoch),
         ..append_to("a", events(1))
@@ -585,7 +585,7 @@ pub async fn an_append_keeps_the_lease_if_it_is_to(store: Store) {
     assert_eq!(until().await, Some(at(0) + TTL));
     store.append(append(ours, Some(TTL), 9)).await.unwrap();
     assert_eq!(until().await, Some(at(9) + TTL));
-    // A user's command keeps nobody's lease.
+    // A user's command renews no lease.
     store.append(append(None, Some(TTL), 10)).await.unwrap();
     assert_eq!(until().await, Some(at(9) + TTL));
     let repeatable = Append {
@@ -594,7 +594,7 @@ pub async fn an_append_keeps_the_lease_if_it_is_to(store: Store) {
     };
     store.append(repeatable).await.unwrap();
     assert_eq!(until().await, Some(at(11) + TTL));
-    // What is refused changes nothing.
+    // A rejected append changes nothing.
     let refused = Append {
         expected_seq: Some(EventSeq(99)),
         ..append(ours, Some(TTL), 12)
@@ -619,7 +619,7 @@ pub async fn fences_an_owner_that_is_too_late(store: Store) {
         epoch: Some(epoch),
         ..append_to("a", events(1))
     };
-    // Late is only who has been replaced: a lease that ended unnoticed harms nobody.
+    // Only a replaced owner is too late: an expired lease without a new claim stays usable.
     store.append(by(late.epoch)).await.unwrap();
     store
         .renew(&name("a"), late.epoch, TTL, at(100))
@@ -629,7 +629,7 @@ pub async fn fences_an_owner_that_is_too_late(store: Store) {
 
     let appended = store.append(by(late.epoch)).await;
     assert!(matches!(appended, Err(Error::LeaseLost { task }) if task == name("a")));
-    // That the lease is lost is said first, whatever else is wrong.
+    // A lost lease is reported first, even if there are other errors.
     let appended = store
         .append(Append {
             expected_seq: Some(EventSeq(99)),
@@ -664,7 +664,7 @@ pub async fn gives_a_task_back(store: Store) {
         .await;
     assert!(
         matches!(late, Err(Error::LeaseLost { .. })),
-        "who has given it back has lost it"
+        "a released lease is lost"
     );
     let second = claimed(&store, "a", "two", at(1)).await;
     assert!(second.epoch > first.epoch);
@@ -965,7 +965,7 @@ pub async fn lists_desktops_by_labels(store: Store) {
         desktop("desktops/b", "linux", "2"),
         desktop("desktops/c", "windows", "1"),
         desktop("desktops/d", "linux", "1"),
-        // Labels are replaced, not added to.
+        // Labels are replaced, not merged.
         desktop("desktops/d", "windows", "2"),
     ] {
         store.put_resource(desktop).await.unwrap();

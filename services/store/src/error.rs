@@ -1,4 +1,4 @@
-//! What can be wrong with a call to the store or with the store itself, and how each of it travels.
+//! Errors of the store, and their mapping to error reports.
 
 use std::path::PathBuf;
 
@@ -8,153 +8,153 @@ use tonic::Code;
 
 use crate::blobs::BlobId;
 
-/// Why the store did not do what it was asked.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no task of this name.
+    /// There is no task with this name.
     #[error("there is no {task}")]
     TaskNotFound {
-        /// The name that was asked for.
+        /// Requested name.
         task: TaskName,
     },
-    /// A task of this name was created before.
-    #[error("{task} already exists; choose another id, or leave it out to be given one")]
+    /// A task with this name already exists.
+    #[error("{task} already exists; choose another id, or omit it to have one assigned")]
     TaskExists {
-        /// The name in question.
+        /// Name that already exists.
         task: TaskName,
     },
-    /// The request id was used for something else.
+    /// The request id was used for another request.
     #[error("the request id {id} was already used for another request; use a new one")]
     RequestIdReused {
-        /// The id in question.
+        /// Request id.
         id: String,
     },
-    /// Somebody else carries the task out by now.
-    #[error("the lease of {task} is lost: another orchestrator carries the task out")]
+    /// Another orchestrator has claimed the task.
+    #[error("the lease of {task} is lost: another orchestrator runs the task")]
     LeaseLost {
-        /// The task in question.
+        /// Task.
         task: TaskName,
     },
-    /// Somebody else has appended meanwhile.
-    #[error("{task} has changed meanwhile: its last event is {}, not {}; read it again", last.0, expected.0)]
+    /// Events were appended in the meantime.
+    #[error("{task} has changed in the meantime: its last event is {}, not {}; read it again", last.0, expected.0)]
     Conflict {
-        /// The task in question.
+        /// Task.
         task: TaskName,
-        /// What the caller took for the last event.
+        /// Last event expected by the caller.
         expected: EventSeq,
-        /// The last event.
+        /// Actual last event.
         last: EventSeq,
     },
-    /// There is no session or desktop of this name.
+    /// There is no session or desktop with this name.
     #[error("there is no {name}")]
     ResourceNotFound {
-        /// The name that was asked for.
+        /// Requested name.
         name: String,
     },
-    /// A session or desktop of this name was created before.
-    #[error("{name} already exists; choose another id, or leave it out to be given one")]
+    /// A session or desktop with this name already exists.
+    #[error("{name} already exists; choose another id, or omit it to have one assigned")]
     ResourceExists {
-        /// The name in question.
+        /// Name that already exists.
         name: String,
     },
-    /// The page token is damaged, or belongs to a list with other arguments.
+    /// The page token is malformed, or belongs to a list with other arguments.
     #[error(
-        "the page token does not belong to this list; start again without one, and keep all other arguments equal"
+        "the page token does not belong to this list; start again without one, and keep all other arguments unchanged"
     )]
     BadPageToken,
-    /// The resume token is damaged.
+    /// The resume token is malformed.
     #[error(
-        "the resume token is malformed; pass the last one that was received, or none to begin anew"
+        "the resume token is malformed; pass the last one received, or none to start from the beginning"
     )]
     BadResumeToken,
-    /// The resume token is of another task or of a store that was restored since.
+    /// The resume token belongs to another task, or to the store before a restore from a backup.
     #[error(
         "the resume token belongs to another task, or to the store before it was restored; watch again without one"
     )]
     ResumeTokenExpired,
-    /// The resume token speaks of events that are not there.
-    #[error("the resume token is ahead of {task}: it says {} and the last event is {}; watch again without one", seq.0, last.0)]
+    /// The resume token refers to events that do not exist.
+    #[error("the resume token is ahead of {task}: its event is {}, but the last event is {}; watch again without one", seq.0, last.0)]
     ResumeTokenAhead {
-        /// The task in question.
+        /// Task.
         task: TaskName,
-        /// The number in the token.
+        /// Sequence number in the token.
         seq: EventSeq,
-        /// The last event.
+        /// Actual last event.
         last: EventSeq,
     },
-    /// No such content was stored.
+    /// There is no blob with this hash.
     #[error("there is no blob {id}")]
     BlobNotFound {
-        /// The hash that was asked for.
+        /// Requested hash.
         id: BlobId,
     },
-    /// What is stored is not what its name says.
-    #[error("the blob {id} is damaged: its content has another hash")]
+    /// The content of the blob does not match its hash.
+    #[error("the blob {id} is damaged: its content does not match its hash")]
     BlobCorrupt {
-        /// The hash that was asked for.
+        /// Requested hash.
         id: BlobId,
     },
-    /// The address names no back end that this build has.
-    #[error("`{uri}` is not a store; known are: {known}")]
+    /// The address does not name a known backend.
+    #[error("unknown store `{uri}`; use one of: {known}")]
     UnknownBackend {
-        /// As it was given.
+        /// Address as it was given.
         uri: String,
-        /// The forms that are understood.
+        /// Supported forms of addresses.
         known: &'static str,
     },
     /// The folder or file cannot be written.
     #[error("{} cannot be written: {detail}; check that this user may write there", path.display())]
     Unwritable {
-        /// The file or folder.
+        /// File or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         detail: String,
     },
-    /// There is no space left.
-    #[error("the disk that holds {} is full; make space, nothing was lost", path.display())]
+    /// The disk is full.
+    #[error("the disk of {} is full; free some space, nothing was lost", path.display())]
     Full {
-        /// The file or folder.
+        /// File or folder.
         path: PathBuf,
     },
-    /// The file is not a database, or a damaged one.
-    #[error("{} is damaged or no database of ours: {detail}; restore it from a backup or move it away", path.display())]
+    /// The file is damaged, or not a database.
+    #[error("{} is damaged or not a Motorium database: {detail}; restore it from a backup or move it away", path.display())]
     Corrupt {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// What SQLite says.
+        /// Error of the database.
         detail: String,
     },
     /// A newer build has written this database.
     #[error("{} was written by a newer version of Motorium (schema {found}); use that version, or another data folder", path.display())]
     TooNew {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The newest migration that this build does not know.
+        /// Migration that this build does not know.
         found: i64,
     },
-    /// There is no database server, or it does not let us in.
+    /// The database server is not running, or rejects the connection.
     #[error(
         "{place} cannot be reached: {detail}; check that the server runs and that the address, user and password are right"
     )]
     Unreachable {
-        /// The server, without user and password.
+        /// Address of the server, without user and password.
         place: String,
-        /// What was answered, or not.
+        /// Error of the connection.
         detail: String,
     },
-    /// Another process holds the database for longer than we wait.
-    #[error("{} is held by another process; try again", path.display())]
+    /// Another process has locked the database for longer than the timeout.
+    #[error("{} is locked by another process; try again", path.display())]
     Busy {
-        /// The file.
+        /// File.
         path: PathBuf,
     },
-    /// Anything else that the database or the blob store says.
+    /// Any other error of the database or the blob store.
     #[error("the store failed: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// The one place where an error of the store becomes what travels. Paths of this machine do not.
+    /// Maps the error to a report for the caller. Reports never have paths of this machine.
     #[must_use]
     pub fn report(self) -> ErrorReport {
         let message = self.to_string();
@@ -187,7 +187,7 @@ impl Error {
             }
             Self::BadPageToken => report(Code::InvalidArgument, "PAGE_TOKEN_INVALID"),
             Self::BadResumeToken => report(Code::InvalidArgument, "RESUME_TOKEN_INVALID"),
-            // Both have the same remedy, so the client need not tell them apart.
+            // Both have the same remedy, so they share a reason.
             Self::ResumeTokenExpired => report(Code::OutOfRange, "RESUME_TOKEN_EXPIRED"),
             Self::ResumeTokenAhead { task, seq, last } => {
                 report(Code::OutOfRange, "RESUME_TOKEN_EXPIRED")
@@ -202,12 +202,12 @@ impl Error {
             Self::UnknownBackend { .. } => internal(
                 Code::Internal,
                 "STORE_FAILED",
-                "the store is not configured; the log has more",
+                "the store is not configured; see the server's log",
             ),
             Self::Unwritable { .. } => internal(
                 Code::Internal,
                 "STORE_UNWRITABLE",
-                "the store cannot be written; the log has more",
+                "the store cannot be written; see the server's log",
             ),
             Self::Full { .. } => internal(
                 Code::ResourceExhausted,
@@ -217,7 +217,7 @@ impl Error {
             Self::Corrupt { .. } => internal(
                 Code::DataLoss,
                 "STORE_CORRUPT",
-                "the store is damaged; the log has more",
+                "the store is damaged; see the server's log",
             ),
             Self::TooNew { .. } => internal(
                 Code::FailedPrecondition,
@@ -237,7 +237,7 @@ impl Error {
             Self::Failed(_) => internal(
                 Code::Internal,
                 "STORE_FAILED",
-                "the store failed; the log has more",
+                "the store failed; see the server's log",
             ),
         }
     }

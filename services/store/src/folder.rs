@@ -1,4 +1,4 @@
-//! A folder to keep things in: made if it is missing, for this user alone, and known to be writable.
+//! Preparation of a data folder: created if it is missing, private to this user, and checked to be writable.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -6,22 +6,23 @@ use std::path::Path;
 
 use crate::Error;
 
-/// How much a confirmed write survives.
+/// Durability of a confirmed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the process, also by force. A power failure may take the last moments, but damages nothing.
+    /// Survives the end of the process, even if it is killed. A power failure may lose the latest writes, but causes no
+    /// damage.
     #[default]
     Normal,
-    /// A power failure too. Each write waits for the disk.
+    /// Also survives a power failure. Each write waits for the disk.
     Full,
 }
 
-/// Makes the folder usable, or says why it is not.
+/// Creates the folder if needed and checks that it is writable.
 pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
-    let unusable = |error: io::Error| of_io(path, &error);
+    let unusable = |error: io::Error| from_io_error(path, &error);
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    // Screenshots and typed text are nobody else's business.
+    // Only for this user: screenshots and typed text are private.
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(unusable)?;
@@ -36,8 +37,8 @@ pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
     fs::remove_file(&probe).map_err(unusable)
 }
 
-/// What an error of the file system at `path` means to us.
-pub(crate) fn of_io(path: &Path, error: &io::Error) -> Error {
+/// Classifies an error of the file system at `path`.
+pub(crate) fn from_io_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full {
             path: path.to_owned(),
@@ -80,7 +81,7 @@ mod tests {
             matches!(&error, Error::Unwritable { path, .. } if path.ends_with("file/below")),
             "{error}"
         );
-        let full = of_io(&file, &io::Error::from(io::ErrorKind::StorageFull));
+        let full = from_io_error(&file, &io::Error::from(io::ErrorKind::StorageFull));
         assert!(matches!(full, Error::Full { .. }));
     }
 }

@@ -1,10 +1,10 @@
-//! What must be true of a store at any moment, as pure functions: for its tests and for its own `debug_assert!`s.
+//! Invariants of the store as pure functions, for tests and `debug_assert!`.
 
 use std::collections::BTreeMap;
 
 use motorium_proto::domain::id::{EventSeq, TaskEpoch};
 
-/// The events of a task that follow `after` have the next numbers, without gaps and in order.
+/// Returns true if the events after `after` have consecutive numbers, in order and without gaps.
 #[must_use]
 pub fn is_gapless(after: EventSeq, events: impl IntoIterator<Item = EventSeq>) -> bool {
     events
@@ -13,7 +13,7 @@ pub fn is_gapless(after: EventSeq, events: impl IntoIterator<Item = EventSeq>) -
         .all(|(seq, expected)| seq.0 == expected)
 }
 
-/// No epoch of a task was given to two claims.
+/// Returns true if no two claims of a task have the same epoch.
 #[must_use]
 pub fn is_fenced(claims: impl IntoIterator<Item = TaskEpoch>) -> bool {
     let mut counts = BTreeMap::new();

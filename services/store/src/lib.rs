@@ -1,11 +1,11 @@
-//! Tasks, events and blobs that survive a crash.
+//! Durable storage of tasks, events and blobs.
 //!
 //! - [`TaskStore`]: tasks, their gapless events, leases with fencing, request ids, sessions and desktops
-//! - [`BlobStore`]: pictures and files by the hash of their content
-//! - [`Doorbell`]: wakes whoever watches a task, and carries no data
+//! - [`BlobStore`]: images and files by the hash of their content
+//! - [`Doorbell`]: wakes the watchers of a task, without data
 //!
-//! Bodies are opaque bytes: what a task or an event means is the Orchestrator's business, which alone writes here.
-//! Invariant: an event once appended is never changed, and a task's sequence numbers have no gaps.
+//! Bodies are opaque bytes. Only the Orchestrator writes to the store and interprets them.
+//! Invariant: appended events are never changed, and a task's sequence numbers have no gaps.
 
 #![expect(
     clippy::duplicate_mod,
@@ -15,27 +15,27 @@
 mod blobs;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod disk;
-mod doorbell;
+mod disk_pool;
 mod error;
-mod fault;
 mod folder;
-mod intact;
 pub mod invariants;
 #[cfg(feature = "conformance")]
 pub mod local_postgres;
+mod notifier;
 mod postgres;
 mod sqlite;
+mod statement_error;
 mod tasks;
 mod tokens;
+mod verified;
 
 use std::path::Path;
 use std::sync::Arc;
 
 pub use blobs::{BlobId, BlobStore};
-pub use doorbell::{Bell, Doorbell};
 pub use error::Error;
 pub use folder::Durability;
+pub use notifier::{TaskNotifier, TaskSubscription};
 pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use tasks::{
@@ -44,21 +44,21 @@ pub use tasks::{
 };
 pub use tokens::ResumeToken;
 
-/// A task store, and the doorbell of everybody who uses it.
+/// An opened task store, with the notifier shared by all its users.
 #[derive(Clone)]
-pub struct Opened {
+pub struct OpenedStore {
     pub tasks: Arc<dyn TaskStore>,
-    pub doorbell: Doorbell,
+    pub notifier: TaskNotifier,
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for OpenedStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Opened").finish_non_exhaustive()
     }
 }
 
-/// The address without user and password, as it may be shown.
-fn without_user(uri: &str) -> String {
+/// Removes the user and the password from an address, for display.
+fn without_credentials(uri: &str) -> String {
     let uri = uri.split_once('?').map_or(uri, |(address, _)| address);
     let place = uri.split_once("://").and_then(|(scheme, rest)| {
         let (_, place) = rest.rsplit_once('@')?;
@@ -67,29 +67,29 @@ fn without_user(uri: &str) -> String {
     place.unwrap_or_else(|| uri.to_owned())
 }
 
-/// The task store at an address: `sqlite:///folder/file`, which is made if it is missing, or
-/// `postgres://user:password@host/database`, whose durability is the server's.
+/// Opens the task store at an address: `sqlite:///folder/file`, which is created if it is missing, or
+/// `postgres://user:password@host/database`, for which the server determines the durability.
 ///
 /// # Errors
-/// `UnknownBackend`, or as for [`SqliteStore::open`] and [`PostgresStore::open`].
-pub async fn open(uri: &str, durability: Durability) -> Result<Opened, Error> {
+/// `UnknownBackend`, or like [`SqliteStore::open`] and [`PostgresStore::open`].
+pub async fn open(uri: &str, durability: Durability) -> Result<OpenedStore, Error> {
     match uri.split_once("://") {
         Some(("sqlite", path)) if path.starts_with('/') => {
             let store = SqliteStore::open(Path::new(path), durability).await?;
-            Ok(Opened {
+            Ok(OpenedStore {
                 tasks: Arc::new(store),
-                doorbell: Doorbell::new(),
+                notifier: TaskNotifier::new(),
             })
         }
         Some(("postgres" | "postgresql", _)) => {
             let store = PostgresStore::open(uri).await?;
-            Ok(Opened {
-                doorbell: store.doorbell().await?,
+            Ok(OpenedStore {
+                notifier: store.notifier().await?,
                 tasks: Arc::new(store),
             })
         }
         _ => Err(Error::UnknownBackend {
-            uri: without_user(uri),
+            uri: without_credentials(uri),
             known: "sqlite:///folder/file, postgres://user:password@host/database",
         }),
     }

@@ -1,8 +1,8 @@
-//! A PostgreSQL server of one's own, for tests: in a temporary folder, on a port of the loopback interface.
+//! A private PostgreSQL server for tests, in a temporary folder and on a loopback port.
 //!
-//! It is the server that the system's packages installed. It is ended with its handle, and with this process, whatever
-//! ends that. Unless it is told to, it does not wait for the disk: what a test kills is the process, and what the process
-//! has written stays.
+//! Uses the PostgreSQL installed by the system's packages. The server ends with its handle, and with this process however
+//! that ends. By default it does not wait for the disk: tests kill only the process, and what a killed process has written
+//! survives.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -17,13 +17,14 @@ use tempfile::TempDir;
 
 use crate::Durability;
 
-/// Where Debian's packages put the server's programs.
+/// Folder of the server's programs in Debian's packages.
 const PROGRAMS: &str = "/usr/lib/postgresql";
-/// The user whom the package adds; the server refuses to run as root.
+/// User created by the package. The server refuses to run as root.
 const USER: &str = "postgres";
-/// A server that has not answered by then does not start.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Timeout for the start of the server.
+// Generous, because the tests run on loaded machines; reached only if the server is broken.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running server.
 #[derive(Debug)]
@@ -36,19 +37,20 @@ pub struct LocalPostgres {
 }
 
 impl LocalPostgres {
-    /// Makes a cluster and starts a server on it.
+    /// Creates a cluster and starts a server on it.
     ///
     /// # Panics
-    /// If there is no PostgreSQL on this machine, or it does not start; the words say why.
+    /// If PostgreSQL is not installed or does not start; the message has the reason.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(Durability::Normal)
     }
 
-    /// The same; with [`Durability::Full`] commits wait for the disk, as they do where it matters.
+    /// Creates a cluster and starts a server like [`LocalPostgres::start`]. With [`Durability::Full`], commits wait for the
+    /// disk, as in production.
     ///
     /// # Panics
-    /// As for [`LocalPostgres::start`].
+    /// Like [`LocalPostgres::start`].
     #[must_use]
     pub fn start_with(durability: Durability) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -82,25 +84,25 @@ impl LocalPostgres {
             durability,
             databases: AtomicU32::new(0),
         };
-        server.go_on();
+        server.restart();
         server
     }
 
-    /// Kills the server in the middle of whatever it does.
+    /// Kills the server.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // Its children end when they find it gone; a new server waits for them.
+            // Its child processes end by themselves; a new server waits for them.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 
-    /// Starts it again on the same data, and waits until it lets clients in.
+    /// Starts the server on the existing data, and waits until it accepts connections.
     ///
     /// # Panics
-    /// If it does not.
-    pub fn go_on(&mut self) {
-        let mut end = PATIENCE;
+    /// If it does not start within the timeout.
+    pub fn restart(&mut self) {
+        let mut end = STARTUP_TIMEOUT;
         loop {
             let process = self.process.get_or_insert_with(|| {
                 let data = self.folder.path().join("data");
@@ -109,23 +111,24 @@ impl LocalPostgres {
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return;
             }
-            // After a kill the old one's children may hold its memory for a moment: then it is tried again.
+            // After a kill, child processes of the old server may hold its shared memory for a moment; then the start is
+            // retried.
             if process.try_wait().expect("ours").is_some() {
                 self.process = None;
             }
             assert!(!end.is_zero(), "PostgreSQL does not start");
-            pause(LOOK_AGAIN);
-            end = end.saturating_sub(LOOK_AGAIN);
+            pause(POLL_INTERVAL);
+            end = end.saturating_sub(POLL_INTERVAL);
         }
     }
 
-    /// The port that it listens on.
+    /// Returns the port of the server.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// A new, empty database, by its address.
+    /// Creates an empty database and returns its address.
     ///
     /// # Panics
     /// If the server cannot be reached.
@@ -151,9 +154,9 @@ impl LocalPostgres {
             if let Ok(connection) = PgConnection::connect(&address).await {
                 return connection;
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        panic!("PostgreSQL at {address} lets nobody in");
+        panic!("PostgreSQL at {address} accepts no connections");
     }
 }
 
@@ -184,7 +187,8 @@ fn serve(data: &Path, port: u16, durability: Durability) -> Child {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // The death signal comes with the end of the thread that started it, and a test's thread ends with its test.
+    // The parent-death signal is sent when the thread that started the process ends, and a test's thread ends with its
+    // test. So a thread that never ends starts it.
     let (started, starts) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = started.send(command.spawn());
@@ -196,11 +200,11 @@ fn serve(data: &Path, port: u16, durability: Durability) -> Child {
     process.expect("the server's program runs")
 }
 
-/// One of the server's programs, as a user who may run it.
+/// Returns a command for a program of the server, run as an unprivileged user.
 fn program(name: &str) -> Command {
-    let path = newest().join("bin").join(name);
+    let path = newest_version_folder().join("bin").join(name);
     let mut command = Command::new("setpriv");
-    // SIGQUIT ends it at once, with all its children.
+    // SIGQUIT ends the server at once, with all its child processes.
     command.args(["--pdeathsig", "QUIT"]);
     if is_root() {
         command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]);
@@ -209,7 +213,7 @@ fn program(name: &str) -> Command {
     command
 }
 
-fn newest() -> PathBuf {
+fn newest_version_folder() -> PathBuf {
     let versions = fs::read_dir(PROGRAMS).into_iter().flatten().flatten();
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
     versions
@@ -220,7 +224,7 @@ fn newest() -> PathBuf {
 }
 
 fn is_root() -> bool {
-    // The owner of what this process makes.
+    // The owner of /proc/self is the effective user.
     let own = fs::metadata("/proc/self").map(|entry| std::os::unix::fs::MetadataExt::uid(&entry));
     own.is_ok_and(|uid| uid == 0)
 }
@@ -240,7 +244,10 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-#[expect(clippy::disallowed_methods, reason = "nobody else runs on this thread")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other work runs on this thread"
+)]
 fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -1,4 +1,4 @@
-//! What a store of tasks does, whichever database it is.
+//! The task store interface, independent of the database.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -9,33 +9,33 @@ use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 
 use crate::Error;
 
-/// Tasks and their events. Every method is one transaction.
+/// A store of tasks and their events. Every method is one transaction.
 ///
-/// Times are passed in, so that tests need no waiting; they are kept in whole milliseconds.
+/// Times are injected, so that tests need not wait. They are stored in whole milliseconds.
 #[async_trait]
 pub trait TaskStore: Send + Sync + 'static {
     /// Creates a task together with its first event (sequence 1).
     ///
-    /// The same `request_id` with the same `fingerprint` gives the first task again.
+    /// The same request id with the same fingerprint returns the first task again.
     ///
     /// # Errors
     /// `RequestIdReused` for another fingerprint, `TaskExists` if the name is taken.
     async fn create_task(&self, task: CreateTask) -> Result<Created, Error>;
 
-    /// A task's row.
+    /// Gets a task.
     ///
     /// # Errors
     /// `TaskNotFound`.
     async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error>;
 
-    /// Tasks, the newest first.
+    /// Lists tasks, the newest first.
     ///
     /// # Errors
     /// `BadPageToken` if the token is malformed or belongs to other arguments.
     async fn list_tasks(&self, list: ListTasks) -> Result<Page<TaskRow>, Error>;
 
-    /// Tasks that nobody carries out and that are due: in one of the given states, with `run_after` past, and not
-    /// leased, or leased by `owner` itself, or with a lease that has ended. By priority, then by age.
+    /// Lists tasks that `owner` can claim: in one of the given states, with `run_after` in the past, and unleased, leased
+    /// by `owner` itself, or with an expired lease. Ordered by priority, then by age.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -47,7 +47,7 @@ pub trait TaskStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<TaskRow>, Error>;
 
-    /// Takes a task: sets its owner and its lease and mints a new epoch. `None` if somebody else was first.
+    /// Claims a task: sets its owner and lease, and issues a new epoch. `None` if another owner has a valid lease.
     ///
     /// # Errors
     /// `TaskNotFound`.
@@ -59,7 +59,7 @@ pub trait TaskStore: Send + Sync + 'static {
         now: SystemTime,
     ) -> Result<Option<Claim>, Error>;
 
-    /// Keeps a lease until `now + ttl`.
+    /// Renews a lease until `now + ttl`.
     ///
     /// # Errors
     /// `LeaseLost` if the epoch is no longer the task's.
@@ -71,20 +71,20 @@ pub trait TaskStore: Send + Sync + 'static {
         now: SystemTime,
     ) -> Result<(), Error>;
 
-    /// Gives a task back, so that anybody may claim it at once. A lost lease is no error.
+    /// Releases a task, so that any owner can claim it at once. A lost lease is not an error.
     ///
     /// # Errors
     /// If the store cannot be written.
     async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error>;
 
-    /// Appends events and updates the task's row, all or nothing.
+    /// Appends events and updates the task's row, atomically.
     ///
     /// # Errors
     /// `LeaseLost` if `epoch` is given and no longer the task's; `RequestIdReused` as for `create_task`;
     /// `TaskNotFound`; `Conflict` if `expected_seq` is given and not the task's last one.
     async fn append(&self, append: Append) -> Result<Appended, Error>;
 
-    /// Events after `after`, at most `limit`, in order.
+    /// Reads at most `limit` events after `after`, in order.
     ///
     /// # Errors
     /// `TaskNotFound`.
@@ -95,28 +95,28 @@ pub trait TaskStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<EventRow>, Error>;
 
-    /// The notes of all appends, each with the number of the last event that it was appended with, in order.
+    /// Reads the notes of all appends in order, each with the number of the last event of its append.
     ///
     /// # Errors
     /// `TaskNotFound`.
     async fn notes(&self, name: &TaskName) -> Result<Vec<(EventSeq, Bytes)>, Error>;
 
-    /// Names the store's content; another after a restore from a backup. Part of resume tokens.
+    /// Returns the generation of the store, which changes after a restore from a backup. Part of resume tokens.
     fn generation(&self) -> &str;
 
-    /// Writes a session or a desktop: a new one, or in place of the one of the same name.
+    /// Creates or replaces a session or a desktop.
     ///
     /// # Errors
-    /// `ResourceExists` if it is to be new and is not; `RequestIdReused` as for `create_task`.
+    /// `ResourceExists` if it exists and must not be replaced; `RequestIdReused` as for `create_task`.
     async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error>;
 
-    /// A session or a desktop by its full name.
+    /// Gets a session or a desktop by its full name.
     ///
     /// # Errors
     /// `ResourceNotFound`.
     async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error>;
 
-    /// Sessions or desktops, the newest first.
+    /// Lists sessions or desktops, the newest first.
     ///
     /// # Errors
     /// `BadPageToken` if the token is malformed or belongs to other arguments.
@@ -129,19 +129,19 @@ pub struct CreateTask {
     pub name: TaskName,
     pub uid: String,
     pub session: Option<String>,
-    /// The contract's number of the state it begins in.
+    /// Initial state, by its number in the contract.
     pub state: i32,
     pub priority: i32,
     pub run_after: Option<SystemTime>,
     pub labels: BTreeMap<String, String>,
-    /// The task as lists show it.
+    /// Encoded task for lists.
     pub snapshot: Bytes,
     pub first_event: NewEvent,
     pub request: Option<RequestId>,
     pub now: SystemTime,
 }
 
-/// What makes a call repeatable.
+/// Request id that makes a call idempotent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId {
     pub id: String,
@@ -149,14 +149,14 @@ pub struct RequestId {
     pub fingerprint: [u8; 32],
 }
 
-/// A created task, or the one that the same request created before.
+/// A created task, or the one that the same request has created before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
     pub task: TaskRow,
     pub repeated: bool,
 }
 
-/// A task's row.
+/// Row of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
     pub name: TaskName,
@@ -171,7 +171,7 @@ pub struct TaskRow {
     pub update_time: SystemTime,
 }
 
-/// A lease that was taken.
+/// A claimed task with its new epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     pub epoch: TaskEpoch,
@@ -182,9 +182,9 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     pub at: SystemTime,
-    /// For people who look into the database.
+    /// Kind of the event, for people who inspect the database.
     pub kind: &'static str,
-    /// Encoded without its sequence number, which the reader sets from the row.
+    /// Encoded event without its sequence number, which the reader sets from the row.
     pub body: Bytes,
 }
 
@@ -197,49 +197,49 @@ pub struct EventRow {
     pub body: Bytes,
 }
 
-/// Events to append, and what changes with them.
+/// Events to append, with the update of the task's row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
     pub name: TaskName,
-    /// `Some`: only if this is still the task's epoch. `None`: a user's command, which needs no lease.
+    /// Epoch that the task must still have. `None` for a user's command, which requires no lease.
     pub epoch: Option<TaskEpoch>,
-    /// `Some`: only if this is still the task's last sequence number.
+    /// Last sequence number that the task must still have, if any.
     pub expected_seq: Option<EventSeq>,
     pub events: Vec<NewEvent>,
-    /// What led to the events: nothing that the store or a reader of events looks at.
+    /// Opaque data stored with the events (the recording). Not read with events.
     pub notes: Option<Bytes>,
-    /// The state and the snapshot after the events; `None` leaves them.
+    /// State and snapshot after the events; `None` for no change.
     pub view: Option<(i32, Bytes)>,
     pub request: Option<RequestId>,
-    /// `Some`: keeps the lease until `now` and so long, as [`TaskStore::renew`] does. Only with an epoch.
+    /// Duration by which to renew the lease, like [`TaskStore::renew`]. Only with an epoch.
     pub lease: Option<Duration>,
     pub now: SystemTime,
 }
 
 impl Append {
-    /// Until when the lease is kept.
+    /// Returns the new expiry of the lease.
     pub(crate) fn lease_until(&self) -> Option<SystemTime> {
         self.epoch.and(self.lease).map(|lease| self.now + lease)
     }
 }
 
-/// What an append did.
+/// Result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// Sequence number of the first of the appended events.
+    /// Sequence number of the first appended event.
     pub first_seq: EventSeq,
     pub last_seq: EventSeq,
-    /// The same request was made before: nothing was appended this time.
+    /// True if the same request was completed before; nothing was appended this time.
     pub repeated: bool,
 }
 
-/// Which tasks to list.
+/// Filter and page of a task list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListTasks {
     /// At least 1.
     pub page_size: u32,
     pub page_token: Option<String>,
-    /// Empty: all.
+    /// States to list. Empty for all.
     pub states: Vec<i32>,
     pub session: Option<String>,
     pub labels: BTreeMap<String, String>,
@@ -253,13 +253,13 @@ pub struct PutResource {
     pub name: String,
     pub body: Bytes,
     pub labels: BTreeMap<String, String>,
-    /// Whether one of the same name is replaced, or is an error.
+    /// True to replace one with the same name; otherwise that is an error.
     pub replace: bool,
     pub request: Option<RequestId>,
     pub now: SystemTime,
 }
 
-/// What a resource is.
+/// Collection of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collection {
     Sessions,
@@ -267,7 +267,7 @@ pub enum Collection {
 }
 
 impl Collection {
-    /// The first part of its names.
+    /// Returns the first segment of its resource names.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -286,14 +286,14 @@ pub struct ResourceRow {
     pub update_time: SystemTime,
 }
 
-/// Which sessions or desktops to list.
+/// Filter and page of a list of sessions or desktops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListResources {
     pub collection: Collection,
     /// At least 1.
     pub page_size: u32,
     pub page_token: Option<String>,
-    /// All of these; empty: whatever labels there are.
+    /// Labels that a resource must have, all of them.
     pub labels: BTreeMap<String, String>,
 }
 

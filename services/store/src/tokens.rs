@@ -1,6 +1,6 @@
-//! Opaque tokens: where a watcher goes on, and where a list goes on. They are made and read here and nowhere else.
+//! Opaque tokens for watches and lists. Only this module formats and parses them.
 //!
-//! A token holds no secret and gives no right; it is opaque so that its content may change.
+//! A token has no secret and grants no access. It is opaque so that its format may change.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Error, TaskRow};
 
-/// Marks the form of a resume token, so that another form can be told from it.
+/// Version of the format of resume tokens.
 const RESUME_VERSION: &str = "v1";
 
-/// Which event a watcher has seen last.
+/// The position of a watcher in a task's events.
 ///
-/// It names the task by its uid and the store by its generation, so that neither a task of the same name elsewhere nor
-/// a store restored from a backup takes it for its own.
+/// It has the uid of the task and the generation of the store, so that neither a task of the same name in another store
+/// nor a store restored from a backup accepts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumeToken {
-    /// The store's generation.
+    /// Generation of the store.
     pub generation: String,
-    /// The task's uid.
+    /// Uid of the task.
     pub task: String,
-    /// The last event that was seen; 0 if none was.
+    /// Last received event; 0 for none.
     pub seq: EventSeq,
 }
 
 impl ResumeToken {
-    /// The token of a watcher that has seen `seq` of this task.
+    /// Creates a token for the position after event `seq` of this task.
     #[must_use]
     pub fn at(generation: &str, task: &TaskRow, seq: EventSeq) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl ResumeToken {
         }
     }
 
-    /// The token's text.
+    /// Formats the token as text.
     #[must_use]
     pub fn format(&self) -> String {
         let Self {
@@ -50,10 +50,10 @@ impl ResumeToken {
         URL_SAFE_NO_PAD.encode(format!("{RESUME_VERSION}|{generation}|{task}|{}", seq.0))
     }
 
-    /// Reads a token.
+    /// Parses a token.
     ///
     /// # Errors
-    /// `BadResumeToken` if it is none.
+    /// `BadResumeToken` if it is malformed.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parts(text).ok_or(Error::BadResumeToken)
     }
@@ -72,11 +72,10 @@ impl ResumeToken {
         })
     }
 
-    /// The event after which a watcher with this token goes on.
+    /// Returns the event after which a watch with this token resumes.
     ///
     /// # Errors
-    /// `ResumeTokenExpired` if it is another task's or another generation's; `ResumeTokenAhead` if there are not so
-    /// many events.
+    /// `ResumeTokenExpired` if it belongs to another task or generation; `ResumeTokenAhead` if the event does not exist.
     pub fn resume(&self, generation: &str, task: &TaskRow) -> Result<EventSeq, Error> {
         if self.generation != generation || self.task != task.uid {
             return Err(Error::ResumeTokenExpired);
@@ -92,17 +91,17 @@ impl ResumeToken {
     }
 }
 
-/// Where a list goes on, bound to everything else that was asked.
+/// The position in a list, bound to the other arguments of the request.
 #[derive(Debug)]
 pub(crate) struct PageToken {
     arguments: [u8; 8],
-    /// The last row of the page before.
+    /// Last row of the previous page.
     pub(crate) after: i64,
 }
 
 impl PageToken {
-    /// The token of the page after the row `after`.
-    pub(crate) fn new(arguments: Arguments, after: i64) -> Self {
+    /// Creates a token for the page after the row `after`.
+    pub(crate) fn new(arguments: ListArguments, after: i64) -> Self {
         Self {
             arguments: arguments.digest(),
             after,
@@ -113,8 +112,11 @@ impl PageToken {
         URL_SAFE_NO_PAD.encode([self.arguments, self.after.to_be_bytes()].concat())
     }
 
-    /// The row to go on after; `None` for the first page.
-    pub(crate) fn after(token: Option<&str>, arguments: Arguments) -> Result<Option<i64>, Error> {
+    /// Parses a token and returns the last row of the previous page; `None` for the first page.
+    pub(crate) fn after(
+        token: Option<&str>,
+        arguments: ListArguments,
+    ) -> Result<Option<i64>, Error> {
         let Some(token) = token else {
             return Ok(None);
         };
@@ -133,17 +135,17 @@ impl PageToken {
     }
 }
 
-/// Collects the arguments that a page token is bound to. The size of the page is not among them.
+/// Hash of the arguments that a page token is bound to. Excludes the page size.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arguments(Sha256);
+pub(crate) struct ListArguments(Sha256);
 
-impl Arguments {
+impl ListArguments {
     pub(crate) fn of(list: &str) -> Self {
         Self::default().with(list)
     }
 
     pub(crate) fn with(mut self, argument: &str) -> Self {
-        // The length keeps neighbours apart.
+        // The length prefix separates adjacent arguments.
         self.0.update((argument.len() as u64).to_be_bytes());
         self.0.update(argument);
         self
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_page_token_is_bound_to_its_arguments() {
-        let arguments = || Arguments::of("tasks").with("sessions/a").with("");
+        let arguments = || ListArguments::of("tasks").with("sessions/a").with("");
         let token = PageToken::new(arguments(), 42).format();
         assert_eq!(
             PageToken::after(Some(&token), arguments()).unwrap(),
@@ -246,8 +248,8 @@ mod tests {
         );
         assert_eq!(PageToken::after(None, arguments()).unwrap(), None);
         for other in [
-            Arguments::of("tasks").with("sessions/").with("a"),
-            Arguments::of("tasks"),
+            ListArguments::of("tasks").with("sessions/").with("a"),
+            ListArguments::of("tasks"),
         ] {
             assert!(matches!(
                 PageToken::after(Some(&token), other),

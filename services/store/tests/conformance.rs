@@ -1,4 +1,4 @@
-//! The suite, run for every back end.
+//! The conformance suite, run for every backend.
 
 mod sqlite {
     use std::sync::Arc;
@@ -21,7 +21,7 @@ mod postgres {
     use motorium_store::local_postgres::LocalPostgres;
     use motorium_store::{PostgresStore, TaskStore};
 
-    /// One server for all cases; it is ended by the runtime of none of them.
+    /// One server for all cases. It is not tied to the runtime of any of them.
     static SERVER: OnceLock<LocalPostgres> = OnceLock::new();
 
     async fn new() -> (Arc<dyn TaskStore>, ()) {

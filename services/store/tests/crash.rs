@@ -1,5 +1,5 @@
-//! A process that appends is killed in the middle of it, again and again; what it was told is stored is there, and the
-//! numbers have no gaps. This is about the end of a process, not about a power failure.
+//! A process is killed repeatedly while it appends. Acknowledged events survive, and sequence numbers have no gaps.
+//! This covers the end of a process, not a power failure.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,10 +16,10 @@ use motorium_store::{Append, BlobStore, CreateTask, Durability, NewEvent, Sqlite
 
 const TASKS: usize = 4;
 const KILLS: usize = 20;
-/// Tells the child where its store is.
+/// Environment variable with the child's store folder.
 const FOLDER: &str = "STORE_TEST_FOLDER";
-/// Tells the child how many came before it.
-const LEAPS: &str = "STORE_TEST_LEAPS";
+/// Environment variable with the number of earlier children.
+const CLOCK_LEAPS: &str = "STORE_TEST_LEAPS";
 
 fn name(number: usize) -> TaskName {
     TaskName::from_segment(&format!("t{number}")).unwrap()
@@ -38,11 +38,11 @@ fn event(body: impl Into<Bytes>) -> NewEvent {
     }
 }
 
-/// Claims a task and appends to it until it is killed. Says on standard output what it was told is stored.
+/// Claims a task and appends to it until the process is killed. Prints each acknowledged event.
 async fn write_for_ever(store: Arc<dyn TaskStore>, blobs: BlobStore, task: TaskName) {
     let owner = format!("process {}", std::process::id());
-    // The one that was killed had a lease that lasts: time passes in leaps here.
-    let leaps = std::env::var(LEAPS).expect("how many leaps");
+    // The lease of a killed child has not expired, so each child's clock is an hour ahead of the former one's.
+    let leaps = std::env::var(CLOCK_LEAPS).expect("how many leaps");
     let leaps: u32 = leaps.parse().expect("a number of leaps");
     let now = SystemTime::now() + Duration::from_secs(3600) * leaps;
     let claim = store
@@ -52,7 +52,7 @@ async fn write_for_ever(store: Arc<dyn TaskStore>, blobs: BlobStore, task: TaskN
         .unwrap();
     let mut last = claim.task.last_seq;
     for round in 0.. {
-        // A blob is stored before it is named.
+        // A blob is stored before it is referred to.
         let blob = blobs
             .put(Bytes::from(
                 format!("{task} {last:?}").repeat(1 + round % 500),
@@ -91,7 +91,7 @@ async fn child() {
     futures::future::join_all(writers).await;
 }
 
-/// Runs the child until it has said `lines` lines, kills it, and returns the last number it said of each task.
+/// Runs the child until it has printed `lines` lines, kills it, and returns its last printed number of each task.
 fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
     static CHILDREN: AtomicU32 = AtomicU32::new(0);
 
@@ -99,7 +99,7 @@ fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
-        .env(LEAPS, leaps.to_string())
+        .env(CLOCK_LEAPS, leaps.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -107,11 +107,11 @@ fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
     let mut said = BTreeMap::new();
     let mut count = 0;
     for line in out.lines().map_while(Result::ok) {
-        // The test harness writes the test's name in front of the first line.
+        // The test harness prints the name of the test before the first line.
         let Some((_, stored)) = line.split_once("stored ") else {
             continue;
         };
-        // The last line may be cut off; then its number is at most too small.
+        // The last line may be truncated; then its number is too small, which is safe here.
         if let Some((task, seq)) = stored.split_once(' ')
             && let Ok(seq) = seq.parse::<i64>()
         {

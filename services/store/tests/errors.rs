@@ -1,4 +1,4 @@
-//! Every error of the store travels with a reason, and every reason has its page.
+//! Every error of the store has a reason, and every reason has a documentation page.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A database is opened, or it is said why it cannot be.
+//! Opening a database either succeeds or returns a specific error.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ async fn open(file: &Path) -> Result<SqliteStore, Error> {
     SqliteStore::open(file, Durability::Normal).await
 }
 
-/// Runs a statement on the file behind the store's back.
+/// Runs a statement on the file, bypassing the store.
 async fn tamper(file: &Path, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(file);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_damaged_database() {
     store.close().await;
     let mut content = fs::read(&file).unwrap();
     let length = content.len();
-    // The first page stays, so that it still looks like a database.
+    // The first page is kept, so that the file is still recognised as a database.
     content[4096..length].fill(0xA5);
     fs::write(&file, content).unwrap();
     let error = match open(&file).await {
@@ -187,10 +187,10 @@ async fn a_database_of_a_newer_version() {
     assert!(error.to_string().contains("newer version"), "{error}");
 }
 
-/// Where [`on_a_full_disk`] finds its small disk.
+/// Environment variable with the small disk of [`on_a_full_disk`].
 const DISK: &str = "STORE_TEST_DISK";
 
-/// The small disk is a file system in memory that only a child process sees, so nothing is left behind.
+/// Mounts a small file system in memory that only a child process sees, so that nothing is left behind.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {

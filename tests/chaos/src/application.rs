@@ -1,7 +1,7 @@
-//! What is on a desktop: eight buttons, each with the number of times it was pressed beside it, and a clock.
+//! Simulated application of a desktop: eight buttons with their press counts, and a clock.
 //!
-//! It reads what the desktop received from the file that its executor writes. It is no perfect application: some
-//! clicks it never notices, most it answers after a moment, a few late. Which, the seed and the action's id say.
+//! It reads the desktop's input from the file that its executor writes. It is deliberately imperfect: some clicks are
+//! ignored, most show an effect after a moment, a few late. The seed and the action's id determine which.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,51 +18,51 @@ use tokio::time::{Instant, sleep};
 pub(crate) const BUTTONS: [&str; 8] = [
     "Anchor", "Bridge", "Candle", "Dragon", "Engine", "Feather", "Garden", "Hammer",
 ];
-/// Of the screen; what the recording driver pretends.
+/// Size of the screen, the same as the recording driver's.
 pub(crate) const SIZE: CaptureSize = CaptureSize::new(1920, 1080);
-/// How often it looks for what it has received.
-const TURN: Duration = Duration::from_millis(10);
-/// One click of so many is not noticed.
-const UNNOTICED: u64 = 12;
-/// One of so many is answered late.
-const LATE: u64 = 10;
+/// Interval for polling the input file.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// One in this many clicks is ignored.
+const IGNORED_CLICK_RATIO: u64 = 12;
+/// One in this many clicks shows its effect late.
+const LATE_CLICK_RATIO: u64 = 10;
 
-/// What the desktop received.
+/// Input received by the desktop.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedInput {
     pub(crate) action_id: Option<String>,
     pub(crate) kind: String,
     points: Vec<(i32, i32)>,
 }
 
-/// A button went down.
+/// A press of a button.
 #[derive(Debug, Clone)]
-pub(crate) struct Press {
+pub(crate) struct ButtonPress {
     pub(crate) button: usize,
-    /// By which action; `None` if a person did it.
+    /// Id of the action; `None` for a manual press.
     pub(crate) action_id: Option<String>,
-    /// When it shows.
+    /// Time at which the effect is visible.
     shows_at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct State {
     read: u64,
-    /// The beginning of a line whose end is not there yet.
+    /// An incomplete last line.
     rest: Vec<u8>,
-    received: Vec<Received>,
-    presses: Vec<Press>,
+    received: Vec<ReceivedInput>,
+    presses: Vec<ButtonPress>,
 }
 
-/// What a look at the screen shows.
+/// Visible state of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ScreenState {
     pub(crate) counts: [usize; BUTTONS.len()],
-    /// The time of day in UTC, in seconds.
+    /// Time of day in UTC, in seconds.
     pub(crate) clock: u64,
 }
 
-/// The application of one desktop.
+/// Application of one desktop.
 #[derive(Debug)]
 pub(crate) struct Application {
     seed: u64,
@@ -70,19 +70,19 @@ pub(crate) struct Application {
     state: Mutex<State>,
 }
 
-/// Where a button is.
+/// Returns the box of a button.
 pub(crate) fn button(number: usize) -> CaptureRect {
     let row = i32::try_from(number).unwrap_or(0);
     rect(300, 60 + 110 * row, 160, 44)
 }
 
-/// Where the number beside it is.
+/// Returns the box of a button's count.
 pub(crate) fn count(number: usize) -> CaptureRect {
     let beside = button(number);
     rect(beside.max.x + 12, beside.min.y, 120, 44)
 }
 
-/// Where the clock is.
+/// Returns the box of the clock.
 pub(crate) fn clock() -> CaptureRect {
     rect(1760, 1040, 120, 28)
 }
@@ -95,7 +95,7 @@ fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
 }
 
 impl Application {
-    /// It takes what it receives whether anybody looks or not; until nobody holds it any more.
+    /// Starts the application. It processes input in the background until the last reference is dropped.
     pub(crate) fn start(seed: u64, file: PathBuf) -> Arc<Self> {
         let application = Arc::new(Self {
             seed,
@@ -107,39 +107,39 @@ impl Application {
             while let Some(application) = running.upgrade() {
                 drop(application.up_to_date());
                 drop(application);
-                sleep(TURN).await;
+                sleep(POLL_INTERVAL).await;
             }
         });
         application
     }
 
-    /// What it shows now.
-    pub(crate) fn shown(&self) -> Shown {
+    /// Returns the visible state.
+    pub(crate) fn shown(&self) -> ScreenState {
         let now = Instant::now();
         let state = self.up_to_date();
         let mut counts = [0; BUTTONS.len()];
         for press in state.presses.iter().filter(|press| press.shows_at <= now) {
             counts[press.button] += 1;
         }
-        Shown {
+        ScreenState {
             counts,
             clock: time_of_day(),
         }
     }
 
-    /// Everything that its desktop received.
-    pub(crate) fn received(&self) -> Vec<Received> {
+    /// Returns all input that the desktop received.
+    pub(crate) fn received(&self) -> Vec<ReceivedInput> {
         self.up_to_date().received.clone()
     }
 
-    /// Every press, also those that do not show yet.
-    pub(crate) fn presses(&self) -> Vec<Press> {
+    /// Returns all presses, including those without a visible effect yet.
+    pub(crate) fn presses(&self) -> Vec<ButtonPress> {
         self.up_to_date().presses.clone()
     }
 
-    /// A person presses a button.
-    pub(crate) fn press_by_hand(&self, button: usize) {
-        self.up_to_date().presses.push(Press {
+    /// Presses a button manually.
+    pub(crate) fn press_manually(&self, button: usize) {
+        self.up_to_date().presses.push(ButtonPress {
             button,
             action_id: None,
             shows_at: Instant::now(),
@@ -150,7 +150,7 @@ impl Application {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = std::mem::take(&mut state.rest);
         let from = state.read;
-        // Until the executor writes its first line there is no file.
+        // The executor creates the file with its first line.
         if let Ok(mut file) = File::open(&self.file) {
             file.seek(SeekFrom::Start(from)).expect("it is a file");
             let read = file.read_to_end(&mut more).expect("it can be read");
@@ -158,7 +158,8 @@ impl Application {
         }
         while let Some(end) = more.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = more.drain(..=end).collect();
-            let received: Received = serde_json::from_slice(&line).expect("the driver wrote it");
+            let received: ReceivedInput =
+                serde_json::from_slice(&line).expect("the driver wrote it");
             state.presses.extend(self.press(&received));
             state.received.push(received);
         }
@@ -166,8 +167,8 @@ impl Application {
         state
     }
 
-    /// What becomes of what was received.
-    fn press(&self, received: &Received) -> Option<Press> {
+    /// Returns the button press that an input causes.
+    fn press(&self, received: &ReceivedInput) -> Option<ButtonPress> {
         if received.kind != "click" {
             return None;
         }
@@ -176,15 +177,15 @@ impl Application {
         let button = (0..BUTTONS.len()).find(|number| button(*number).contains(point))?;
         let id = received.action_id.as_deref().unwrap_or_default();
         let chance = |what: &str| hash(self.seed, what, id);
-        if chance("unnoticed").is_multiple_of(UNNOTICED) {
+        if chance("unnoticed").is_multiple_of(IGNORED_CLICK_RATIO) {
             return None;
         }
-        let delay = if chance("late").is_multiple_of(LATE) {
+        let delay = if chance("late").is_multiple_of(LATE_CLICK_RATIO) {
             200 + chance("delay") % 300
         } else {
             5 + chance("delay") % 60
         };
-        Some(Press {
+        Some(ButtonPress {
             button,
             action_id: received.action_id.clone(),
             shows_at: Instant::now() + Duration::from_millis(delay),
@@ -203,9 +204,9 @@ fn hash(seed: u64, what: &str, id: &str) -> u64 {
     hasher.finish()
 }
 
-/// How often each button was pressed, by its name.
+/// Returns the number of presses by button name.
 pub(crate) fn by_name<'a>(
-    presses: impl Iterator<Item = &'a Press>,
+    presses: impl Iterator<Item = &'a ButtonPress>,
 ) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for press in presses {

@@ -1,6 +1,6 @@
-//! Everything that takes part: the programs, the eyes, the database, and the links between them.
+//! The participants of a run: programs, simulated perception, database, and the network links between them.
 //!
-//! Whatever has ended and was not ended for good is started again, as a supervisor does.
+//! Ended programs are restarted, as a supervisor does, unless a fault keeps them down.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::server::{Builder, Config as ServerConfig, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_orchestrator::storage::Settings as StoreSettings;
-use motorium_orchestrator::task::Recorded;
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::service::PerceptionServer;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::TaskStore;
 use motorium_store::local_postgres::LocalPostgres;
+use motorium_task::RecordedEvent;
 use motorium_tests::programs::Process;
-use motorium_tests::services::{Server, Setup};
+use motorium_tests::services::{Server, TestSetup};
 use prost::Message as _;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde::Serialize;
@@ -27,24 +27,24 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use crate::Scope;
+use crate::RunOptions;
 use crate::application::Application;
-use crate::eyes::{DISPLAY, Eyes};
-use crate::link::Link;
+use crate::link::NetworkLink;
+use crate::simulated_perception::{DISPLAY, SimulatedPerception};
 
-/// How long a task waits for another orchestrator after its own has died.
-const LEASE: &str = "3s";
-/// What an action takes on a desktop.
-const PACE: &str = "60ms";
-/// Orchestrators on one database.
+/// Task lease: time until another orchestrator takes a task over after a crash.
+const TASK_LEASE: &str = "3s";
+/// Simulated duration of an action.
+const ACTION_DURATION: &str = "60ms";
+/// Number of orchestrators with a shared database.
 const ORCHESTRATORS: usize = 2;
-/// Programs that are told to end do so within this time.
+/// Grace period for programs to end before they are killed.
 const GRACE: Duration = Duration::from_secs(20);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Events read at once.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Page size for reading events.
 const BATCH: u32 = 1000;
 
-/// Where tasks are kept.
+/// Task store of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Store {
@@ -57,25 +57,25 @@ impl Store {
         match name.trim() {
             "sqlite" => Self::Sqlite,
             "postgres" => Self::Postgres,
-            other => panic!("STORES: there is no store {other}; there are sqlite and postgres"),
+            other => panic!("STORES: unknown store {other}; use sqlite or postgres"),
         }
     }
 }
 
-/// A program that is started again when it has ended.
+/// A program that is restarted when it has ended.
 #[derive(Debug)]
 pub(crate) struct Program {
-    setup: Arc<Setup>,
+    setup: Arc<TestSetup>,
     service: &'static str,
     settings: Vec<String>,
     address: SocketAddr,
     process: Process,
-    /// It is not started again until this is taken back.
+    /// A fault prevents the restart.
     pub(crate) is_down: bool,
 }
 
 impl Program {
-    async fn start(setup: Arc<Setup>, service: &'static str, settings: Vec<String>) -> Self {
+    async fn start(setup: Arc<TestSetup>, service: &'static str, settings: Vec<String>) -> Self {
         let server = Server::start_by(command(&setup, service, &settings, None)).await;
         Self {
             setup,
@@ -98,7 +98,7 @@ impl Program {
         }
     }
 
-    /// No file that it writes may grow, or everything may be as it was.
+    /// Sets or removes a file size limit of 0, which acts like a full disk.
     pub(crate) fn limit_files(&mut self, full: bool) {
         if self.process.status().is_some() {
             return;
@@ -108,11 +108,11 @@ impl Program {
             current: full.then_some(0),
             maximum: None,
         };
-        // It may end at any moment; then there is nothing to be limited.
+        // Fails harmlessly if the program has just ended.
         let _ = prlimit(Pid::from_raw(id), Resource::Fsize, limit);
     }
 
-    fn revive(&mut self) {
+    fn restart_if_ended(&mut self) {
         if !self.is_down && self.process.status().is_some() {
             let command = command(
                 &self.setup,
@@ -130,7 +130,7 @@ impl Program {
         self.signal(Signal::TERM);
         let ended = async {
             while self.process.status().is_none() {
-                sleep(LOOK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         if timeout(GRACE, ended).await.is_err() {
@@ -140,12 +140,12 @@ impl Program {
 }
 
 fn command(
-    setup: &Setup,
+    setup: &TestSetup,
     service: &str,
     settings: &[String],
     address: Option<SocketAddr>,
 ) -> std::process::Command {
-    let mut command = setup.command_on_a_small_disk(&format!("motorium-{service}"));
+    let mut command = setup.command_with_file_size_limit(&format!("motorium-{service}"));
     command.args(settings.iter().map(|setting| format!("--set={setting}")));
     if let Some(address) = address {
         command.arg(format!("--set={service}.listen={address}"));
@@ -153,19 +153,19 @@ fn command(
     command
 }
 
-/// The eyes of one desktop, served.
+/// Served perception of one desktop.
 #[derive(Debug)]
-pub(crate) struct Sight {
-    eyes: Arc<Eyes>,
+pub(crate) struct PerceptionNode {
+    eyes: Arc<SimulatedPerception>,
     address: SocketAddr,
-    running: Option<Running>,
+    running: Option<RunningServer>,
 }
 
-impl Sight {
+impl PerceptionNode {
     async fn start(application: Arc<Application>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let mut sight = Self {
-            eyes: Arc::new(Eyes::new(application)),
+            eyes: Arc::new(SimulatedPerception::new(application)),
             address: listener.local_addr().expect("it is bound"),
             running: None,
         };
@@ -175,7 +175,7 @@ impl Sight {
 
     async fn serve(&mut self, listener: TcpListener) {
         let config = ServerConfig {
-            grace: Duration::ZERO,
+            grace_period: Duration::ZERO,
             ..ServerConfig::loopback()
         };
         let service = PerceptionServer::tonic(self.eyes.clone());
@@ -184,16 +184,16 @@ impl Sight {
         self.running = Some(running.expect("it serves"));
     }
 
-    /// Ends it: connections break, and what it remembered is lost.
-    pub(crate) async fn go_away(&mut self) {
+    /// Stops the service: connections break and all frames are lost.
+    pub(crate) async fn stop(&mut self) {
         if let Some(running) = self.running.take() {
-            running.end().await.expect("it ends");
+            running.stop().await.expect("it ends");
             self.eyes.forget();
         }
     }
 
-    /// Serves again, at the same address.
-    pub(crate) async fn come_back(&mut self) {
+    /// Restarts the service at the same address.
+    pub(crate) async fn restart(&mut self) {
         if self.running.is_none() {
             let listener = listen_again(self.address).await;
             self.serve(listener).await;
@@ -201,46 +201,46 @@ impl Sight {
     }
 }
 
-/// Listens where somebody listened before. A connection to elsewhere may have been given the port meanwhile; it ends.
+/// Binds an address again. An outgoing connection may have been assigned the port meanwhile, so binding is retried.
 async fn listen_again(address: SocketAddr) -> TcpListener {
     let bound = async {
         loop {
             match TcpListener::bind(address).await {
                 Ok(listener) => return listener,
-                Err(_) => sleep(LOOK_AGAIN).await,
+                Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     };
     timeout(GRACE, bound).await.expect("the port is free again")
 }
 
-/// Everything that takes part.
+/// All participants of a run.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) orchestrators: Vec<Program>,
     pub(crate) executors: Vec<Program>,
     pub(crate) planner: Program,
-    pub(crate) sights: Vec<Sight>,
+    pub(crate) perceptions: Vec<PerceptionNode>,
     pub(crate) applications: Vec<Arc<Application>>,
-    /// Those that may break: to the services, to the database, and from users to the orchestrators.
-    pub(crate) links: Vec<Link>,
-    /// Where users reach the orchestrators.
-    pub(crate) fronts: Vec<String>,
+    /// Links that can have faults: to the services, to the database, and from users to the orchestrators.
+    pub(crate) links: Vec<NetworkLink>,
+    /// URLs of the orchestrators for users.
+    pub(crate) user_urls: Vec<String>,
     pub(crate) database: Option<LocalPostgres>,
     stores: StoreSettings,
     data: PathBuf,
     _folder: TempDir,
 }
 
-/// What is left of a run.
+/// Logs of a run.
 #[derive(Debug)]
-pub(crate) struct Logs {
-    pub(crate) events: BTreeMap<String, Vec<Recorded>>,
+pub(crate) struct RunLogs {
+    pub(crate) events: BTreeMap<String, Vec<RecordedEvent>>,
     pub(crate) applications: Vec<Arc<Application>>,
 }
 
 impl Fleet {
-    pub(crate) async fn start(scope: Scope, store: Store) -> Self {
+    pub(crate) async fn start(scope: RunOptions, store: Store) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let planner = Program::start(setup(), "planner", vec![]).await;
         let (mut executors, mut sights, mut applications) = (Vec::new(), Vec::new(), Vec::new());
@@ -250,11 +250,11 @@ impl Fleet {
                 "executor.driver=recording".to_owned(),
                 format!("executor.displays=[\"{DISPLAY}\"]"),
                 format!("executor.recording.file={}", file.display()),
-                format!("executor.recording.pace={PACE}"),
+                format!("executor.recording.action_duration={ACTION_DURATION}"),
             ];
             executors.push(Program::start(setup(), "executor", settings).await);
             let application = Application::start(scope.seed, file);
-            sights.push(Sight::start(application.clone()).await);
+            sights.push(PerceptionNode::start(application.clone()).await);
             applications.push(application);
         }
         let database = (store == Store::Postgres).then(LocalPostgres::start);
@@ -264,21 +264,21 @@ impl Fleet {
         };
         let count = database.as_ref().map_or(1, |_| ORCHESTRATORS);
         let (mut orchestrators, mut links, mut fronts) = (Vec::new(), Vec::new(), Vec::new());
-        // One data folder, so that pictures are shared and a restart finds its tasks.
+        // One data folder, so that images are shared and tasks survive restarts.
         let shared = setup();
         for number in 0..count {
             let mut settings = vec![
                 format!("orchestrator.name=orchestrator{number}"),
-                format!("orchestrator.lease={LEASE}"),
+                format!("orchestrator.lease_duration={TASK_LEASE}"),
             ];
-            let planner = Link::to(planner.address).await;
+            let planner = NetworkLink::to(planner.address).await;
             settings.push(format!("orchestrator.planner={}", planner.url()));
             links.push(planner);
             for (desktop, (executor, sight)) in executors.iter().zip(&sights).enumerate() {
                 let desktop = format!("orchestrator.desktops.d{desktop}");
                 let (to_sight, to_executor) = (
-                    Link::to(sight.address).await,
-                    Link::to(executor.address).await,
+                    NetworkLink::to(sight.address).await,
+                    NetworkLink::to(executor.address).await,
                 );
                 settings.push(format!("{desktop}.perception={}", to_sight.url()));
                 settings.push(format!("{desktop}.executor={}", to_executor.url()));
@@ -286,14 +286,14 @@ impl Fleet {
                 links.extend([to_sight, to_executor]);
             }
             if let (Some(server), Some(address)) = (&database, &address) {
-                let link = Link::to(([127, 0, 0, 1], server.port()).into()).await;
+                let link = NetworkLink::to(([127, 0, 0, 1], server.port()).into()).await;
                 let own = format!(":{}/", server.port());
                 let linked = format!(":{}/", link.address().port());
                 settings.push(format!("store.tasks={}", address.replace(&own, &linked)));
                 links.push(link);
             }
             let orchestrator = Program::start(shared.clone(), "orchestrator", settings).await;
-            let front = Link::to(orchestrator.address).await;
+            let front = NetworkLink::to(orchestrator.address).await;
             fronts.push(front.url());
             links.push(front);
             orchestrators.push(orchestrator);
@@ -302,10 +302,10 @@ impl Fleet {
             orchestrators,
             executors,
             planner,
-            sights,
+            perceptions: sights,
             applications,
             links,
-            fronts,
+            user_urls: fronts,
             database,
             stores: StoreSettings {
                 tasks: address.map(Into::into),
@@ -316,51 +316,51 @@ impl Fleet {
         }
     }
 
-    /// Starts what has ended by itself.
-    pub(crate) fn revive(&mut self) {
+    /// Restarts programs that have ended by themselves.
+    pub(crate) fn restart_ended(&mut self) {
         let all = self.orchestrators.iter_mut().chain(&mut self.executors);
         for program in all.chain([&mut self.planner]) {
-            program.revive();
+            program.restart_if_ended();
         }
     }
 
-    /// Ends everything, and reads what is left of these tasks.
-    pub(crate) async fn end(mut self, ids: impl Iterator<Item = String>) -> Logs {
+    /// Ends all programs and reads the event logs of these tasks.
+    pub(crate) async fn end(mut self, ids: impl Iterator<Item = String>) -> RunLogs {
         for program in self.orchestrators.iter_mut().chain(&mut self.executors) {
             program.end().await;
         }
         self.planner.end().await;
-        for sight in &mut self.sights {
-            sight.go_away().await;
+        for sight in &mut self.perceptions {
+            sight.stop().await;
         }
-        let storage = self.stores.open(&self.data).await.expect("it was open");
+        let storage = self.stores.open(&self.data).await.expect("the store opens");
         let mut events = BTreeMap::new();
         for id in ids {
             let name = TaskName::from_segment(&id).expect("a plain name");
             events.insert(id, read_log(&*storage.tasks, &name).await);
         }
-        Logs {
+        RunLogs {
             events,
             applications: self.applications,
         }
     }
 }
 
-fn setup() -> Arc<Setup> {
-    Arc::new(Setup::without_display())
+fn setup() -> Arc<TestSetup> {
+    Arc::new(TestSetup::without_display())
 }
 
-async fn read_log(store: &dyn TaskStore, name: &TaskName) -> Vec<Recorded> {
-    let mut log: Vec<Recorded> = Vec::new();
+async fn read_log(store: &dyn TaskStore, name: &TaskName) -> Vec<RecordedEvent> {
+    let mut log: Vec<RecordedEvent> = Vec::new();
     loop {
         let after = log.last().map_or(EventSeq(0), |event| event.seq);
         let rows = store.events(name, after, BATCH).await;
-        let rows = rows.expect("it can be read");
+        let rows = rows.expect("the store is readable");
         let count = rows.len();
         for row in rows {
-            let mut event = wire::Event::decode(row.body).expect("an orchestrator wrote it");
+            let mut event = wire::Event::decode(row.body).expect("the event is valid");
             event.sequence = row.seq.0;
-            log.push(Recorded::try_from(event).expect("an orchestrator wrote it"));
+            log.push(RecordedEvent::try_from(event).expect("the event is valid"));
         }
         if count < BATCH as usize {
             return log;

@@ -1,4 +1,4 @@
-//! The network: a link passes bytes on to an address, until it is cut, slowed down or stalled.
+//! Network links: TCP proxies that can be cut, slowed down or stalled.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,35 +9,35 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Bytes that are passed on at once.
+/// Buffer size of the proxy.
 const CHUNK: usize = 16 * 1024;
 
-/// How a link is.
+/// Condition of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Condition {
+pub(crate) enum LinkCondition {
     #[default]
     Open,
-    /// Connections break, and new ones break at once.
+    /// Connections break, and new ones are closed at once.
     Cut,
-    /// Everything takes so much longer.
+    /// Every chunk is delayed.
     Slow(Duration),
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, without an error.
     Stalled,
 }
 
 /// A link to one address.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct NetworkLink {
     address: SocketAddr,
-    condition: watch::Sender<Condition>,
+    condition: watch::Sender<LinkCondition>,
 }
 
-impl Link {
-    /// A link to `target`. It passes on for as long as the runtime lives.
+impl NetworkLink {
+    /// Opens a link to `target`, which runs as long as the runtime.
     pub(crate) async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let (condition, seen) = watch::channel(Condition::Open);
+        let (condition, seen) = watch::channel(LinkCondition::Open);
         tokio::spawn(accept(listener, target, seen));
         Self { address, condition }
     }
@@ -50,19 +50,23 @@ impl Link {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn set(&self, condition: Condition) {
+    pub(crate) fn set(&self, condition: LinkCondition) {
         self.condition.send_replace(condition);
     }
 }
 
-async fn accept(listener: TcpListener, target: SocketAddr, condition: watch::Receiver<Condition>) {
+async fn accept(
+    listener: TcpListener,
+    target: SocketAddr,
+    condition: watch::Receiver<LinkCondition>,
+) {
     while let Ok((near, _)) = listener.accept().await {
-        if *condition.borrow() == Condition::Cut {
+        if *condition.borrow() == LinkCondition::Cut {
             continue;
         }
         let condition = condition.clone();
         tokio::spawn(async move {
-            // Whoever is not there refuses the connection here as well: it is closed at once.
+            // If the target refuses the connection, the incoming one is closed at once.
             if let Ok(far) = TcpStream::connect(target).await {
                 connect(near, far, condition).await;
             }
@@ -70,7 +74,7 @@ async fn accept(listener: TcpListener, target: SocketAddr, condition: watch::Rec
     }
 }
 
-async fn connect(near: TcpStream, far: TcpStream, condition: watch::Receiver<Condition>) {
+async fn connect(near: TcpStream, far: TcpStream, condition: watch::Receiver<LinkCondition>) {
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (near_in, near_out) = near.into_split();
     let (far_in, far_out) = far.into_split();
@@ -78,26 +82,26 @@ async fn connect(near: TcpStream, far: TcpStream, condition: watch::Receiver<Con
     tokio::select! {
         () = pass(near_in, far_out, condition.clone()) => {}
         () = pass(far_in, near_out, condition) => {}
-        _ = cut.wait_for(|condition| *condition == Condition::Cut) => {}
+        _ = cut.wait_for(|condition| *condition == LinkCondition::Cut) => {}
     }
 }
 
-/// Passes bytes on until one side ends.
+/// Forwards bytes until one side ends.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut condition: watch::Receiver<Condition>,
+    mut condition: watch::Receiver<LinkCondition>,
 ) {
     let mut buffer = vec![0; CHUNK];
     loop {
         let Ok(length @ 1..) = from.read(&mut buffer).await else {
             return;
         };
-        let stalled = condition.wait_for(|condition| *condition != Condition::Stalled);
+        let stalled = condition.wait_for(|condition| *condition != LinkCondition::Stalled);
         let Ok(now) = stalled.await.map(|condition| *condition) else {
             return;
         };
-        if let Condition::Slow(delay) = now {
+        if let LinkCondition::Slow(delay) = now {
             sleep(delay).await;
         }
         if to.write_all(&buffer[..length]).await.is_err() {

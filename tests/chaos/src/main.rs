@@ -1,30 +1,29 @@
-//! Hundreds of tasks over ten desktops while everything that can break is broken: `make chaos`.
+//! Chaos test: hundreds of tasks on ten desktops while every component is subject to faults (`make chaos`).
 //!
-//! Orchestrators, executors and the planner are the real programs, killed and started again; the stores are real. What a
-//! desktop received is a file that its executor's recording driver writes, so that it outlives the executor; the
-//! application on the desktop and the eyes that see it are simulated from that file. Between all of them stand links that
-//! are cut, slowed down and stalled.
+//! Orchestrators, executors and the planner are the real programs, killed and restarted; the stores are real. An executor's
+//! recording driver writes the desktop's input to a file, so that it outlives the executor; the application on the desktop
+//! and its perception are simulated from that file. All connections pass through links that are cut, slowed and stalled.
 //!
-//! - [`plan`]: from a seed, what the tasks ask for and what breaks when
-//! - [`application`]: what is on a desktop, [`eyes`]: how it is seen
-//! - [`link`]: the network, [`fleet`]: the programs, [`faults`]: how they are broken
-//! - [`user`]: whoever submits a task, watches it and answers
-//! - [`verdict`]: what was promised, held against what happened
+//! - [`plan`]: tasks and faults from a seed
+//! - [`application`]: the simulated application, [`eyes`]: its simulated perception
+//! - [`link`]: the network, [`fleet`]: the programs, [`faults`]: injection of faults
+//! - [`user`]: simulated users that submit, watch and answer
+//! - [`verdict`]: checks of the guarantees
 //!
-//! `SEED` (1) gives the same tasks and the same faults again, at the same times after the start; how programs and disk
-//! interleave is the machine's. `TASKS` (300), `DESKTOPS` (10), `STORES` (sqlite,postgres), `FAULTS` (yes). The last line of the output is
-//! one JSON object of counts; the exit code says whether every promise was kept.
+//! Environment variables: `SEED` (default 1) reproduces tasks and faults at the same times after the start, but not the
+//! interleaving of programs and disk; `TASKS` (300), `DESKTOPS` (10), `STORES` (sqlite,postgres), `FAULTS` (yes). The last
+//! line of the output is a JSON object of counts; the exit code is 0 if every guarantee held.
 
 #![expect(clippy::print_stdout, reason = "the counts are the output")]
 
 mod application;
-mod eyes;
-mod faults;
+mod fault_injector;
 mod fleet;
 mod link;
-mod plan;
+mod report;
+mod schedule;
+mod simulated_perception;
 mod user;
-mod verdict;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -34,21 +33,22 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::faults::Breaker;
+use crate::fault_injector::FaultInjector;
 use crate::fleet::{Fleet, Store};
-use crate::plan::Faults;
-use crate::user::{Crowd, Told};
-use crate::verdict::Counts;
+use crate::report::ChaosReport;
+use crate::schedule::FaultSchedule;
+use crate::user::{UserReport, Users};
 
-/// A run that has not ended by then never does: its tasks hang.
-const LONGEST_PER_TASK: Duration = Duration::from_secs(8);
-const LONGEST_AT_LEAST: Duration = Duration::from_secs(300);
-/// How many tasks are submitted and have not ended at any time, for each desktop.
-const UNDER_WAY: usize = 2;
+/// Timeout of a run per task. A run that takes longer has hanging tasks.
+const TIMEOUT_PER_TASK: Duration = Duration::from_secs(8);
+/// Minimum timeout of a run, for runs with few tasks.
+const MIN_RUN_TIMEOUT: Duration = Duration::from_secs(300);
+/// Number of concurrent tasks per desktop. More than 1, so that tasks also wait for desktops.
+const MAX_TASKS_PER_DESKTOP: usize = 2;
 
-/// What a run is of.
+/// Options of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope {
+pub(crate) struct RunOptions {
     pub(crate) seed: u64,
     pub(crate) tasks: usize,
     pub(crate) desktops: usize,
@@ -67,35 +67,35 @@ where
         .unwrap_or_else(|error| panic!("{name}={text}: {error}"))
 }
 
-/// One run on one store.
-async fn run(scope: Scope, store: Store) -> Counts {
+/// Runs the test on one store.
+async fn run(scope: RunOptions, store: Store) -> ChaosReport {
     let began = Instant::now();
     let mut fleet = Fleet::start(scope, store).await;
-    let crowd = Crowd::start(scope, &fleet, UNDER_WAY * scope.desktops);
-    let mut breaker = Breaker::default();
-    let mut faults = Faults::new(scope.seed, store);
+    let crowd = Users::start(scope, &fleet, MAX_TASKS_PER_DESKTOP * scope.desktops);
+    let mut breaker = FaultInjector::default();
+    let mut faults = FaultSchedule::new(scope.seed, store);
     let longest =
-        LONGEST_AT_LEAST.max(LONGEST_PER_TASK * u32::try_from(scope.tasks).unwrap_or(u32::MAX));
+        MIN_RUN_TIMEOUT.max(TIMEOUT_PER_TASK * u32::try_from(scope.tasks).unwrap_or(u32::MAX));
     let mut next = faults.next();
     while !crowd.has_finished() && began.elapsed() < longest {
-        breaker.mend_what_is_due(&mut fleet).await;
+        breaker.recover_due(&mut fleet).await;
         if scope.breaks && began.elapsed() >= next.at {
-            breaker.break_one(&next, &mut fleet).await;
+            breaker.inject(&next, &mut fleet).await;
             next = faults.next();
         }
         sleep(Duration::from_millis(20)).await;
     }
-    breaker.mend_everything(&mut fleet).await;
-    let told: Vec<Told> = crowd.end().await;
+    breaker.recover_all(&mut fleet).await;
+    let told: Vec<UserReport> = crowd.end().await;
     let elapsed = began.elapsed();
     let logs = fleet
-        .end(told.iter().map(|told| told.errand.id.clone()))
+        .end(told.iter().map(|told| told.task.id.clone()))
         .await;
-    verdict::count(scope, store, &told, &logs, breaker.counts(), elapsed)
+    report::count(scope, store, &told, &logs, breaker.counts(), elapsed)
 }
 
 fn main() -> ExitCode {
-    let scope = Scope {
+    let scope = RunOptions {
         seed: variable("SEED", 1),
         tasks: variable("TASKS", 300),
         desktops: variable("DESKTOPS", 10),
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
         eprint!("{}", counts.complaints());
         all.push(counts);
     }
-    let kept = all.iter().all(Counts::kept);
+    let kept = all.iter().all(ChaosReport::kept);
     let line = json!({ "seed": scope.seed, "kept": kept, "runs": all });
     println!("{line}");
     if kept {

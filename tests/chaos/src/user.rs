@@ -1,6 +1,7 @@
-//! Users: each submits a task, watches it to its end through every broken connection, and answers what it is asked.
+//! Simulated users: each submits a task, watches it to its end across broken connections, and answers its questions.
 //!
-//! They answer truthfully: asked whether something has happened, they look at the desktop, and do it by hand if not.
+//! They answer truthfully: asked about the outcome of an action, they check the desktop and complete the action manually if
+//! it is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,31 +19,31 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use uuid::Uuid;
 
-use crate::Scope;
-use crate::application::{Application, BUTTONS, Press, button};
+use crate::RunOptions;
+use crate::application::{Application, BUTTONS, ButtonPress, button};
 use crate::fleet::Fleet;
-use crate::plan::{Errand, errand};
+use crate::schedule::{PlannedTask, planned_task};
 
-/// A call that has not been answered by then is made again.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A watch that is silent for so long is made again; heartbeats come more often.
-const SILENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(100);
+/// Timeout of a call. Then it is retried.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Idle timeout of a watch. Then it is reconnected; heartbeats are more frequent.
+const WATCH_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 type Service = OrchestratorServiceClient<Channel>;
 
-/// What a user knows in the end.
+/// Observations of one user.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
-    pub(crate) errand: Errand,
-    /// How often each event was received, by its number.
+pub(crate) struct UserReport {
+    pub(crate) task: PlannedTask,
+    /// Number of receptions by event sequence number.
     pub(crate) events: BTreeMap<i64, usize>,
-    /// Events that came before one with a smaller number, and messages about other tasks.
+    /// Number of events out of order or of other tasks.
     pub(crate) out_of_order: usize,
     pub(crate) reconnections: usize,
-    /// Buttons pressed by hand.
-    pub(crate) by_hand: Vec<usize>,
-    /// Whether the task was cancelled, as far as anybody could still do so.
+    /// Buttons pressed manually.
+    pub(crate) manual_presses: Vec<usize>,
+    /// The user requested the cancellation.
     pub(crate) cancelled: bool,
     pub(crate) has_ended: bool,
     pub(crate) questions: Vec<String>,
@@ -50,24 +51,24 @@ pub(crate) struct Told {
 
 /// All users.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct Users {
     users: Vec<JoinHandle<()>>,
-    told: Vec<Arc<std::sync::Mutex<Told>>>,
+    told: Vec<Arc<std::sync::Mutex<UserReport>>>,
 }
 
-impl Crowd {
-    /// Lets users begin, so many at a time.
-    pub(crate) fn start(scope: Scope, fleet: &Fleet, at_a_time: usize) -> Self {
+impl Users {
+    /// Starts the users, at most `at_a_time` concurrently.
+    pub(crate) fn start(scope: RunOptions, fleet: &Fleet, at_a_time: usize) -> Self {
         let turns = Arc::new(Semaphore::new(at_a_time));
-        let channels: Vec<Service> = fleet.fronts.iter().map(|url| service(url)).collect();
+        let channels: Vec<Service> = fleet.user_urls.iter().map(|url| service(url)).collect();
         let (mut users, mut told) = (Vec::new(), Vec::new());
         for number in 0..scope.tasks {
-            let notes = Arc::new(std::sync::Mutex::new(Told {
-                errand: errand(scope.seed, number),
+            let notes = Arc::new(std::sync::Mutex::new(UserReport {
+                task: planned_task(scope.seed, number),
                 events: BTreeMap::new(),
                 out_of_order: 0,
                 reconnections: 0,
-                by_hand: Vec::new(),
+                manual_presses: Vec::new(),
                 cancelled: false,
                 has_ended: false,
                 questions: Vec::new(),
@@ -81,7 +82,7 @@ impl Crowd {
             let turns = turns.clone();
             users.push(tokio::spawn(async move {
                 let _turn = turns.acquire().await;
-                user.live().await;
+                user.run().await;
             }));
         }
         Self { users, told }
@@ -91,11 +92,11 @@ impl Crowd {
         self.users.iter().all(JoinHandle::is_finished)
     }
 
-    /// What they know. Those who still wait give up.
-    pub(crate) async fn end(self) -> Vec<Told> {
+    /// Returns their reports. Users that still wait are aborted.
+    pub(crate) async fn end(self) -> Vec<UserReport> {
         for user in self.users {
             user.abort();
-            // A user who panicked is a defect of this program.
+            // A panic is a defect of this test.
             if let Err(error) = user.await
                 && error.is_panic()
             {
@@ -104,48 +105,48 @@ impl Crowd {
         }
         let notes = self.told.iter();
         notes
-            .map(|notes| notes.lock().expect("nobody panicked").clone())
+            .map(|notes| notes.lock().expect("the lock is not poisoned").clone())
             .collect()
     }
 }
 
 fn service(url: &str) -> Service {
     let endpoint = Endpoint::from_shared(url.to_owned()).expect("it is an address");
-    let channel = endpoint.connect_timeout(PATIENCE).connect_lazy();
+    let channel = endpoint.connect_timeout(CALL_TIMEOUT).connect_lazy();
     OrchestratorServiceClient::new(channel)
 }
 
 struct User {
     services: Vec<Service>,
     applications: Vec<Arc<Application>>,
-    notes: Arc<std::sync::Mutex<Told>>,
+    notes: Arc<std::sync::Mutex<UserReport>>,
 }
 
-/// What has been seen of a task, as far as answers need it.
+/// State of a watch that answers depend on.
 #[derive(Default)]
-struct Seen {
+struct WatchState {
     desktop: Option<usize>,
     intended: Option<wire::ActionIntended>,
 }
 
 impl User {
-    fn note<T>(&self, write: impl FnOnce(&mut Told) -> T) -> T {
-        write(&mut self.notes.lock().expect("nobody panicked"))
+    fn note<T>(&self, write: impl FnOnce(&mut UserReport) -> T) -> T {
+        write(&mut self.notes.lock().expect("the lock is not poisoned"))
     }
 
-    /// Any of the orchestrators: each knows every task.
+    /// Returns a random orchestrator: each serves every task.
     fn any(&self) -> Service {
         let any = self.services.choose(&mut rand::rng());
-        any.expect("there is one").clone()
+        any.expect("there is an orchestrator").clone()
     }
 
     fn name(&self) -> String {
-        self.note(|told| format!("tasks/{}", told.errand.id))
+        self.note(|told| format!("tasks/{}", told.task.id))
     }
 
-    async fn live(self) {
+    async fn run(self) {
         self.submit().await;
-        let cancelled_after = self.note(|told| told.errand.cancelled_after);
+        let cancelled_after = self.note(|told| told.task.cancelled_after);
         let loses_interest = async {
             match cancelled_after {
                 Some(after) => sleep(after).await,
@@ -160,17 +161,17 @@ impl User {
         }
     }
 
-    /// Calls until there is an answer that another call would not change.
-    async fn insist<T, F>(&self, call: impl Fn(Service) -> F) -> Result<T, Status>
+    /// Calls until there is a response or a permanent error.
+    async fn call_with_retry<T, F>(&self, call: impl Fn(Service) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
     {
         loop {
-            let answer = timeout(PATIENCE, call(self.any())).await;
+            let answer = timeout(CALL_TIMEOUT, call(self.any())).await;
             match answer {
-                Ok(Err(status)) if !is_passing(&status) => return Err(status),
+                Ok(Err(status)) if !is_retryable(&status) => return Err(status),
                 Ok(Ok(answer)) => return Ok(answer),
-                _ => sleep(PAUSE).await,
+                _ => sleep(RETRY_INTERVAL).await,
             }
         }
     }
@@ -178,17 +179,17 @@ impl User {
     async fn submit(&self) {
         let request = self.note(|told| wire::CreateTaskRequest {
             task: Some(wire::Task {
-                goal: told.errand.goal.clone(),
+                goal: told.task.goal.clone(),
                 ..wire::Task::default()
             }),
-            task_id: told.errand.id.clone(),
+            task_id: told.task.id.clone(),
             request_id: Uuid::new_v4().to_string(),
         });
-        let created = self.insist(|mut service| {
+        let created = self.call_with_retry(|mut service| {
             let request = request.clone();
             async move { service.create_task(request).await }
         });
-        created.await.expect("the task is a good one");
+        created.await.expect("the task is valid");
     }
 
     async fn cancel(&self) {
@@ -198,46 +199,47 @@ impl User {
             request_id: Uuid::new_v4().to_string(),
         };
         self.note(|told| told.cancelled = true);
-        let cancelled = self.insist(|mut service| {
+        let cancelled = self.call_with_retry(|mut service| {
             let request = request.clone();
             async move { service.cancel_task(request).await }
         });
-        // It may have ended meanwhile.
+        // Fails harmlessly if the task has ended.
         let _ = cancelled.await;
     }
 
-    /// Watches until the task has ended, going on after the last message whatever happens to the connection.
+    /// Watches until the task has ended, resuming after broken connections.
     async fn watch(&self) {
         let mut token = String::new();
-        let mut seen = Seen::default();
+        let mut seen = WatchState::default();
         loop {
             let request = wire::WatchTaskRequest {
                 name: self.name(),
                 resume_token: token.clone(),
             };
             let mut service = self.any();
-            let Ok(Ok(answer)) = timeout(PATIENCE, service.watch_task(request)).await else {
-                sleep(PAUSE).await;
+            let Ok(Ok(answer)) = timeout(CALL_TIMEOUT, service.watch_task(request)).await else {
+                sleep(RETRY_INTERVAL).await;
                 continue;
             };
             let mut messages = answer.into_inner();
-            while let Ok(Ok(Some(message))) = timeout(SILENCE, messages.message()).await {
+            while let Ok(Ok(Some(message))) = timeout(WATCH_IDLE_TIMEOUT, messages.message()).await
+            {
                 if !message.resume_token.is_empty() {
                     token = message.resume_token;
                 }
                 if let Some(wire::watch_task_response::Content::Event(event)) = message.content {
-                    self.take(event, &mut seen).await;
+                    self.handle_event(event, &mut seen).await;
                 }
             }
             if self.note(|told| told.has_ended) {
                 return;
             }
             self.note(|told| told.reconnections += 1);
-            sleep(PAUSE).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 
-    async fn take(&self, event: wire::Event, seen: &mut Seen) {
+    async fn handle_event(&self, event: wire::Event, seen: &mut WatchState) {
         let name = self.name();
         self.note(|told| {
             let last = told.events.keys().next_back().copied().unwrap_or_default();
@@ -258,31 +260,31 @@ impl User {
         }
     }
 
-    /// Looks whether what was intended last has happened, does it if not, and says so.
-    async fn answer(&self, asked: wire::UserAsked, seen: &Seen) {
+    /// Answers a question: checks the last intended action, completes it if it is missing, and acknowledges.
+    async fn answer(&self, asked: wire::UserAsked, seen: &WatchState) {
         let message = asked.request.map(|request| request.message);
         self.note(|told| told.questions.push(message.unwrap_or_default()));
         if let (Some(desktop), Some(intended)) = (seen.desktop, &seen.intended) {
-            // What is under way shows by then.
+            // By then the effects of input in flight are visible.
             sleep(Duration::from_secs(1)).await;
-            self.see_to(&self.applications[desktop], intended);
+            self.complete_manually(&self.applications[desktop], intended);
         }
         let request = wire::AcknowledgeUserActionRequest {
             name: self.name(),
             message: String::new(),
             request_id: Uuid::new_v4().to_string(),
         };
-        let acknowledged = self.insist(|mut service| {
+        let acknowledged = self.call_with_retry(|mut service| {
             let request = request.clone();
             async move { service.acknowledge_user_action(request).await }
         });
-        // Somebody may have cancelled it meanwhile.
+        // Fails harmlessly if the task was cancelled.
         let _ = acknowledged.await;
     }
 
-    fn see_to(&self, application: &Application, intended: &wire::ActionIntended) {
+    fn complete_manually(&self, application: &Application, intended: &wire::ActionIntended) {
         let id = Some(intended.action_id.as_str());
-        let has_happened = |press: &Press| press.action_id.as_deref() == id;
+        let has_happened = |press: &ButtonPress| press.action_id.as_deref() == id;
         if application.presses().iter().any(has_happened) {
             return;
         }
@@ -295,14 +297,14 @@ impl User {
         );
         let meant = (0..BUTTONS.len()).find(|number| button(*number).contains(centre));
         if let Some(number) = meant {
-            application.press_by_hand(number);
-            self.note(|told| told.by_hand.push(number));
+            application.press_manually(number);
+            self.note(|told| told.manual_presses.push(number));
         }
     }
 }
 
-/// Whether the same call may be answered differently a moment later.
-fn is_passing(status: &Status) -> bool {
+/// Returns whether a retry of the call can succeed.
+fn is_retryable(status: &Status) -> bool {
     !matches!(
         status.code(),
         Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition | Code::AlreadyExists

@@ -1,14 +1,14 @@
-"""Holds the body of a request against the types of the provider's own Python package, without any network.
+"""Validates request bodies against the types of the provider's own Python package, without network access.
 
-    python sdk_requests.py KIND FILE...      prints what is wrong; ends with 1 if anything is
+    python sdk_requests.py KIND FILE...      prints the errors; exits with 1 if there are any
 
-The packages describe requests as TypedDicts, and checking these as they are proves little: iterables are only looked at
-when somebody iterates, unknown keys are dropped, and some unions hold models of *responses*, which allow anything. So
-here, before the packages are imported, every iterable becomes a list; unknown keys are forbidden in every TypedDict; and
-what was only accepted by such a model is looked for afterwards. That depends on how the packages are made: their versions
-are pinned in tools/requirements.txt.
+The packages describe requests as TypedDicts. Validating these unchanged is too lenient: iterables are only validated when
+iterated, unknown keys are dropped, and some unions contain *response* models, which accept any key. Therefore, before
+the packages are imported, every iterable becomes a list; every TypedDict forbids unknown keys; and keys that only a
+response model accepted are reported afterwards. This depends on package internals, so tools/requirements.txt pins the
+versions.
 
-What types cannot say is not checked here: headers, pairs of calls and results, sizes of pictures.
+Not checked, because types cannot express it: headers, pairing of calls and results, image sizes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-# Before the packages are imported: pydantic looks into a list at once, and into an iterable never.
+# Before the packages are imported: pydantic validates the items of a list, but not those of an iterable.
 typing.Iterable = typing.List  # type: ignore[misc, assignment]
 
 import anthropic.types.beta.message_create_params as anthropic_beta  # noqa: E402
@@ -37,10 +37,10 @@ BODIES = {
     "openai-chat": openai_chat.CompletionCreateParamsNonStreaming,
 }
 
-# In the types of Anthropic's package, but sent as headers: in a body they are refused.
+# In the types of Anthropic's package, but sent as headers: the API rejects them in a body.
 HEADERS = {"betas", "user_profile_id", "workspace_id"}
 
-# In OpenAI's guide to the computer tool, and missing in the types of its package.
+# Documented in OpenAI's guide to the computer tool, but missing in the types of its package.
 UNTYPED = {"computer_screenshot": {"detail"}}
 
 
@@ -53,7 +53,7 @@ def forbid_unknown_keys() -> None:
 
 
 forbid_unknown_keys()
-# One of the types says itself what else it may have.
+# One of the types declares its own extra keys, which causes a warning.
 warnings.simplefilter("ignore")
 
 ADAPTERS: dict[str, TypeAdapter] = {}
@@ -66,7 +66,7 @@ def adapter(kind: str) -> TypeAdapter:
 
 
 def problems(kind: str, body: bytes) -> list[str]:
-    """What is wrong with a body; empty if nothing."""
+    """Returns the errors of a body."""
     text = json.dumps(json.loads(body, object_hook=without_untyped))
     try:
         value = adapter(kind).validate_json(text, strict=True)
@@ -85,7 +85,7 @@ def without_untyped(value: dict) -> dict:
 
 
 def beside_the_model(value: object, path: str = "") -> Iterator[str]:
-    """Keys that were accepted only because a model of a response allows any."""
+    """Yields the keys that were accepted only because a response model accepts any key."""
     if isinstance(value, BaseModel):
         yield from (f"{path}.{key}" for key in value.model_extra or ())
         value = value.__dict__
@@ -98,7 +98,7 @@ def beside_the_model(value: object, path: str = "") -> Iterator[str]:
 
 
 def explained(error: ValidationError) -> list[str]:
-    """The errors without those of the branches of a union that were never meant."""
+    """Returns the errors without those of union branches with another discriminator."""
     errors = error.errors()
     not_meant = {
         one["loc"][:-1]

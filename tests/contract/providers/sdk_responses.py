@@ -1,7 +1,7 @@
-"""Has the provider's own Python package read an answer, from a server on this machine, and says what it thinks of it.
+"""Parses responses with the provider's own Python package, from a server on the loopback address.
 
-The packages accept nearly everything unless they are told to be strict, and even then keep keys that they do not know:
-those are reported as well.
+The packages accept nearly everything unless strict validation is enabled, and even then keep unknown keys, which are
+reported as well.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import openai
 from anthropic.types.computer_tool_use_block import ComputerToolUseBlock
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-# What servers of open models add to the answers of OpenAI's protocol.
+# Keys that servers of open models add to responses of OpenAI's protocol.
 ADDED = {"reasoning", "reasoning_content", "stop_reason", "token_ids", "prompt_logprobs", "prompt_token_ids", "kv_transfer_params", "timings"}
 
 
 class Canned(http.server.BaseHTTPRequestHandler):
-    """Answers everything with the same."""
+    """Returns the same response to every request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -41,7 +41,7 @@ class Canned(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[str]:
-    """A server with this answer; yields its address."""
+    """Serves this response; yields the server's address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canned)
     server.answer = (status, body)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -55,10 +55,9 @@ def answering(status: int, body: bytes) -> Iterator[str]:
 
 
 def read(kind: str, status: int, body: bytes) -> BaseModel:
-    """The answer as the package reads it.
+    """Returns the response as parsed by the package.
 
-    Raises what the package raises: an error of its own for a status that is none of success, a validation error for an
-    answer that is not as it should be.
+    Raises the package's own error for an error status, and a validation error for an invalid response.
     """
     with answering(status, body) as address:
         strict = {"api_key": "none", "max_retries": 0, "_strict_response_validation": True}
@@ -73,7 +72,7 @@ def read(kind: str, status: int, body: bytes) -> BaseModel:
 
 
 def unknown_keys(value: object, path: str = "") -> Iterator[str]:
-    """Keys that the package kept without knowing them."""
+    """Yields the unknown keys that the package kept."""
     if isinstance(value, BaseModel):
         yield from (f"{path}.{key}" for key in value.model_extra or () if key not in ADDED)
         for key, part in value.__dict__.items():
@@ -87,7 +86,7 @@ COMPUTER_CALL = TypeAdapter(ComputerToolUseBlock)
 
 
 def wrong_computer_calls(body: bytes) -> list[str]:
-    """What is wrong with the inputs of the computer toolset, which the package's client does not look at."""
+    """Returns the errors in inputs of the computer toolset, which the package's client does not validate."""
     content = json.loads(body).get("content")
     blocks = content if isinstance(content, list) else []
     calls = [block for block in blocks if block.get("toolset_name") == "computer"]

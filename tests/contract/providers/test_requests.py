@@ -1,6 +1,6 @@
 """Every request that the Planner's tests sent to a provider conforms to the types of the provider's own package.
 
-The tests leave the requests in MOTORIUM_CONTRACT_DIR, as KIND--NAME.json; `tools/test tests providers` does both.
+The tests store the requests in MOTORIUM_CONTRACT_DIR, as KIND--NAME.json; `tools/test tests providers` runs both stages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every answer that the Planner's tests read is one that the provider's own package reads as well."""
+"""Every response fixture of the Planner's tests is valid for the provider's own package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERRORS = (anthropic.APIStatusError, openai.APIStatusError)
 
 
 def status(file: Path) -> int:
-    """`name.json` is a success, `name.529.json` an error."""
+    """Returns the status of a fixture: `name.json` is a success, `name.529.json` an error."""
     code = file.stem.rpartition(".")[2]
     return int(code) if code.isdigit() else 200
 
@@ -40,7 +40,7 @@ def test_an_error_is_one(file: Path) -> None:
     with pytest.raises(ERRORS) as raised:
         sdk_responses.read(file.parent.name, status(file), file.read_bytes())
     assert raised.value.status_code == status(file)
-    # The package has found the provider's own words, not only the status.
+    # The package has extracted the provider's message, not only the status.
     assert json.loads(file.read_bytes())["error"]["message"] in str(raised.value)
 
 

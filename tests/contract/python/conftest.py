@@ -1,4 +1,4 @@
-"""Starts the real programs, as an operator would, and calls them with stubs that were generated from the contracts."""
+"""Fixtures that start the real programs, as an operator would; the tests call them with generated stubs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import motorium
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(os.environ.get("MOTORIUM_PROGRAMS", ROOT / "target/debug"))
 
-# The services that can run alone, and the name of each in the contracts.
+# The services that can run alone, with their fully qualified proto names.
 SERVICES = {
     "orchestrator": "motorium.orchestrator.v1.OrchestratorService",
     "perception": "motorium.perception.v1.PerceptionService",
@@ -30,7 +30,7 @@ SERVICES = {
 
 
 class Server:
-    """One service as a process, ready to be called. `settings` are keys of the configuration."""
+    """One service as a process, ready for calls. `settings` are configuration keys."""
 
     def __init__(self, service: str, data: Path, display: str, listen: str = "127.0.0.1:0", **settings: str) -> None:
         settings = {f"{service}.listen": listen, "log.format": "json", **settings}
@@ -69,7 +69,7 @@ class Server:
         self.process.wait()
 
     def stop(self) -> int:
-        """Ends it as a supervisor does, and gives its exit status."""
+        """Stops the service as a supervisor does; returns its exit status."""
         self.process.terminate()
         return self.process.wait(timeout=30)
 
@@ -81,7 +81,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def display() -> Iterator[str]:
-    """A display of our own. The server chooses a free number and says so once it is ready."""
+    """A private display. The server chooses a free number and prints it once it is ready."""
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", "1", "-noreset", "-nolisten", "tcp", "-screen", "0", "1280x800x24"],
         stdout=subprocess.PIPE,
@@ -95,7 +95,7 @@ def display() -> Iterator[str]:
 
 @pytest.fixture
 def start(tmp_path: Path, display: str) -> Iterator[Callable[..., Server]]:
-    """Starts services, and ends whatever a test leaves running. All of a test share one data folder."""
+    """Starts services and stops them after the test. All services of a test share one data folder."""
     servers: list[Server] = []
     data = data_folder(tmp_path)
 
@@ -109,7 +109,7 @@ def start(tmp_path: Path, display: str) -> Iterator[Callable[..., Server]]:
 
 
 def data_folder(tmp_path: Path) -> Path:
-    """An empty one, but for the models."""
+    """Creates a data folder that contains only the models."""
     data = tmp_path / "data"
     data.mkdir()
     installed = Path(os.environ.get("MOTORIUM_DATA", Path.home() / ".local/share/motorium"))
@@ -119,7 +119,7 @@ def data_folder(tmp_path: Path) -> Path:
 
 
 def error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo:
-    """Every error of a service carries one."""
+    """Returns the ErrorInfo of an error, which every error of a service carries."""
     return detail(error, error_details_pb2.ErrorInfo())
 
 

@@ -1,4 +1,4 @@
-"""What holds for each of the services, whichever it is."""
+"""Requirements on every service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_health_is_answered_for_the_server_and_for_the_service(server, service):
     health = health_pb2_grpc.HealthStub(server.channel)
 
     for name in ("", SERVICES[service]):
-        # One that loads models says so, and then that it is ready.
+        # A service that loads models is NOT_SERVING first.
         answers = health.Watch(health_pb2.HealthCheckRequest(service=name), timeout=60)
         assert any(answer.status == health_pb2.HealthCheckResponse.SERVING for answer in answers)
 

@@ -1,4 +1,4 @@
-"""A task without a line of code: tools that know nothing but what reflection tells them."""
+"""Running a task with generic tools that know the API from reflection only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def said(*command: str) -> str:
 
 
 def documents(text: str) -> list[dict]:
-    """JSON values, one after the other."""
+    """Splits concatenated JSON values."""
     found, decoder = [], json.JSONDecoder()
     while text := text.lstrip():
         value, end = decoder.raw_decode(text)
@@ -73,7 +73,7 @@ def test_every_message_and_call_is_described(start):
 
 
 def documented_lines(service: str) -> list[str]:
-    """The grpcurl lines in the comment of a service."""
+    """Returns the grpcurl lines in the comment of a service."""
     text = (ROOT / f"proto/motorium/{service}/v1/{service}_service.proto").read_text()
     comment = "\n".join(line.removeprefix("//").strip() for line in text.splitlines() if line.startswith("//"))
     return re.findall(r"^grpcurl .*$", comment.replace("\\\n", ""), flags=re.MULTILINE)

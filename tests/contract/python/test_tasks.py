@@ -1,4 +1,4 @@
-"""The Orchestrator's calls about tasks. There is no desktop here: its tasks wait, and can be cancelled."""
+"""The Orchestrator's task methods. There is no desktop, so tasks wait for one until they are cancelled."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-//! The judgement of effects, scored on films of real applications: `make effects`.
+//! Scores effect detection on screen recordings of real applications: `make effects`.
 //!
-//! Each clip is shown on a real display, to the real Perception, and judged by the real loop: it looks, waits as long as
-//! the film shows nobody doing anything, does what was done in the film, and judges. Its verdict is held against the
-//! label, which was made without looking at pixels (tests/fixtures/effects). What the verdict does not say (UNKNOWN)
-//! counts as neither. The last line of the output is one JSON object.
+//! Each clip is played on a real display, observed by the real Perception and judged by the real loop: it observes, waits
+//! for the part of the clip without input, performs the recorded action, and judges its effect. The verdict is compared
+//! with the label, which was created without pixels (tests/fixtures/effects). An `UNKNOWN` verdict counts as neither. The
+//! last line of the output is a JSON object.
 //!
-//! `FILMS` names some of them (`form-light,desk`), `AT_A_TIME` is the number of displays (4), `LEAST` the precision and the
-//! recall below which the exit code says no (0.97).
+//! Environment variables: `FILMS` selects recordings (`form-light,desk`), `AT_A_TIME` is the number of displays (4), `LEAST`
+//! the minimum precision and recall for exit code 0 (0.97).
 
 #![expect(clippy::print_stdout, reason = "the scores are the output")]
 
-mod film;
+mod effect_score;
+mod playback_services;
 mod player;
-mod score;
-mod stage;
+mod recording;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,9 +24,8 @@ use motorium_client::{Client, Update};
 use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::server::{Builder, Config as ServerConfig};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::config::{Nearby, connector};
-use motorium_orchestrator::desktops::Desktops;
-use motorium_orchestrator::run::Ports;
+use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::storage::Settings as StoreSettings;
 use motorium_orchestrator::{Orchestrator, Settings};
 use motorium_perception::{Config as PerceptionConfig, Settings as PerceptionSettings};
@@ -36,44 +35,45 @@ use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::v1::common::Effect;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
-use motorium_tests::desktop::Desktop;
+use motorium_recording::ports::Ports;
+use motorium_tests::desktop::TestDesktop;
 use motorium_tests::services::installed_data;
 use tokio::sync::{Mutex, mpsc};
 use tonic::transport::{Channel, Endpoint};
 
-use crate::film::Clip;
+use crate::effect_score::{EffectScore, JudgedClip};
+use crate::playback_services::{PlaybackPhase, PlaybackServices};
 use crate::player::Player;
-use crate::score::{Judged, Score};
-use crate::stage::{Moment, Stage};
+use crate::recording::Clip;
 
-/// Clips that are in memory beside those that are shown.
+/// Number of decoded clips that wait for a display. Bounds memory.
 const AHEAD: usize = 2;
 
-/// One display with everything that belongs to it.
-struct Theatre {
+/// One display with its player and services.
+struct PlaybackDesktop {
     name: String,
     player: Player,
-    stage: Arc<Stage>,
+    stage: Arc<PlaybackServices>,
     client: Client<Channel>,
-    _desktop: Desktop,
+    _desktop: TestDesktop,
 }
 
-impl Theatre {
-    /// Shows a clip, and gives what the loop said of it.
-    async fn show(&mut self, clip: &Clip) -> Option<Judged> {
+impl PlaybackDesktop {
+    /// Plays a clip and returns the loop's verdict.
+    async fn show(&mut self, clip: &Clip) -> Option<JudgedClip> {
         let action = clip.label.action()?;
         let (_, first) = clip.before.first()?;
         self.stage.prepare(&clip.label, action);
         self.player.name(&clip.label.title_before);
         self.player.show(first);
         let task = self.client.create(self.task(&clip.label.id)).await;
-        let task = task.expect("the task is a good one").name;
+        let task = task.expect("the task is valid").name;
         let judged = judgement(self.client.clone(), task.clone());
         tokio::pin!(judged);
         let film = async {
             self.player.play(&clip.before, Duration::ZERO).await;
             self.stage.is_due();
-            self.stage.reached(Moment::Acted).await;
+            self.stage.reached(PlaybackPhase::Acted).await;
             self.player.name(&clip.label.title_after);
             self.player.play(&clip.after, Duration::ZERO).await;
             std::future::pending::<()>().await;
@@ -82,9 +82,9 @@ impl Theatre {
             effect = &mut judged => effect,
             () = film => None,
         };
-        // It may have ended by itself.
+        // Fails harmlessly if the task has ended.
         let _ = self.client.cancel_task(&task, "it is judged").await;
-        Some(Judged {
+        Some(JudgedClip {
             label: clip.label.clone(),
             effect,
         })
@@ -105,17 +105,17 @@ impl Theatre {
     }
 }
 
-/// What was said last of the first action of a task, before anything else was done.
+/// Returns the last verdict on the first action of a task, before any other action.
 async fn judgement(client: Client<Channel>, task: String) -> Option<Effect> {
     let mut updates = client.watch(&task);
     let mut effect = None;
     while let Some(update) = updates.next().await {
-        let Update::Event { event, .. } = update.expect("it can be watched") else {
+        let Update::Event { event, .. } = update.expect("the watch continues") else {
             continue;
         };
         match event.kind {
             Some(Kind::EffectJudged(judged)) => effect = judged.effect,
-            // Looking longer is no other attempt; everything else is.
+            // Observing longer is part of the same attempt; other retries are not.
             Some(Kind::ActionIntended(intended)) if !intended.retry_of.is_empty() => return effect,
             Some(Kind::StepFinished(_) | Kind::Failed(_) | Kind::Cancelled(_)) => return effect,
             _ => {}
@@ -124,11 +124,11 @@ async fn judgement(client: Client<Channel>, task: String) -> Option<Effect> {
     effect
 }
 
-/// Displays with one orchestrator for them all.
-async fn open(count: usize, folder: &std::path::Path) -> Vec<Theatre> {
+/// Opens displays with a shared orchestrator.
+async fn open(count: usize, folder: &std::path::Path) -> Vec<PlaybackDesktop> {
     let mut desktops = Vec::new();
     for _ in 0..count {
-        desktops.push(Desktop::bare().await);
+        desktops.push(TestDesktop::bare().await);
     }
     let displays: Vec<String> = desktops
         .iter()
@@ -139,24 +139,24 @@ async fn open(count: usize, folder: &std::path::Path) -> Vec<Theatre> {
         ..PerceptionSettings::default()
     };
     let perception = PerceptionConfig::resolve(settings, &installed_data(), []);
-    let perception = perception.expect("they are right").start().await;
-    let perception = Arc::new(perception.expect("it starts"));
-    assert!(perception.ready().await, "the models are there");
+    let perception = perception.expect("the settings are valid").start().await;
+    let perception = Arc::new(perception.expect("Perception starts"));
+    assert!(perception.ready().await, "the models are installed");
 
     let head = || {
         motorium_planner::Settings::default()
             .resolve()
-            .expect("defaults are right")
+            .expect("the defaults are valid")
     };
-    let nearby = Nearby {
+    let nearby = LocalServices {
         planner: Arc::new(head()),
         perception: None,
         executor: None,
     };
-    let pool = Desktops::new(connector(ClientConfig::new(""), nearby));
+    let pool = DesktopPool::new(connector(ClientConfig::new(""), nearby));
     let mut stages = Vec::new();
     for (number, display) in displays.iter().enumerate() {
-        let stage = Stage::new(display, head());
+        let stage = PlaybackServices::new(display, head());
         let place = Place {
             name: DesktopName::from_segment(&format!("film{number}")).expect("letters"),
             perception_endpoint: None,
@@ -171,25 +171,34 @@ async fn open(count: usize, folder: &std::path::Path) -> Vec<Theatre> {
             executor: stage.clone(),
         };
         stages.push((place.name.to_string(), stage));
-        pool.admit(place, ports);
+        pool.insert(place, ports);
     }
     let client = serve(pool, folder).await;
-    let theatre = |((name, stage), desktop): ((String, Arc<Stage>), Desktop)| Theatre {
-        name,
-        player: Player::start(&desktop.display),
-        stage,
-        client: client.clone(),
-        _desktop: desktop,
+    let theatre = |((name, stage), desktop): ((String, Arc<PlaybackServices>), TestDesktop)| {
+        PlaybackDesktop {
+            name,
+            player: Player::start(&desktop.display),
+            stage,
+            client: client.clone(),
+            _desktop: desktop,
+        }
     };
     stages.into_iter().zip(desktops).map(theatre).collect()
 }
 
-/// The orchestrator, for as long as the process lives.
-async fn serve(desktops: Desktops, folder: &std::path::Path) -> Client<Channel> {
-    let config = Settings::default().resolve().expect("defaults are right");
+/// Serves the orchestrator until the process ends.
+async fn serve(desktops: DesktopPool, folder: &std::path::Path) -> Client<Channel> {
+    let config = Settings::default()
+        .resolve()
+        .expect("the defaults are valid");
     let storage = StoreSettings::default().open(folder).await;
     let shutdown = Shutdown::new();
-    let orchestrator = Orchestrator::new(&config, storage.expect("it opens"), desktops, &shutdown);
+    let orchestrator = Orchestrator::new(
+        &config,
+        storage.expect("the store opens"),
+        desktops,
+        &shutdown,
+    );
     let server = Builder::new(ServerConfig::loopback())
         .service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
     let running = server.start(&shutdown).await.expect("a free port");
@@ -200,20 +209,20 @@ async fn serve(desktops: Desktops, folder: &std::path::Path) -> Client<Channel> 
     Client::new(endpoint.connect_lazy())
 }
 
-/// Shows all clips of these films, on as many displays as there are.
-async fn show_all(films: Vec<std::path::PathBuf>, theatres: Vec<Theatre>) -> Score {
+/// Plays all clips of these recordings on all displays.
+async fn show_all(films: Vec<std::path::PathBuf>, theatres: Vec<PlaybackDesktop>) -> EffectScore {
     let (clips, queue) = mpsc::channel::<Clip>(AHEAD);
     let reader = tokio::task::spawn_blocking(move || {
         for film in films {
-            // Nobody listens any more only if this process panics.
-            film::read(&film, |clip| drop(clips.blocking_send(clip)));
+            // The receiver is only gone if this process panics.
+            recording::read(&film, |clip| drop(clips.blocking_send(clip)));
         }
     });
     let queue = Arc::new(Mutex::new(queue));
-    let show = |mut theatre: Theatre| {
+    let show = |mut theatre: PlaybackDesktop| {
         let queue = queue.clone();
         async move {
-            let mut score = Score::default();
+            let mut score = EffectScore::default();
             loop {
                 let clip = queue.lock().await.recv().await;
                 let Some(clip) = clip else { return score };
@@ -222,8 +231,10 @@ async fn show_all(films: Vec<std::path::PathBuf>, theatres: Vec<Theatre>) -> Sco
         }
     };
     let scores = futures::future::join_all(theatres.into_iter().map(show)).await;
-    reader.await.expect("the films can be read");
-    scores.into_iter().fold(Score::default(), Score::plus)
+    reader.await.expect("the recordings are readable");
+    scores
+        .into_iter()
+        .fold(EffectScore::default(), EffectScore::plus)
 }
 
 fn main() -> ExitCode {
@@ -237,7 +248,7 @@ fn main() -> ExitCode {
             .as_ref()
             .is_none_or(|wanted| wanted.split(',').any(|one| one == name))
     };
-    let films = film::list(&motorium_tests::root().join("tests/fixtures/effects"));
+    let films = recording::list(&motorium_tests::root().join("tests/fixtures/effects"));
     let films: Vec<_> = films.into_iter().filter(is_wanted).collect();
     let count = number("AT_A_TIME").unwrap_or(4.0) as usize;
     let least = number("LEAST").unwrap_or(0.97);

@@ -1,10 +1,10 @@
-//! Shows films on a real display: one window, into which what changes is drawn.
+//! Plays recordings on a real display: one window into which changed regions are drawn.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use image::RgbaImage;
-use motorium_imaging::changes::boxes;
+use motorium_imaging::exact_diff::changed_boxes;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use tokio::time::{Instant, sleep_until};
 use x11rb::connection::Connection as _;
@@ -15,7 +15,7 @@ use x11rb::protocol::xproto::{
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
-use crate::film::Shown;
+use crate::recording::TimedImage;
 
 x11rb::atom_manager! {
     Atoms: AtomsCookie {
@@ -27,7 +27,7 @@ x11rb::atom_manager! {
     }
 }
 
-/// A window that films are shown in.
+/// A window for playback.
 #[derive(Debug)]
 pub(crate) struct Player {
     connection: RustConnection,
@@ -43,12 +43,12 @@ impl Player {
     /// # Panics
     /// If the display cannot be reached.
     pub(crate) fn start(display: &str) -> Self {
-        let (connection, number) = x11rb::connect(Some(display)).expect("the display is there");
+        let (connection, number) = x11rb::connect(Some(display)).expect("the display is reachable");
         let screen = &connection.setup().roots[number];
         let (root, depth) = (screen.root, screen.root_depth);
-        assert_eq!(depth, 24, "pictures are drawn with 32 bits a pixel");
-        let atoms = Atoms::new(&connection).expect("it answers");
-        let atoms = atoms.reply().expect("it answers");
+        assert_eq!(depth, 24, "images are drawn with 32 bits per pixel");
+        let atoms = Atoms::new(&connection).expect("the display replies");
+        let atoms = atoms.reply().expect("the display replies");
         let window = connection.generate_id().expect("there are ids");
         let pen = connection.generate_id().expect("there are ids");
         let look = CreateWindowAux::new().override_redirect(1);
@@ -67,12 +67,12 @@ impl Player {
                 0,
                 &look,
             )
-            .expect("it is sent");
+            .expect("the request is sent");
         connection
             .create_gc(pen, window, &CreateGCAux::new())
-            .expect("it is sent");
-        connection.map_window(window).expect("it is sent");
-        // There is no window manager; what it would say of the windows is said here.
+            .expect("the request is sent");
+        connection.map_window(window).expect("the request is sent");
+        // Without a window manager, its window properties are set here.
         for list in [
             atoms._NET_CLIENT_LIST,
             atoms._NET_CLIENT_LIST_STACKING,
@@ -80,9 +80,9 @@ impl Player {
         ] {
             connection
                 .change_property32(PropMode::REPLACE, root, list, AtomEnum::WINDOW, &[window])
-                .expect("it is sent");
+                .expect("the request is sent");
         }
-        connection.sync().expect("it answers");
+        connection.sync().expect("the display replies");
         Self {
             connection,
             window,
@@ -92,7 +92,7 @@ impl Player {
         }
     }
 
-    /// The active window is called so from now on.
+    /// Sets the title of the active window.
     pub(crate) fn name(&self, title: &str) {
         let Atoms {
             _NET_WM_NAME,
@@ -107,11 +107,11 @@ impl Player {
                 UTF8_STRING,
                 title.as_bytes(),
             )
-            .expect("it is sent");
-        self.connection.sync().expect("it answers");
+            .expect("the request is sent");
+        self.connection.sync().expect("the display replies");
     }
 
-    /// Draws what of a picture is not there yet.
+    /// Draws the regions of an image that differ from the current one.
     pub(crate) fn show(&mut self, picture: &Arc<RgbaImage>) {
         let everything = || {
             let size = (
@@ -121,13 +121,13 @@ impl Player {
             vec![CaptureRect::new(CapturePoint::zero(), size.into())]
         };
         let changed = match &self.shown {
-            Some(shown) => boxes(shown, picture).unwrap_or_else(everything),
+            Some(shown) => changed_boxes(shown, picture).unwrap_or_else(everything),
             None => everything(),
         };
         for place in changed {
             self.draw(picture, place);
         }
-        self.connection.sync().expect("it answers");
+        self.connection.sync().expect("the display replies");
         self.shown = Some(Arc::clone(picture));
     }
 
@@ -155,11 +155,11 @@ impl Player {
                 24,
                 &bytes,
             )
-            .expect("it is sent");
+            .expect("the request is sent");
     }
 
-    /// Plays a part of a film to its end, beginning `skip` after its beginning.
-    pub(crate) async fn play(&mut self, part: &[Shown], skip: Duration) {
+    /// Plays a part of a recording to its end, starting at `skip`.
+    pub(crate) async fn play(&mut self, part: &[TimedImage], skip: Duration) {
         let began = Instant::now();
         let current = part.iter().rposition(|(at, _)| *at <= skip).unwrap_or(0);
         for (at, picture) in &part[current..] {

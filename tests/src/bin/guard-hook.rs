@@ -1,6 +1,6 @@
-//! A hook of a user, in a process of its own: what says "Finish" is not clicked, and nobody sees what is in the editor.
+//! A hook in its own process: denies clicks on "Finish" and redacts the editor's window.
 //!
-//! The first line that it writes is its address.
+//! Prints its address as the first line.
 
 use std::io::Write as _;
 
@@ -9,13 +9,13 @@ use motorium_proto::v1::hook::call_hook_response::Verdict;
 use motorium_proto::v1::hook::hook_service_server::{HookService, HookServiceServer};
 use motorium_proto::v1::hook::{
     Amend, CallHookRequest, CallHookResponse, Deny, DescribeHookRequest, DescribeHookResponse,
-    Point,
+    HookPoint,
 };
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
-/// The hook.
+/// The hook service.
 struct Guard;
 
 #[tonic::async_trait]
@@ -24,7 +24,7 @@ impl HookService for Guard {
         &self,
         _: Request<DescribeHookRequest>,
     ) -> Result<Response<DescribeHookResponse>, Status> {
-        let points = [Point::BeforeAction, Point::BeforeScreenshot];
+        let points = [HookPoint::BeforeAction, HookPoint::BeforeScreenshot];
         Ok(Response::new(DescribeHookResponse {
             name: "guard".to_owned(),
             points: points.map(i32::from).into(),
@@ -38,11 +38,11 @@ impl HookService for Guard {
     ) -> Result<Response<CallHookResponse>, Status> {
         let request = request.into_inner();
         let verdict = match (request.point(), request.subject) {
-            (Point::BeforeScreenshot, _) => Some(Verdict::Amend(Amend {
+            (HookPoint::BeforeScreenshot, _) => Some(Verdict::Amend(Amend {
                 redact_windows: vec!["mousepad".to_owned()],
                 ..Amend::default()
             })),
-            (Point::BeforeAction, Some(Subject::Action(action))) => {
+            (HookPoint::BeforeAction, Some(Subject::Action(action))) => {
                 let planned = action.planned.unwrap_or_default();
                 let denied = planned.intent.contains("Finish");
                 let reason = "a person finishes".to_owned();

@@ -1,28 +1,28 @@
-//! `motorium act`: one action, under the rules and the lease of a task.
+//! `motorium act`: a single action under the same policy and lease as a task's.
 
 use std::time::Duration;
 
 use motorium_proto::service::{AcquireRequest, Executor as _, ExecutorClient};
-use motorium_tests::desktop::Desktop;
-use motorium_tests::programs::{Finished, Process};
-use motorium_tests::services::{Server, Setup};
-use motorium_tests::site::Site;
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::programs::{Process, ProgramResult};
+use motorium_tests::services::{Server, TestSetup};
 use motorium_tests::until;
 use rustix::process::Signal;
 
 #[track_caller]
-fn check(finished: &Finished, code: i32, part: &str) {
+fn check(finished: &ProgramResult, code: i32, part: &str) {
     let said = format!("{}{}", finished.stdout, finished.stderr);
     assert_eq!(finished.code, Some(code), "{said}");
     assert!(said.contains(part), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_action_is_done_refused_or_failed_and_the_code_says_which() {
-    let mut desktop = Desktop::start().await;
-    let site = Site::serve().await;
+async fn exit_codes_of_performed_refused_and_failed_actions() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
     site.show_logger(&mut desktop).await;
-    let setup = Setup::on(&desktop);
+    let setup = TestSetup::on(&desktop);
     let act = async |words: &[&str]| {
         let words = [&["act", "--in-process"], words].concat();
         setup.motorium(&words).await
@@ -39,7 +39,7 @@ async fn an_action_is_done_refused_or_failed_and_the_code_says_which() {
     check(
         &act(&["click", "99999", "300"]).await,
         1,
-        "outside of the display",
+        "outside the display",
     );
     check(
         &act(&["key", "ctrl+alt+delete"]).await,
@@ -49,7 +49,7 @@ async fn an_action_is_done_refused_or_failed_and_the_code_says_which() {
     check(
         &act(&["open", "nothing"]).await,
         1,
-        "`nothing` is not among the applications",
+        "the application `nothing` is not allowed",
     );
     check(
         &act(&["type", &"x".repeat(100_001)]).await,
@@ -64,14 +64,14 @@ async fn an_action_is_done_refused_or_failed_and_the_code_says_which() {
     check(
         &act(&["type", "--secret", "bank"]).await,
         1,
-        "secret_targets",
+        "secret_allowed_windows",
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_running_executor_is_asked_and_whoever_holds_the_desktop_comes_first() {
-    let desktop = Desktop::start().await;
-    let setup = Setup::on(&desktop);
+async fn a_running_executor_is_used_and_its_lease_respected() {
+    let desktop = TestDesktop::start().await;
+    let setup = TestSetup::on(&desktop);
     let server = Server::start(&setup, "executor", &[]).await;
     let executor = ExecutorClient::new(server.channel());
     let url = server.url();
@@ -92,7 +92,7 @@ async fn a_running_executor_is_asked_and_whoever_holds_the_desktop_comes_first()
         .unwrap();
     check(&setup.motorium(&words).await, 0, "pointer at 10, 20");
 
-    // Interrupted in the middle it lets go, says so, and gives the desktop back.
+    // When interrupted it releases the keys, reports it, and releases the desktop.
     let mut command = setup.command("motorium");
     command.args([
         "act",

@@ -1,4 +1,4 @@
-//! What is wrong is named: the right code, a reason to look up, and a sentence that says what to do.
+//! Errors have the right code, a documented reason, and a message that says what to do.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -11,10 +11,10 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::perception as eye;
 use motorium_proto::v1::perception::perception_service_client::PerceptionServiceClient;
-use motorium_tests::desktop::Desktop;
-use motorium_tests::errand::Errand;
-use motorium_tests::programs::{self, Finished, binary, run};
-use motorium_tests::services::{Server, Setup};
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::multi_step_task::MultiStepTask;
+use motorium_tests::programs::{self, ProgramResult, binary, run};
+use motorium_tests::services::{Server, TestSetup};
 use motorium_tests::{tasks, until};
 use tonic::Code;
 
@@ -32,7 +32,7 @@ fn creation(task: wire::Task) -> wire::CreateTaskRequest {
     }
 }
 
-/// Asserts that an error has this code and reason, and that its sentence contains these words.
+/// Asserts that an error has this code and reason, a page in `docs/errors`, and a message with these words.
 #[track_caller]
 fn check(error: &ErrorReport, code: Code, reason: &str, words: &[&str]) {
     assert_eq!(
@@ -52,8 +52,8 @@ fn check(error: &ErrorReport, code: Code, reason: &str, words: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_cannot_be_meant() {
-    let setup = Setup::without_display();
+async fn invalid_requests() {
+    let setup = TestSetup::without_display();
     let settings = [
         "orchestrator.planner=http://127.0.0.1:9".to_owned(),
         "orchestrator.desktops.local.perception=http://127.0.0.1:9".to_owned(),
@@ -169,9 +169,9 @@ async fn requests_that_cannot_be_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_that_is_not_there() {
-    let desktop = Desktop::bare().await;
-    let setup = Setup::on(&desktop);
+async fn missing_models() {
+    let desktop = TestDesktop::bare().await;
+    let setup = TestSetup::on(&desktop);
     std::fs::remove_file(setup.data().join("models")).unwrap();
     let server = Server::start(&setup, "perception", &[]).await;
     let mut perception = PerceptionServiceClient::new(server.channel());
@@ -189,12 +189,12 @@ async fn a_model_that_is_not_there() {
         &words,
     );
 
-    // It sees without reading, and reads as soon as the files are there.
+    // Capturing needs no models, and parsing works as soon as the files exist.
     perception
         .capture(eye::CaptureRequest::default())
         .await
         .unwrap();
-    let other = Setup::on(&desktop);
+    let other = TestSetup::on(&desktop);
     let installed = std::fs::read_link(other.data().join("models")).unwrap();
     std::os::unix::fs::symlink(installed, setup.data().join("models")).unwrap();
     perception
@@ -205,7 +205,7 @@ async fn a_model_that_is_not_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_display() {
-    let setup = Setup::without_display();
+    let setup = TestSetup::without_display();
     let perception = Server::start(&setup, "perception", &[]).await;
     let mut eyes = PerceptionServiceClient::new(perception.channel());
     let status = eyes
@@ -241,7 +241,7 @@ async fn no_display() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_display_goes_away_in_the_middle_of_a_task() {
-    let mut errand = Errand::prepare().await;
+    let mut errand = MultiStepTask::start().await;
     let text: String = ('a'..='z').cycle().take(14_000).collect();
     let client = errand.services.client();
     let goal = format!("type \"{text}\" into \"Notes\"");
@@ -251,7 +251,7 @@ async fn the_display_goes_away_in_the_middle_of_a_task() {
     drop(keys);
     errand.desktop.kill_server();
 
-    // It either ends with the reason or asks; it neither hangs nor claims to have succeeded.
+    // It either fails with the reason or asks; it neither hangs nor reports success.
     let now = until("the task to say so", || async {
         let now = client.get_task(&task.name).await.unwrap();
         (now.end_time.is_some() || now.user_request.is_some()).then_some(now)
@@ -261,7 +261,7 @@ async fn the_display_goes_away_in_the_middle_of_a_task() {
         client.cancel_task(&task.name, "no display").await.unwrap();
     }
     let events = tasks::follow(&client, &task.name).await;
-    let story = tasks::described(&events);
+    let story = tasks::describe(&events);
     assert!(
         !matches!(events.last().unwrap().kind, Some(Kind::Succeeded(_))),
         "{story}"
@@ -279,10 +279,10 @@ async fn the_display_goes_away_in_the_middle_of_a_task() {
     assert_eq!(error.code, Code::Unavailable, "{error:?}");
 }
 
-/// Programs that cannot start end at once, with a sentence and a code that is not 0.
+/// Programs that cannot start exit immediately with a message and a non-zero code.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_start_says_why() {
-    let setup = Setup::without_display();
+async fn start_failures_are_reported() {
+    let setup = TestSetup::without_display();
     let file = setup.data().join("file");
     std::fs::write(&file, "").unwrap();
     let below_a_file = file.join("data");
@@ -309,7 +309,7 @@ async fn what_cannot_start_says_why() {
 
 async fn check_refused(command: Command, words: &[&str]) {
     let called = format!("{command:?}");
-    let Finished {
+    let ProgramResult {
         code,
         stdout,
         stderr,

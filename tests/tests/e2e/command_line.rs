@@ -1,15 +1,15 @@
-//! `motorium`, as it is typed.
+//! The `motorium` command line.
 
 use std::path::Path;
 
-use motorium_tests::desktop::Desktop;
-use motorium_tests::programs::Finished;
-use motorium_tests::services::{AllInOne, Setup};
-use motorium_tests::site::Site;
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::programs::ProgramResult;
+use motorium_tests::services::{AllInOne, TestSetup};
 use serde_json::Value;
 
 #[track_caller]
-fn assert_code(finished: &Finished, code: i32) {
+fn assert_code(finished: &ProgramResult, code: i32) {
     assert_eq!(
         finished.code,
         Some(code),
@@ -19,12 +19,12 @@ fn assert_code(finished: &Finished, code: i32) {
     );
 }
 
-/// A page on a desktop, and `motorium up` for it.
-async fn prepared() -> (Desktop, Site, AllInOne) {
-    let mut desktop = Desktop::start().await;
-    let site = Site::serve().await;
+/// Starts a desktop with the logger page, and `motorium up` for it.
+async fn prepared() -> (TestDesktop, PageServer, AllInOne) {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
     site.show_logger(&mut desktop).await;
-    let up = AllInOne::start(Setup::on(&desktop), &[]).await;
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
     (desktop, site, up)
 }
 
@@ -94,10 +94,10 @@ async fn a_task_is_run_listed_shown_and_saved() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_needs_no_server() {
-    let mut desktop = Desktop::start().await;
-    let site = Site::serve().await;
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
     site.show_logger(&mut desktop).await;
-    let setup = Setup::on(&desktop);
+    let setup = TestSetup::on(&desktop);
     let done = setup
         .motorium(&[
             "run",
@@ -137,18 +137,18 @@ async fn a_task_needs_no_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_seen() {
-    let mut desktop = Desktop::start().await;
-    let site = Site::serve().await;
+async fn see_prints_the_scene() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
     site.show_logger(&mut desktop).await;
-    let setup = Setup::on(&desktop);
-    let marked = setup.data().join("marked.png");
+    let setup = TestSetup::on(&desktop);
+    let marked = setup.data().join("set-of-marks.png");
     let output = marked.to_string_lossy().into_owned();
     let seen = setup
         .motorium(&["see", "--json", "--output", &output])
         .await;
     assert_code(&seen, 0);
-    let of_screen: Value = serde_json::from_str(&seen.stdout).expect("nothing but JSON");
+    let of_screen: Value = serde_json::from_str(&seen.stdout).expect("the output is JSON");
     check_scene(&of_screen);
     let picture = image::open(&marked).unwrap();
     assert_eq!(
@@ -156,7 +156,7 @@ async fn what_is_seen() {
         motorium_tests::desktop::SIZE
     );
 
-    // A picture is parsed just the same; here, the marked one.
+    // An image file is parsed in the same way; here, the annotated screenshot.
     let copy = setup
         .data()
         .join("again.png")
@@ -166,7 +166,7 @@ async fn what_is_seen() {
         .motorium(&["see", "--json", "--image", &output, "--output", &copy])
         .await;
     assert_code(&parsed, 0);
-    check_scene(&serde_json::from_str(&parsed.stdout).expect("nothing but JSON"));
+    check_scene(&serde_json::from_str(&parsed.stdout).expect("the output is JSON"));
 
     let list = setup.motorium(&["see", "--output", &output]).await;
     assert_code(&list, 0);
@@ -222,8 +222,8 @@ fn check_scene(scene: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_missing_and_what_is_configured() {
-    let setup = Setup::without_display();
+async fn doctor_and_config() {
+    let setup = TestSetup::without_display();
     let sound = setup.motorium(&["doctor"]).await;
     assert!(
         sound.stdout.contains("onnxruntime") || sound.stdout.contains("ONNX"),
@@ -243,7 +243,7 @@ async fn what_is_missing_and_what_is_configured() {
     assert_code(&nonsense, 2);
 }
 
-/// Everything below a folder that is a file.
+/// Returns all files below a folder.
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

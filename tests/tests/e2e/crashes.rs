@@ -1,40 +1,40 @@
-//! A task survives the crash of whoever carries it out, and does nothing twice.
+//! A task survives crashes of the services without repeating an action.
 //!
-//! The errand itself checks, after every run, that nothing was pressed or typed twice, that the log has no gaps, and
-//! that nothing stays pressed.
+//! `MultiStepTask::run` checks after every run that nothing was pressed or typed twice, that the event log has no gaps, and
+//! that no key or button stays pressed.
 
 use std::time::Duration;
 
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator::event::Kind;
-use motorium_tests::errand::{Errand, Kill, Told};
+use motorium_tests::multi_step_task::{CrashSchedule, MultiStepTask, TaskReport};
 use motorium_tests::{tasks, until};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-/// A crash right after each of these is a case of its own.
+/// Kinds of events after each of which the Orchestrator is killed.
 const JOURNAL_POINTS: [&str; 4] = [
     "Observed",
     "ActionIntended",
     "ActionPerformed",
     "StepFinished",
 ];
-/// Clauses of the errand. Each makes every kind of journal point at least once: where it is not known whether an action
-/// arrived, the rest of its clause is left to the person who is asked, so there can be fewer actions than undisturbed.
+/// Clauses of the task, and the minimum number of crashes: each clause produces every kind of event at least once. There can
+/// be fewer actions than without crashes, because the user completes a clause whose action has an unknown outcome.
 const CLAUSES: usize = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_at_each_journal_point() {
-    let mut errand = Errand::prepare().await;
-    let undisturbed = errand.run(Kill::Never).await;
+    let mut errand = MultiStepTask::start().await;
+    let undisturbed = errand.run(CrashSchedule::Never).await;
     assert_eq!(undisturbed.questions, 0);
     for kind in JOURNAL_POINTS {
-        let told = errand.run(Kill::AtEach(kind)).await;
+        let told = errand.run(CrashSchedule::OnEvent(kind)).await;
         tell(&told);
         assert!(
-            told.kills.len() >= CLAUSES,
+            told.crashes.len() >= CLAUSES,
             "killed only at {:?}:\n{}",
-            told.kills,
-            tasks::described(&told.events)
+            told.crashes,
+            tasks::describe(&told.events)
         );
     }
 }
@@ -45,27 +45,28 @@ async fn kill_at_random_times() {
     eprintln!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let times = (0..5).map(|_| Duration::from_millis(random.random_range(0..1500)));
-    let mut errand = Errand::prepare().await;
-    let told = errand.run(Kill::After(times.collect())).await;
+    let mut errand = MultiStepTask::start().await;
+    let told = errand
+        .run(CrashSchedule::AfterDelays(times.collect()))
+        .await;
     tell(&told);
 }
 
-fn tell(told: &Told) {
+fn tell(told: &TaskReport) {
     eprintln!(
-        "{} kills, {} questions, {} things done by hand, {} events: {}",
-        told.kills.len(),
+        "{} crashes, {} questions, {} manual actions, {} events: {}",
+        told.crashes.len(),
         told.questions,
-        told.done_by_hand,
+        told.manual_actions,
         told.events.len(),
-        told.kills.join(", ")
+        told.crashes.join(", ")
     );
 }
 
-/// The hands die in the middle of a text: what was typed stays as it is, nothing of it is typed again, no key stays
-/// down, and the task asks instead of guessing.
+/// The Executor is killed while typing: no character is typed twice, no key stays pressed, and the task asks the user.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_the_executor_while_it_types() {
-    let mut errand = Errand::prepare().await;
+    let mut errand = MultiStepTask::start().await;
     let text: String = ('a'..='z').cycle().take(14_000).collect();
     let client = errand.services.client();
     let keys = errand.desktop.listen_for_keys();
@@ -73,7 +74,7 @@ async fn kill_the_executor_while_it_types() {
         .create_task(&format!("type \"{text}\" into \"Notes\""))
         .await
         .unwrap();
-    let typed = |errand: &Errand| {
+    let typed = |errand: &MultiStepTask| {
         let inputs = errand.site.inputs();
         let keys = inputs.iter().filter(|entry| entry.kind == "keydown");
         keys.map(|entry| entry.text.clone()).collect::<String>()
@@ -85,12 +86,15 @@ async fn kill_the_executor_while_it_types() {
         let now = client.get_task(&task.name).await.unwrap();
         if now.end_time.is_some() {
             let events = tasks::follow(&client, &task.name).await;
-            panic!("it ended instead of asking:\n{}", tasks::described(&events));
+            panic!(
+                "the task ended instead of asking:\n{}",
+                tasks::describe(&events)
+            );
         }
         now.user_request
     })
     .await;
-    errand.site.quiet_for(Duration::from_secs(1)).await;
+    errand.site.wait_for_idle(Duration::from_secs(1)).await;
     let typed = typed(&errand);
     eprintln!("{} of {} characters were typed", typed.len(), text.len());
     assert!(
@@ -114,6 +118,6 @@ async fn kill_the_executor_while_it_types() {
         results,
         [ActionResult::Performed, ActionResult::Unknown],
         "the click into the field, then the text:\n{}",
-        tasks::described(&events)
+        tasks::describe(&events)
     );
 }

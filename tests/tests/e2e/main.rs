@@ -1,9 +1,9 @@
-//! The whole product, as a person or an operator uses it.
+//! End-to-end tests of the whole product, as users and operators run it.
 
 mod act;
-mod arrangements;
 mod bad_input;
-mod cancelling;
+mod cancellation;
 mod command_line;
 mod crashes;
+mod deployments;
 mod scripted;

@@ -1,5 +1,5 @@
-/* Shared by the pages: look, things that move by themselves, and pageState(),
-   the answer of a page to "what is your state", without what moves anyway. */
+/* Shared by the pages: styling, animations, and pageState(), which returns the
+   state of a page without its animations. */
 const wish = new URLSearchParams(location.search);
 
 function pageState() {

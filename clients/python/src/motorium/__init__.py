@@ -1,11 +1,11 @@
 """Client for Motorium.
 
-The stubs are generated from the contracts and carry their names:
+The stubs are generated from the contract and have its names:
 
     from motorium.orchestrator.v1 import orchestrator_service_pb2, orchestrator_service_pb2_grpc
 
-Written by hand are only `connect`, which opens a channel with the limits that the services use, and `watch_task`, which
-follows a task through broken connections.
+The package adds `connect`, which opens a channel with the limits of the services, and `watch_task`, which watches a task
+across broken connections.
 """
 
 from motorium._channel import connect

@@ -1,4 +1,4 @@
-"""Opens channels. The numbers are those of the services (proto/src/limits.rs)."""
+"""Channels with the limits of the services (proto/src/limits.rs)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OPTIONS = [
 def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
     """Opens a channel to a Motorium service, such as `127.0.0.1:7700`.
 
-    Without credentials it is neither encrypted nor authenticated, which is for services on the same machine. A
-    connection whose other end has vanished is noticed within 40 seconds, also while nothing is said.
+    Without credentials, the channel is neither encrypted nor authenticated; use that only for services on the same
+    machine. A dead connection is detected within 40 seconds, even while it is idle.
     """
     if credentials is None:
         return grpc.insecure_channel(address, options=_OPTIONS)

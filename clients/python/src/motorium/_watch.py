@@ -1,4 +1,4 @@
-"""Watches a task through broken connections."""
+"""Watches of tasks that survive broken connections."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from motorium.orchestrator.v1 import task_pb2
 if TYPE_CHECKING:
     from motorium.orchestrator.v1.orchestrator_service_pb2_grpc import OrchestratorServiceStub
 
-# Attempts in a row that may fail before the watch does.
+# Number of consecutive failed attempts after which the watch fails.
 _MAX_ATTEMPTS = 8
-# Pause before the first new attempt, doubled each time, with jitter.
+# Backoff before the first retry, doubled each time, with jitter.
 _FIRST_PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 5.0
 
-# A new connection may mend these. A proxy, or a connection that reached its age, shows as one of them.
+# Codes that a new connection may resolve. Proxies and connections that reach their maximum age cause them.
 _MENDABLE = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.UNKNOWN,
@@ -36,14 +36,14 @@ _ENDED = {task_pb2.Task.STATE_SUCCEEDED, task_pb2.Task.STATE_FAILED, task_pb2.Ta
 def watch_task(
     stub: OrchestratorServiceStub, name: str, *, resume_token: str = ""
 ) -> Iterator[messages.WatchTaskResponse]:
-    """Yields what happens to the task `tasks/{task}`, until it has ended.
+    """Yields the events of the task `tasks/{task}` until it has ended.
 
-    Without a token the first message is a snapshot of the task; all others are events, each with the token that a later
-    watch continues after. A connection that breaks is made again, and nothing is lost or comes twice. Heartbeats are
-    kept back.
+    Without a token, the first message is a snapshot of the task. All others are events, each with the token to resume a
+    watch after it. A broken connection is re-established without losing or repeating an event. Heartbeats are filtered
+    out.
 
-    Raises `grpc.RpcError` when a new connection does not help (there is no such task, the token has expired), or when
-    eight attempts in a row have failed.
+    Raises `grpc.RpcError` if reconnecting cannot resolve the error (there is no such task, the token has expired), or
+    after eight consecutive failed attempts.
     """
     has_ended = False
     failures = 0
@@ -60,8 +60,8 @@ def watch_task(
                 yield message
                 if message.event.WhichOneof("kind") in _LAST_EVENTS:
                     return
-            # The server ends a long watch now and then. If the task had ended before this watch began and the watch
-            # had nothing to tell, then its last event lies before the token.
+            # The server occasionally ends long watches. If the task had ended before this watch started and the watch
+            # delivered nothing, the task's last event is before the token.
             if has_ended and not heard_an_event:
                 return
             has_ended = stub.GetTask(messages.GetTaskRequest(name=name)).task.state in _ENDED

@@ -1,123 +1,123 @@
-//! What can go wrong under a driver's hands.
+//! Errors of drivers.
 
 use std::time::Duration;
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 
-/// Why a driver did not do, or not wholly do, what it was told.
+/// The reason a driver did not, or not completely, perform an action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no display of that name, or it does not let us in.
-    #[error("no display `{display}`: {cause}; start it, or name another one in the configuration")]
+    /// The display does not exist or refuses the connection.
+    #[error(
+        "cannot connect to the display `{display}`: {cause}; start it, or configure another one"
+    )]
     NoDisplay { display: String, cause: String },
-    /// The connection broke while it was in use.
-    #[error("the display `{display}` went away: {cause}")]
+    /// The connection was lost.
+    #[error("the connection to the display `{display}` was lost: {cause}")]
     DisplayLost { display: String, cause: String },
-    /// The server is there and says nothing.
-    #[error("the display `{display}` did not answer within {} ms", patience.as_millis())]
+    /// The display server does not respond.
+    #[error("the display `{display}` did not respond within {} ms", patience.as_millis())]
     DisplayTimedOut { display: String, patience: Duration },
-    /// The display server refused a request of ours.
-    #[error("the display server refused a request: {cause}")]
+    /// The display server rejected a request.
+    #[error("the display server rejected a request: {cause}")]
     Rejected { cause: String },
-    /// A target outside of the display. The platforms move such a point to the edge without a word.
-    #[error("({}, {}) is outside of the display of {}x{} pixels", point.x, point.y, size.width, size.height)]
-    OutOfFrame {
+    /// A target outside the display. Platforms silently clamp such points to the edge.
+    #[error("({}, {}) is outside the display of {}x{} pixels", point.x, point.y, size.width, size.height)]
+    OutOfBounds {
         point: CapturePoint,
         size: CaptureSize,
     },
-    /// The action contradicts itself (a drag of one point, four clicks).
+    /// The action is invalid, such as a drag with one point or four clicks.
     #[error("{what}")]
-    Malformed { what: String },
-    /// A key that this display has no way to press.
-    #[error("no key of this display gives `{key}`")]
+    InvalidAction { what: String },
+    /// The display's keyboard cannot produce the key.
+    #[error("the display's keyboard has no key for `{key}`")]
     UnknownKey { key: String },
-    /// Text that cannot be entered exactly. Never says which character of a secret.
+    /// The text cannot be entered exactly. The message never reveals a character of a secret.
     #[error("the text cannot be entered: {why}")]
     TextNotTypable { why: String },
-    /// Somebody else holds a modifier and it does not let itself be released.
-    #[error("a modifier key is held down by somebody else, so that keys would mean something else")]
-    ModifierHeld,
-    /// The window with the keyboard did not fetch the text that was offered to it.
-    #[error("the window did not take the text from the clipboard within {} ms; it may forbid pasting", waited.as_millis())]
-    PasteNotTaken { waited: Duration },
-    /// Somebody copied something else before the window had fetched the text that was offered to it.
+    /// Another program holds a modifier key, and it cannot be released.
     #[error(
-        "another program put something else on the clipboard during the paste; look at what the window took"
+        "a modifier key is held down by another program, which would change the meaning of keys"
     )]
-    ClipboardTakenOver,
-    /// The clipboard could not be taken over.
-    #[error("the clipboard cannot be taken: {cause}")]
+    ModifierHeld,
+    /// The focused window did not request the text offered on the clipboard.
+    #[error("the window did not paste the text within {} ms; it may forbid pasting", waited.as_millis())]
+    PasteTimedOut { waited: Duration },
+    /// Another program replaced the clipboard before the window had fetched the text.
+    #[error("another program replaced the clipboard during the paste; check what was pasted")]
+    ClipboardReplaced,
+    /// The clipboard selection could not be acquired.
+    #[error("the clipboard cannot be acquired: {cause}")]
     ClipboardRefused { cause: String },
-    /// No window is like that.
-    #[error("no window {selector}")]
+    /// No window matches the selector.
+    #[error("no window found {selector}")]
     WindowNotFound { selector: String },
-    /// The window manager did not bring the window to the front.
+    /// The window manager did not activate the window.
     #[error("the window {selector} did not become active within {} ms", waited.as_millis())]
     WindowNotFocused { selector: String, waited: Duration },
-    /// The application does not read its input, so that keys lent to its text cannot be lent to the rest.
-    #[error("the active window has not read its input within {} ms; the application may hang", waited.as_millis())]
+    /// The application does not process its input, so keys that are remapped for it cannot be remapped again.
+    #[error("the active window did not process its input within {} ms; the application may hang", waited.as_millis())]
     WindowNotResponding { waited: Duration },
-    /// Another window took the keyboard while a text was being entered.
-    #[error("the keyboard went to another window (`{application}`) in the middle of the text")]
+    /// Another window took the focus while a text was being typed.
+    #[error("another window (`{application}`) took the focus during typing")]
     FocusLost { application: String },
-    /// A browser verb while something else is in front.
+    /// A browser action while another application has the focus.
     #[error("the active window (`{application}`) is not a browser; focus a browser window first")]
-    NoBrowser { application: String },
-    /// No browser answers where its DevTools should listen.
+    NotABrowser { application: String },
+    /// No browser responds at the DevTools URL.
     #[error(
-        "no browser answers at {endpoint}: {cause}; open one with an `open_url` action, or start it with --remote-debugging-port"
+        "no browser responds at {endpoint}: {cause}; open one with an `open_url` action, or start it with --remote-debugging-port"
     )]
     BrowserUnreachable { endpoint: String, cause: String },
-    /// The browser went away while it was being talked to.
-    #[error("the browser went away")]
-    BrowserGone,
-    /// The browser is there without a page.
+    /// The connection to the browser was lost.
+    #[error("the connection to the browser was lost")]
+    BrowserDisconnected,
+    /// The browser has no page.
     #[error("the browser has no page open; open one with an `open_url` action")]
     NoPage,
-    /// The page does nothing that it is asked for.
-    #[error("the page in the browser has not answered within {} ms; it may show a dialog or hang", waited.as_millis())]
-    PageSilent { waited: Duration },
-    /// The page goes away before it has answered, and so do those that come after it.
-    #[error("no page in the browser has stayed for long enough to be asked within {} ms: {cause}", waited.as_millis())]
-    PageRestless { waited: Duration, cause: String },
-    /// The browser does not know how to do what it was asked.
-    #[error("the browser refused: {cause}")]
+    /// The page does not respond.
+    #[error("the page in the browser did not respond within {} ms; it may show a dialog or hang", waited.as_millis())]
+    PageNotResponding { waited: Duration },
+    /// The page navigates away before it has responded, repeatedly.
+    #[error("the page in the browser kept navigating for {} ms: {cause}", waited.as_millis())]
+    PageUnstable { waited: Duration, cause: String },
+    /// The browser rejected a DevTools call.
+    #[error("the browser rejected the call: {cause}")]
     BrowserRefused { cause: String },
-    /// Nothing came from an address.
+    /// The URL could not be loaded.
     #[error("{url} could not be loaded: {cause}")]
     PageNotLoaded { url: String, cause: String },
-    /// The history ends there.
-    #[error("the page has no history to go {way} to")]
+    /// There is no history entry in this direction.
+    #[error("the page has no history entry to go {way} to")]
     NoHistory { way: &'static str },
-    /// An application that is not in the list.
-    #[error("no application is called `{name}`; known are: {known}")]
+    /// The application is not configured.
+    #[error("unknown application `{name}`; available: {known}")]
     UnknownApplication { name: String, known: String },
-    /// The program of an application or of the browser did not start.
+    /// The program could not be started.
     #[error("`{program}` cannot be started: {cause}")]
     LaunchFailed { program: String, cause: String },
-    /// This driver cannot do that.
+    /// The driver does not support the action.
     #[error("the driver `{driver}` cannot {what}")]
     Unsupported { driver: &'static str, what: String },
-    /// A secret, and a window that it may not go into. Nothing was sent.
+    /// The focused window is not an allowed window of the secret. Nothing was sent.
     #[error(
-        "the window with the keyboard ({window}) is none of those that the secret may go into: {allowed}"
+        "the focused window ({window}) is not an allowed window of the secret; allowed: {allowed}"
     )]
-    WrongWindow { window: String, allowed: String },
-    /// Each watcher takes a thread.
-    #[error(
-        "{most} watch already what a person does, and no more can: close one, or try again later"
-    )]
+    WindowNotAllowed { window: String, allowed: String },
+    /// The limit of watchers is reached; each takes a thread.
+    #[error("the limit of {most} watchers of user input is reached; close one, or try again later")]
     TooManyWatchers { most: usize },
-    /// The action was stopped in the middle.
-    #[error("stopped before the action was complete; nothing is left pressed")]
+    /// The action was stopped before it was complete.
+    #[error("stopped before the action was complete; everything is released")]
     Stopped,
-    /// The driver's own thread is gone: a defect.
-    #[error("the driver has ended")]
-    DriverGone,
+    /// The driver's thread has panicked.
+    #[error("the driver has terminated")]
+    DriverTerminated,
 }
 
 impl Error {
-    /// Whether the display is at fault, so that another attempt at another time may succeed.
+    /// Returns whether the display caused the error, so that a later retry may succeed.
     #[must_use]
     pub fn is_display(&self) -> bool {
         matches!(
@@ -127,19 +127,18 @@ impl Error {
     }
 }
 
-/// An action that was not carried out whole.
+/// A failed or incomplete action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
-pub struct Failure {
+pub struct DriverFailure {
     #[source]
     pub error: Error,
-    /// Whether the display had been sent any of the action's input before. If not, it is as if the action had never
-    /// been asked for.
+    /// Some of the action's input had been sent. Otherwise the action had no effect.
     pub input_sent: bool,
 }
 
-impl From<Error> for Failure {
-    /// A failure before anything was sent.
+impl From<Error> for DriverFailure {
+    /// Creates a failure before any input was sent.
     fn from(error: Error) -> Self {
         Self {
             error,

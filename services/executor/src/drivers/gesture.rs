@@ -1,7 +1,7 @@
-//! What is common to the gestures of all drivers: their times, and the way of a drag. Pure.
+//! Gesture timing and drag paths shared by all drivers. Pure.
 //!
-//! The times were measured with applications: a double click with equal time stamps is two single ones to Chromium,
-//! and HTML's drag and drop wants to see the way and to be dwelt upon before it takes a drop.
+//! The times were measured with applications. Chromium takes a double click with equal time stamps for two single
+//! clicks, and HTML drag and drop needs several moves and a pause on the target to accept a drop.
 
 use std::time::Duration;
 
@@ -10,81 +10,84 @@ use motorium_proto::domain::geometry::CapturePoint;
 
 use super::Error;
 
-/// How long a button stays down in a click.
+/// Press duration of a click.
 pub(crate) const CLICK_HOLD: Duration = Duration::from_millis(10);
-/// Between the clicks of a double or triple click.
+/// Delay between the clicks of a double or triple click, well below the usual double-click interval.
 pub(crate) const CLICK_GAP: Duration = Duration::from_millis(30);
-/// The most clicks that applications count as one gesture.
-const MOST_CLICKS: u8 = 3;
+/// Maximum number of clicks that applications count as one gesture.
+const MAX_CLICKS: u8 = 3;
 
-/// Between two points of a drag. Chromium merges what comes quicker than a frame.
+/// Delay between two points of a drag. Chromium merges moves that arrive faster than its frames.
 pub(crate) const DRAG_STEP: Duration = Duration::from_millis(12);
-/// Fewer moves than this, and HTML's drag and drop does not see the drop.
-const FEWEST_DRAG_STEPS: usize = 10;
-/// Longer ways get more steps: about one in so many pixels.
+/// Minimum number of moves: with fewer, HTML drag and drop misses the drop.
+const MIN_DRAG_STEPS: usize = 10;
+/// Distance per step of longer drags.
 const PIXELS_PER_DRAG_STEP: f64 = 30.0;
-/// Between the press and the first move.
-pub(crate) const DRAG_GRIP: Duration = Duration::from_millis(30);
-/// A drag that takes longer is a mistake.
-const LONGEST_DRAG: Duration = Duration::from_secs(60);
-/// How long the pointer rests on the target before the release.
+/// Delay between the press and the first move.
+pub(crate) const DRAG_START_DELAY: Duration = Duration::from_millis(30);
+/// Maximum duration of a drag. Longer values are taken for errors.
+const MAX_DRAG_DURATION: Duration = Duration::from_secs(60);
+/// Delay on the target before the release.
 pub(crate) const DRAG_DWELL: Duration = Duration::from_millis(150);
 
-/// What one notch of the wheel scrolls in Chromium, in pixels of content.
+/// Distance that one wheel notch scrolls in Chromium, in pixels of content.
 const PIXELS_PER_NOTCH: i32 = 120;
-/// More than this in one action is a mistake.
-const MOST_NOTCHES: u32 = 1_000;
-/// Notches that go out in one write, between two looks at the stop.
+/// Maximum number of notches per action. Larger values are taken for errors.
+const MAX_NOTCHES: u32 = 1_000;
+/// Notches per write. The stop signal is checked between writes.
 pub(crate) const NOTCHES_PER_WRITE: u32 = 5;
-/// Between two such writes.
+/// Delay between two writes.
 pub(crate) const SCROLL_STEP: Duration = Duration::from_millis(10);
 
-/// Refuses what no application counts as one gesture.
+/// Checks the number of clicks of one gesture.
 pub(crate) fn check_clicks(count: u8) -> Result<(), Error> {
-    if (1..=MOST_CLICKS).contains(&count) {
+    if (1..=MAX_CLICKS).contains(&count) {
         return Ok(());
     }
-    Err(Error::Malformed {
-        what: format!("{count} clicks are not one gesture; 1 to {MOST_CLICKS} are"),
+    Err(Error::InvalidAction {
+        what: format!("{count} clicks are not one gesture; use 1 to {MAX_CLICKS}"),
     })
 }
 
-/// Where a drag leads.
+/// The path of a drag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Way {
-    /// Where the button goes down.
+pub(crate) struct DragPath {
+    /// Point at which the button is pressed.
     pub(crate) first: CapturePoint,
-    /// Where the pointer then passes, the last point included.
+    /// Points that the pointer then moves through, including the last one.
     pub(crate) steps: Vec<CapturePoint>,
-    /// Where the button goes up.
+    /// Point at which the button is released.
     pub(crate) last: CapturePoint,
 }
 
-/// The way of a drag in enough steps, one each [`DRAG_STEP`].
-pub(crate) fn way_of_drag(path: &[CapturePoint], duration: Option<Duration>) -> Result<Way, Error> {
+/// Returns the path of a drag in steps of [`DRAG_STEP`].
+pub(crate) fn drag_path(
+    path: &[CapturePoint],
+    duration: Option<Duration>,
+) -> Result<DragPath, Error> {
     let [first, .., last] = *path else {
-        return Err(Error::Malformed {
+        return Err(Error::InvalidAction {
             what: "a drag needs at least two points".to_owned(),
         });
     };
-    if duration.is_some_and(|duration| duration > LONGEST_DRAG) {
-        return Err(Error::Malformed {
-            what: format!("a drag takes at most {} s", LONGEST_DRAG.as_secs()),
+    if duration.is_some_and(|duration| duration > MAX_DRAG_DURATION) {
+        return Err(Error::InvalidAction {
+            what: format!("a drag takes at most {} s", MAX_DRAG_DURATION.as_secs()),
         });
     }
-    Ok(Way {
+    Ok(DragPath {
         first,
         steps: interpolate(path, duration),
         last,
     })
 }
 
-/// A neighbour of a point, for the little movement before a drop.
-pub(crate) fn beside(point: CapturePoint) -> CapturePoint {
+/// Returns a neighbouring point, for the small move before a drop.
+pub(crate) fn adjacent_point(point: CapturePoint) -> CapturePoint {
     CapturePoint::new(if point.x > 0 { point.x - 1 } else { 1 }, point.y)
 }
 
-/// Whole notches, right and down. What is asked for in pixels and is not nothing is at least one notch.
+/// Converts an amount to whole notches, right and down. A non-zero number of pixels is at least one notch.
 pub(crate) fn notches(amount: ScrollAmount) -> Result<(i32, i32), Error> {
     let from_pixels = |pixels: i32| {
         let rounded = (f64::from(pixels) / f64::from(PIXELS_PER_NOTCH)).round() as i32;
@@ -98,15 +101,15 @@ pub(crate) fn notches(amount: ScrollAmount) -> Result<(i32, i32), Error> {
         ScrollAmount::Notches { x, y } => (x, y),
         ScrollAmount::Pixels { x, y } => (from_pixels(x), from_pixels(y)),
     };
-    if x.unsigned_abs().saturating_add(y.unsigned_abs()) > MOST_NOTCHES {
-        return Err(Error::Malformed {
-            what: format!("more than {MOST_NOTCHES} notches are not one scroll"),
+    if x.unsigned_abs().saturating_add(y.unsigned_abs()) > MAX_NOTCHES {
+        return Err(Error::InvalidAction {
+            what: format!("the scroll amount exceeds {MAX_NOTCHES} notches"),
         });
     }
     Ok((x, y))
 }
 
-/// The points between the first and the last of a path, the last included, evenly spaced along its length.
+/// Interpolates a path evenly along its length, without the first and including the last point.
 fn interpolate(path: &[CapturePoint], duration: Option<Duration>) -> Vec<CapturePoint> {
     let length: f64 = path
         .windows(2)
@@ -118,8 +121,8 @@ fn interpolate(path: &[CapturePoint], duration: Option<Duration>) -> Vec<Capture
     };
     let steps = usize::try_from(wanted)
         .unwrap_or(usize::MAX)
-        .max(FEWEST_DRAG_STEPS);
-    // Every corner of the path is visited, so that each leg gets its share of the steps and at least one.
+        .max(MIN_DRAG_STEPS);
+    // Every corner of the path is visited: each leg gets its share of the steps, and at least one.
     let mut points = Vec::new();
     for leg in path.windows(2) {
         let way = (leg[1] - leg[0]).to_f64();

@@ -1,9 +1,9 @@
-//! Starting programs: those of a configured list, with configured arguments, and a browser with an address.
+//! Starts the configured programs, and the browser with a URL.
 //!
-//! There is no shell and nothing is put together from text: a program is started with its arguments as they stand in
-//! the configuration; an address is one argument of its own. Not here: whether a name or an address is allowed.
+//! No shell is involved and no command line is assembled from text: a program gets its configured arguments, and a URL
+//! as one argument of its own. Whether a name or URL is allowed is checked by the guard.
 //!
-//! Invariant: a started program sees none of this service's settings and secrets (`MOTORIUM_*`).
+//! Invariant: a started program inherits none of this service's settings and secrets (`MOTORIUM_*`).
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -14,43 +14,43 @@ use tokio::process::Command;
 
 use super::Error;
 
-/// The environment variables of this service begin so.
-const OWN_VARIABLES: &str = "MOTORIUM_";
+/// Prefix of this service's environment variables.
+const OWN_VARIABLE_PREFIX: &str = "MOTORIUM_";
 
 /// A program with fixed arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Its path, or its name on the search path.
+    /// Path of the program, or its name on `PATH`.
     pub program: String,
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Set for it in addition.
+    /// Additional environment variables.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }
 
-/// What may be started.
+/// The programs that may be started.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    /// By the name that an action gives.
+    /// Applications by name.
     pub applications: BTreeMap<String, Program>,
-    /// Gets the address as its last argument.
+    /// The browser, which gets the URL as its last argument.
     pub browser: Option<Program>,
 }
 
-/// Starts them. Clones start the same ones, also after these have been replaced.
+/// Starts programs. Clones share one list, also after it is replaced.
 #[derive(Debug, Clone, Default)]
 pub struct Launcher(Arc<RwLock<Programs>>);
 
 impl Launcher {
-    /// One that starts these.
+    /// Creates a launcher for these programs.
     #[must_use]
     pub fn new(programs: Programs) -> Self {
         Self(Arc::new(RwLock::new(programs)))
     }
 
-    /// From now on these may be started, and no others.
+    /// Replaces the programs that may be started.
     pub fn replace(&self, programs: Programs) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = programs;
     }
@@ -59,7 +59,7 @@ impl Launcher {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the application of that name on `display`.
+    /// Starts an application by name on `display`.
     pub(crate) fn open_application(&self, name: &str, display: &str) -> Result<(), Error> {
         let programs = self.programs();
         let application =
@@ -78,19 +78,20 @@ impl Launcher {
         start(application, None, display)
     }
 
-    /// Starts the browser with an address on `display`.
+    /// Starts the browser with a URL on `display`.
     pub(crate) fn open_url(&self, url: &str, display: &str) -> Result<(), Error> {
         let browser = self.browser()?;
-        // The guard has parsed it; a browser that took it for an option would do as it says.
+        // The guard has parsed the URL. This is a second check: a browser would interpret a leading hyphen as an
+        // option.
         if url.starts_with('-') {
-            return Err(Error::Malformed {
-                what: "an address does not begin with a hyphen".to_owned(),
+            return Err(Error::InvalidAction {
+                what: "a URL must not start with a hyphen".to_owned(),
             });
         }
         start(&browser, Some(url), display)
     }
 
-    /// Starts the browser on `display`, with no address.
+    /// Starts the browser on `display` without a URL.
     pub(crate) fn open_browser(&self, display: &str) -> Result<(), Error> {
         start(&self.browser()?, None, display)
     }
@@ -99,20 +100,20 @@ impl Launcher {
         let browser = self.programs().browser.clone();
         browser.ok_or_else(|| Error::UnknownApplication {
             name: "browser".to_owned(),
-            known: "none is configured".to_owned(),
+            known: "none".to_owned(),
         })
     }
 }
 
-/// Starts a program that outlives the action, without a terminal and in a process group of its own.
+/// Starts a program that outlives the action, without a terminal and in its own process group.
 fn start(program: &Program, last_argument: Option<&str>, display: &str) -> Result<(), Error> {
     let mut command = Command::new(&program.program);
-    for (name, _) in
-        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(OWN_VARIABLES))
+    for (name, _) in std::env::vars_os()
+        .filter(|(name, _)| name.to_string_lossy().starts_with(OWN_VARIABLE_PREFIX))
     {
         command.env_remove(name);
     }
-    // A program that is given a home of its own starts there, and not in the folder of this service.
+    // A program with its own home starts there instead of in this service's folder.
     if let Some(home) = program.environment.get("HOME") {
         command.current_dir(home);
     }
@@ -133,9 +134,9 @@ fn start(program: &Program, last_argument: Option<&str>, display: &str) -> Resul
     let name = program.program.clone();
     tokio::spawn(async move {
         match child.wait().await {
-            Ok(status) => tracing::debug!(program = name, %status, "a started program has ended"),
+            Ok(status) => tracing::debug!(program = name, %status, "a launched program has exited"),
             Err(error) => {
-                tracing::warn!(program = name, %error, "a started program cannot be waited for")
+                tracing::warn!(program = name, %error, "a launched program cannot be waited for")
             }
         }
     });
@@ -164,7 +165,7 @@ mod tests {
         let error = launcher("true").open_application("rm", ":0").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no application is called `rm`; known are: editor"
+            "unknown application `rm`; available: editor"
         );
     }
 
@@ -173,7 +174,7 @@ mod tests {
         let error = launcher("true")
             .open_url("--remote-debugging-port=1", ":0")
             .unwrap_err();
-        assert!(matches!(error, Error::Malformed { .. }));
+        assert!(matches!(error, Error::InvalidAction { .. }));
     }
 
     #[tokio::test]

@@ -1,10 +1,10 @@
-//! Hands: what performs an action on a display.
+//! Drivers: they perform actions on a display.
 //!
-//! A driver does what it is told, faithfully or with an error. It does not judge whether an action is allowed, owns
-//! no lease and keeps no journal: that is the guard's business, which stands before it.
+//! A driver performs exactly the given action or returns an error. It checks no rules, owns no lease and keeps no
+//! journal: the guard does that before it calls the driver.
 //!
-//! Invariant: whichever way an action ends (done, failed, stopped, its caller gone), the driver leaves no key and no
-//! button pressed that the action pressed, except for the button of a `MouseDown` that was carried out whole.
+//! Invariant: however an action ends (done, failed, stopped, caller gone), the driver releases every key and button
+//! that the action pressed. The one exception is the button of a successful `MouseDown`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::guard::targets::WindowPattern;
+use crate::guard::allowed_windows::WindowPattern;
 
 pub mod devtools;
 mod error;
@@ -32,119 +32,123 @@ pub mod recording;
 #[cfg(target_os = "linux")]
 pub mod x11;
 
-pub use error::{Error, Failure};
+pub use error::{DriverFailure, Error};
 
-/// A limitation of drivers that have no other way to a browser.
-const BROWSER_BY_KEYBOARD: &str =
-    "browser verbs are done by keyboard in the browser window that has it; pages are not read";
+/// Limitation of drivers without DevTools access to the browser.
+const KEYBOARD_BROWSER_LIMITATION: &str =
+    "browser actions are sent as keys to the focused browser window; pages cannot be read";
 
-/// An action, ready to be performed: its targets are points, its secret is at hand.
+/// An action ready to be performed: its targets are points, and its secret is resolved.
 #[derive(Debug)]
-pub struct Work {
-    /// By which its caller knows it; `None` for what a driver does by itself.
+pub struct PreparedAction {
+    /// The caller's action id; `None` for actions that a driver starts itself.
     pub id: Option<ActionId>,
     pub action: Action<CapturePoint>,
-    /// What a `Text::Secret` of the action stands for. It is entered as keys and by nothing else.
+    /// Value of the action's `Text::Secret`. It is entered as key events only.
     pub secret: Option<SecretString>,
-    /// The windows that it may be entered into, looked at just before; any other is [`Error::WrongWindow`].
-    pub only_into: Arc<[WindowPattern]>,
-    /// Who knows the page that has the keyboard; nobody where no browser is listened to.
-    pub page: Option<Arc<dyn FocusedPage>>,
+    /// Allowed windows of the secret, checked just before typing. Any other window is [`Error::WindowNotAllowed`].
+    pub allowed_windows: Arc<[WindowPattern]>,
+    /// Source of the focused page's URL; `None` without DevTools.
+    pub focused_page: Option<Arc<dyn FocusedPage>>,
 }
 
-/// Knows which page of a browser has the keyboard.
+/// Reports which page of a browser has the keyboard focus.
 pub trait FocusedPage: fmt::Debug + Send + Sync {
-    /// Its address; `None` if no page's document has it. Waits, so that it must not be called from an async task.
+    /// Returns the URL of the focused page; `None` if no page has the focus. Blocks, so it must not be called from an
+    /// async task.
     ///
     /// # Errors
-    /// If the browser cannot be reached or does not answer.
-    fn address(&self) -> Result<Option<Url>, Error>;
+    /// If the browser cannot be reached or does not respond.
+    fn url(&self) -> Result<Option<Url>, Error>;
 }
 
-impl From<Action<CapturePoint>> for Work {
+impl From<Action<CapturePoint>> for PreparedAction {
     fn from(action: Action<CapturePoint>) -> Self {
         Self {
             id: None,
             action,
             secret: None,
-            only_into: Arc::new([]),
-            page: None,
+            allowed_windows: Arc::new([]),
+            focused_page: None,
         }
     }
 }
 
-/// What is known of an action that has been performed.
+/// The result of a performed action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Performed {
-    /// Where the pointer was read back afterwards; `None` where the platform does not tell.
+pub struct DriverOutcome {
+    /// Position of the pointer read back afterwards; `None` if the platform does not report it.
     pub pointer: Option<CapturePoint>,
-    /// How it was done, where that is not obvious. For people.
+    /// How it was performed, if that is not obvious. For people.
     pub note: Option<String>,
 }
 
-/// What a driver can do.
+/// Capabilities of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The driver's name in configuration (`x11`, `enigo`, `recording`).
+    /// Name of the driver in the configuration (`x11`, `enigo`, `recording`).
     pub driver: &'static str,
     pub kinds: Vec<ActionKind>,
-    /// What it does otherwise than one would expect, in sentences.
+    /// Known limitations, as sentences.
     pub limitations: Vec<String>,
 }
 
-/// What a person does, until it is dropped or an error ends it. What a slow reader does not take in time is left out.
-pub type HumanWatch = mpsc::Receiver<Result<HumanInput, Error>>;
+/// Stream of user input, until it is dropped or an error ends it. Events are dropped if the reader is too slow.
+pub type HumanInputReceiver = mpsc::Receiver<Result<HumanInput, Error>>;
 
-/// The hands on one display.
+/// A driver of one display.
 #[async_trait]
 pub trait Driver: Send + Sync + fmt::Debug {
-    /// What this driver can do.
+    /// Returns what this driver can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// The extent of the display, in the pixels in which targets are given.
+    /// Returns the size of the display in capture pixels.
     ///
     /// # Errors
-    /// If the display cannot be reached or does not answer.
+    /// If the display cannot be reached or does not respond.
     async fn size(&self) -> Result<CaptureSize, Error>;
 
     /// Performs one action.
     ///
-    /// Once `stop` is cancelled no further input is sent: at most 100 ms later the call ends with
-    /// [`Error::Stopped`] and nothing is pressed any more. Dropping the future stops as well.
+    /// Once `stop` is cancelled no further input is sent: within 100 ms the call returns [`Error::Stopped`] with
+    /// everything released. Dropping the future also stops the action.
     ///
     /// # Errors
-    /// If the action could not be carried out whole; the failure says why, and whether anything had been sent.
-    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure>;
+    /// If the action failed or was incomplete. The failure tells why, and whether any input was sent.
+    async fn perform(
+        &self,
+        work: PreparedAction,
+        stop: &CancellationToken,
+    ) -> Result<DriverOutcome, DriverFailure>;
 
-    /// Where the pointer is.
+    /// Returns the position of the pointer.
     ///
     /// # Errors
-    /// If the display cannot be reached or does not answer.
+    /// If the display cannot be reached or does not respond.
     async fn pointer(&self) -> Result<CapturePoint, Error>;
 
-    /// Releases every key and button that is down, whoever pressed it, and names them.
+    /// Releases every pressed key and button, whichever program pressed it, and returns their names.
     ///
     /// # Errors
-    /// If the display cannot be reached or does not answer.
+    /// If the display cannot be reached or does not respond.
     async fn release_all(&self) -> Result<Vec<String>, Error>;
 
-    /// Begins to tell what a person does, from when this returns; `None` where the platform does not tell.
+    /// Starts to report user input; `None` if the platform does not support it. Reporting is active when this returns.
     ///
     /// # Errors
-    /// If the display cannot be reached or does not answer.
-    async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
+    /// If the display cannot be reached or does not respond.
+    async fn watch_human(&self) -> Result<Option<HumanInputReceiver>, Error> {
         Ok(None)
     }
 
-    /// The page in front of the browser, with at most so many characters of its text; `None` where no browser is
-    /// listened to.
+    /// Reads the browser's current page, with up to `max_characters` of its text; `None` without DevTools.
     ///
     /// # Errors
-    /// If the browser cannot be reached, or has no page that answers.
+    /// If the browser cannot be reached, or has no responsive page.
     async fn read_page(&self, _max_characters: usize) -> Result<Option<PageText>, Error> {
         Ok(None)
     }
 
-    /// Leaves the display as it was found, at the end of the process. A later call begins anew.
+    /// Restores the display, at the end of the process. A later call connects again.
     async fn close(&self);
 }

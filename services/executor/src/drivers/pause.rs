@@ -1,7 +1,7 @@
-//! Waiting on a thread of one's own, in a way that a stop ends at once.
+//! A blocking wait that a stop signal ends at once.
 //!
-//! Drivers talk to their display on plain threads, because the libraries block. `std::thread::sleep` would make a
-//! stop wait for its end.
+//! Drivers use plain threads for their display, because the libraries block. `std::thread::sleep` would delay a stop
+//! until its end.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Wake for Unpark {
 /// Blocks the thread for `duration`, or until `stop` is cancelled.
 ///
 /// # Errors
-/// [`Error::Stopped`] if it was, or had been before.
+/// [`Error::Stopped`] if `stop` is or gets cancelled.
 pub(crate) fn pause(duration: Duration, stop: &CancellationToken) -> Result<(), Error> {
     let end = Instant::now() + duration;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
@@ -43,7 +43,7 @@ pub(crate) fn pause(duration: Duration, stop: &CancellationToken) -> Result<(), 
     }
 }
 
-/// Whether to go on.
+/// Checks the stop signal.
 ///
 /// # Errors
 /// [`Error::Stopped`] if `stop` has been cancelled.

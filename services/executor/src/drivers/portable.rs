@@ -1,16 +1,16 @@
-//! The portable driver: enigo's hands, for platforms without a driver of our own.
+//! The portable driver, based on enigo, for platforms without a driver of our own.
 //!
-//! Less exact than the X11 driver, and honest about it: what enigo cannot do right is either done another way here or
-//! is an error. Worked around: newline and tab go in as keys (enigo sends a linefeed that GTK ignores); capitals are
-//! Shift and the letter; other characters come in small batches, because enigo lends a handful of keys to them on X11,
-//! strikes such a key before applications know of it and takes it back before they have read: here all keys of a batch
-//! are lent before the first is struck, with a pause after the lending and after the batch; points outside of the display
-//! are refused; buttons are released as well as keys; a display that hangs costs a thread and not the service.
-//! Not possible: the clipboard, windows, browser verbs, and knowing what others have pressed. The extent of the display
-//! is that of its first listed mode, which is enigo's idea of it.
+//! Less exact than the X11 driver. What enigo does wrong is either worked around or is an error.
+//! Worked around: newline and tab are sent as keys (enigo sends a linefeed that GTK ignores); capitals are Shift plus
+//! the letter; points outside the display are refused; buttons are released as well as keys; a display that hangs
+//! costs a thread and not the service. Other characters are sent in small batches: on X11 enigo remaps a few keycodes
+//! for them, presses a key before applications know of it, and removes it before they have read it. Here all keys of a
+//! batch are remapped before the first is pressed, with a delay after the remapping and after the batch.
+//! Not supported: the clipboard, windows, browser actions, and detecting what other programs have pressed. The size of
+//! the display is that of its first listed mode, as enigo reports it.
 //!
-//! Invariant: at most one thread acts. One that hangs is abandoned with its stop signal set, so that it does nothing
-//! more should it ever go on.
+//! Invariant: at most one thread acts. A thread that hangs is abandoned with its stop signal set, so that it does
+//! nothing more if it resumes.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -26,63 +26,64 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::gesture::{
-    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_GRIP, DRAG_STEP, SCROLL_STEP, beside, check_clicks,
-    notches, way_of_drag,
+    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_START_DELAY, DRAG_STEP, SCROLL_STEP, adjacent_point,
+    check_clicks, drag_path, notches,
 };
 use super::launch::Launcher;
 use super::pause::{check, pause};
-use super::{Capabilities, Driver, Error, Failure, Performed, Work};
-use crate::guard::targets::WindowPattern;
+use super::{Capabilities, Driver, DriverFailure, DriverOutcome, Error, PreparedAction};
+use crate::guard::allowed_windows::WindowPattern;
 
-/// The driver's name in configuration.
+/// Name of the driver in the configuration.
 pub const NAME: &str = "enigo";
 
-/// How long the keys of a chord stay down.
+/// Press duration of a chord.
 const CHORD_HOLD: Duration = Duration::from_millis(10);
-/// Distinct characters beyond the plain ones that go in without a pause. X11 layouts leave 18 keys empty.
-const MOST_UNUSUAL: usize = 10;
-/// How long applications are given to learn which keys such characters have got.
-const LENDING_PAUSE: Duration = Duration::from_millis(100);
-/// How long applications are given to read such characters before their keys are lent to others.
-const BATCH_PAUSE: Duration = Duration::from_millis(400);
-/// What one character may take before the display counts as stopped, on top of the patience for the whole call.
-const PER_CHARACTER: Duration = Duration::from_millis(60);
-/// The same for one step of another gesture.
-const PER_ACTION: Duration = Duration::from_secs(2);
+/// Maximum number of distinct remapped characters per batch. X11 layouts leave 18 keycodes unused, which is the upper
+/// bound.
+const MAX_REMAPPED_CHARACTERS: usize = 10;
+/// Delay for applications to load a changed keymap. Without it a busy Chromium sometimes lost the first character.
+const REMAP_DELAY: Duration = Duration::from_millis(100);
+/// Delay for applications to process a batch before its keys are remapped again.
+const BATCH_DELAY: Duration = Duration::from_millis(400);
+/// Time limit per character, in addition to the display timeout of the call.
+const CHARACTER_TIMEOUT: Duration = Duration::from_millis(60);
+/// Time limit of any other action, in addition to the display timeout.
+const ACTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How the driver is set up.
+/// Options of the driver.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The display, where the platform has several.
+    /// The display, if the platform has several.
     pub display: String,
-    /// How long a call may wait for the display before it counts as stopped.
-    pub patience: Duration,
-    /// What may be started.
+    /// Timeout of a call to the display.
+    pub display_timeout: Duration,
+    /// Launcher of the configured programs.
     pub launcher: Launcher,
 }
 
-/// The hands on the display that enigo finds.
+/// Driver of the display that enigo connects to.
 #[derive(Debug)]
 pub struct PortableDriver {
     options: Options,
-    /// The thread that acts; `None` until the first call, and after one has hung.
+    /// The worker thread; `None` until the first call, and after it has hung.
     worker: Mutex<Option<Worker>>,
 }
 
 #[derive(Debug, Clone)]
 struct Worker {
     commands: Sender<Command>,
-    /// Cancelled when the thread is given up.
+    /// Cancelled when the thread is abandoned.
     abandoned: CancellationToken,
 }
 
-type Command = Box<dyn FnOnce(&mut Hands) + Send>;
+type Command = Box<dyn FnOnce(&mut EnigoSession) + Send>;
 
 impl PortableDriver {
-    /// Makes the driver. The display is connected to with the first call.
+    /// Creates the driver. It connects with the first call.
     ///
     /// # Errors
-    /// None yet: the signature is that of the other drivers.
+    /// Never fails; the signature matches the other drivers.
     pub fn start(options: Options) -> std::io::Result<Self> {
         Ok(Self {
             options,
@@ -116,42 +117,43 @@ impl PortableDriver {
         }
     }
 
-    /// Has `command` done by the thread; gives the thread up if that takes longer than `limit`.
+    /// Runs `command` on the worker thread, which is abandoned if that takes longer than `limit`.
     async fn call<T: Send + 'static>(
         &self,
         limit: Duration,
-        command: impl FnOnce(&mut Hands, &CancellationToken) -> T + Send + 'static,
+        command: impl FnOnce(&mut EnigoSession, &CancellationToken) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let worker = self.worker()?;
         let abandoned = worker.abandoned.clone();
         let (answer, answered) = oneshot::channel();
         let command: Command = Box::new(move |hands| {
-            // A caller that has gone away needs no answer.
+            // The caller may have gone away.
             let _ = answer.send(command(hands, &abandoned));
         });
         if worker.commands.send(command).is_err() {
-            self.give_up(&worker);
-            return Err(Error::DriverGone);
+            self.abandon(&worker);
+            return Err(Error::DriverTerminated);
         }
         match tokio::time::timeout(limit, answered).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => {
-                self.give_up(&worker);
-                Err(Error::DriverGone)
+                self.abandon(&worker);
+                Err(Error::DriverTerminated)
             }
             Err(_) => {
-                self.give_up(&worker);
-                let (display, patience) = (self.options.display.clone(), self.options.patience);
+                self.abandon(&worker);
+                let (display, patience) =
+                    (self.options.display.clone(), self.options.display_timeout);
                 Err(Error::DisplayTimedOut { display, patience })
             }
         }
     }
 
-    /// The next call gets a new thread.
-    fn give_up(&self, worker: &Worker) {
+    /// Abandons the worker. The next call starts a new one.
+    fn abandon(&self, worker: &Worker) {
         worker.abandoned.cancel();
         let mut slot = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else may have done so, and there is a new one already.
+        // Another call may already have replaced the worker.
         slot.take_if(|current| current.abandoned.is_cancelled());
     }
 
@@ -159,10 +161,10 @@ impl PortableDriver {
         &self,
         duration: Duration,
         stop: &CancellationToken,
-    ) -> Result<Performed, Failure> {
+    ) -> Result<DriverOutcome, DriverFailure> {
         tokio::select! {
             () = stop.cancelled() => Err(Error::Stopped.into()),
-            () = tokio::time::sleep(duration) => Ok(Performed { pointer: Some(self.pointer().await?), note: None }),
+            () = tokio::time::sleep(duration) => Ok(DriverOutcome { pointer: Some(self.pointer().await?), note: None }),
         }
     }
 }
@@ -178,46 +180,50 @@ impl Driver for PortableDriver {
                 .filter(|kind| is_possible(*kind))
                 .collect(),
             limitations: vec![
-                "scrolling goes in whole notches of the wheel; 120 pixels count as one".to_owned(),
-                "there is no clipboard: text that the keyboard cannot give is an error or slow"
+                "scrolling is done in whole wheel notches; 120 pixels count as one".to_owned(),
+                "there is no clipboard: text that the keyboard cannot produce is slow or an error"
                     .to_owned(),
-                "keys that others hold, Caps Lock and the layout are not put right before typing"
+                "keys held by others, Caps Lock and the layout are not normalised before typing"
                     .to_owned(),
-                "the extent of the display is that of its first listed mode".to_owned(),
+                "the size of the display is that of its first listed mode".to_owned(),
             ],
         }
     }
 
     async fn size(&self) -> Result<CaptureSize, Error> {
-        self.call(self.options.patience, |hands, _| hands.size())
+        self.call(self.options.display_timeout, |hands, _| hands.size())
             .await?
     }
 
-    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure> {
+    async fn perform(
+        &self,
+        work: PreparedAction,
+        stop: &CancellationToken,
+    ) -> Result<DriverOutcome, DriverFailure> {
         match &work.action {
             Action::Wait { duration } => return self.wait(*duration, stop).await,
             Action::OpenApplication { name } => {
                 self.options
                     .launcher
                     .open_application(name, &self.options.display)?;
-                return Ok(Performed::default());
+                return Ok(DriverOutcome::default());
             }
             Action::OpenUrl { url } => {
                 self.options.launcher.open_url(url, &self.options.display)?;
-                return Ok(Performed::default());
+                return Ok(DriverOutcome::default());
             }
             _ => {}
         }
         let stop = stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
-        let limit = self.options.patience + expected_length(&work);
+        let limit = self.options.display_timeout + expected_duration(&work);
         self.call(limit, move |hands, abandoned| {
             hands.perform(&work, &stop, abandoned)
         })
         .await
         .map_err(|error| {
-            // A thread that hangs may have sent a part; whoever is asked later must not take it for nothing.
-            Failure {
+            // A thread that hangs may have sent part of the input, so this must not count as "nothing sent".
+            DriverFailure {
                 input_sent: matches!(error, Error::DisplayTimedOut { .. }),
                 error,
             }
@@ -225,12 +231,12 @@ impl Driver for PortableDriver {
     }
 
     async fn pointer(&self) -> Result<CapturePoint, Error> {
-        self.call(self.options.patience, |hands, _| hands.pointer())
+        self.call(self.options.display_timeout, |hands, _| hands.pointer())
             .await?
     }
 
     async fn release_all(&self) -> Result<Vec<String>, Error> {
-        self.call(self.options.patience, |hands, _| hands.release_all())
+        self.call(self.options.display_timeout, |hands, _| hands.release_all())
             .await?
     }
 
@@ -253,8 +259,8 @@ fn is_possible(kind: ActionKind) -> bool {
     )
 }
 
-/// How long an action takes when nothing is wrong.
-fn expected_length(work: &Work) -> Duration {
+/// Returns the normal duration of an action.
+fn expected_duration(work: &PreparedAction) -> Duration {
     match &work.action {
         Action::TypeText { text, .. } => {
             let characters = match (text, &work.secret) {
@@ -263,21 +269,21 @@ fn expected_length(work: &Work) -> Duration {
                     .as_ref()
                     .map_or(0, |secret| secret.expose_secret().chars().count()),
             };
-            PER_CHARACTER * u32::try_from(characters).unwrap_or(u32::MAX)
+            CHARACTER_TIMEOUT * u32::try_from(characters).unwrap_or(u32::MAX)
         }
-        Action::Drag { duration, .. } => PER_ACTION + duration.unwrap_or_default(),
-        Action::HoldKey { duration, .. } => PER_ACTION + *duration,
-        Action::KeyChord { repeat, .. } => PER_ACTION + 3 * CHORD_HOLD * *repeat,
+        Action::Drag { duration, .. } => ACTION_TIMEOUT + duration.unwrap_or_default(),
+        Action::HoldKey { duration, .. } => ACTION_TIMEOUT + *duration,
+        Action::KeyChord { repeat, .. } => ACTION_TIMEOUT + 3 * CHORD_HOLD * *repeat,
         Action::Scroll { amount, .. } => {
             let (x, y) = notches(*amount).unwrap_or_default();
-            PER_ACTION + PER_CHARACTER * (x.unsigned_abs() + y.unsigned_abs())
+            ACTION_TIMEOUT + CHARACTER_TIMEOUT * (x.unsigned_abs() + y.unsigned_abs())
         }
-        _ => PER_ACTION,
+        _ => ACTION_TIMEOUT,
     }
 }
 
 fn run(inbox: &Receiver<Command>, display: String) {
-    let mut hands = Hands {
+    let mut hands = EnigoSession {
         display,
         enigo: None,
         keys: Vec::new(),
@@ -287,12 +293,12 @@ fn run(inbox: &Receiver<Command>, display: String) {
     while let Ok(command) = inbox.recv() {
         command(&mut hands);
     }
-    hands.let_go();
+    hands.release_own_input();
 }
 
-/// What the thread owns.
+/// State owned by the worker thread.
 #[derive(Debug)]
-struct Hands {
+struct EnigoSession {
     display: String,
     enigo: Option<Enigo>,
     keys: Vec<enigo::Key>,
@@ -300,31 +306,31 @@ struct Hands {
     input_sent: bool,
 }
 
-impl Hands {
+impl EnigoSession {
     fn perform(
         &mut self,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
         abandoned: &CancellationToken,
-    ) -> Result<Performed, Failure> {
+    ) -> Result<DriverOutcome, DriverFailure> {
         self.input_sent = false;
         let carried_out = check(abandoned)
             .and_then(|()| check(stop))
             .and_then(|()| self.carry_out(work, stop));
-        let failed = |error, input_sent| Err(Failure { error, input_sent });
+        let failed = |error, input_sent| Err(DriverFailure { error, input_sent });
         match carried_out {
-            Ok(()) => Ok(Performed {
+            Ok(()) => Ok(DriverOutcome {
                 pointer: Some(self.pointer()?),
                 note: None,
             }),
             Err(error) => {
-                self.let_go();
+                self.release_own_input();
                 failed(error, self.input_sent)
             }
         }
     }
 
-    fn carry_out(&mut self, work: &Work, stop: &CancellationToken) -> Result<(), Error> {
+    fn carry_out(&mut self, work: &PreparedAction, stop: &CancellationToken) -> Result<(), Error> {
         match &work.action {
             Action::Move { to } => self.point_at(Some(*to)),
             Action::Click {
@@ -355,8 +361,8 @@ impl Hands {
                 let (x, y) = notches(*amount)?;
                 self.point_at(*at)?;
                 self.with_keys(modifiers, |hands| {
-                    hands.turn(Axis::Vertical, y, stop)?;
-                    hands.turn(Axis::Horizontal, x, stop)
+                    hands.turn_wheel(Axis::Vertical, y, stop)?;
+                    hands.turn_wheel(Axis::Horizontal, x, stop)
                 })
             }
             Action::TypeText {
@@ -376,7 +382,7 @@ impl Hands {
         let Some(point) = at else { return Ok(()) };
         let size = self.size()?;
         if !((0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)) {
-            return Err(Error::OutOfFrame { point, size });
+            return Err(Error::OutOfBounds { point, size });
         }
         self.send(|enigo| enigo.move_mouse(point.x, point.y, Coordinate::Abs))
     }
@@ -413,13 +419,17 @@ impl Hands {
         duration: Option<Duration>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let way = way_of_drag(path, duration)?;
+        let way = drag_path(path, duration)?;
         let button = of_button(button);
         self.point_at(Some(way.first))?;
         self.with_keys(modifiers, |hands| {
             hands.press_button(button)?;
-            pause(DRAG_GRIP, stop)?;
-            for &point in way.steps.iter().chain(&[beside(way.last), way.last]) {
+            pause(DRAG_START_DELAY, stop)?;
+            for &point in way
+                .steps
+                .iter()
+                .chain(&[adjacent_point(way.last), way.last])
+            {
                 hands.point_at(Some(point))?;
                 pause(DRAG_STEP, stop)?;
             }
@@ -428,7 +438,12 @@ impl Hands {
         })
     }
 
-    fn turn(&mut self, axis: Axis, notches: i32, stop: &CancellationToken) -> Result<(), Error> {
+    fn turn_wheel(
+        &mut self,
+        axis: Axis,
+        notches: i32,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         for _ in 0..notches.unsigned_abs() {
             check(stop)?;
             self.send(|enigo| enigo.scroll(notches.signum(), axis))?;
@@ -459,7 +474,7 @@ impl Hands {
         Ok(())
     }
 
-    /// Does something while keys are held. Letters are pressed without their case, as chords mean them.
+    /// Runs `act` while keys are held. Letters are pressed without their case, as in chords.
     fn with_keys(
         &mut self,
         keys: &[Key],
@@ -485,15 +500,15 @@ impl Hands {
         &mut self,
         text: &Text,
         control_characters: ControlCharacters,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let text = match (text, &work.secret) {
             (Text::Literal(text), _) => text.as_str(),
             (Text::Secret(_), Some(value)) => {
-                // This driver does not see which window has the keyboard.
-                if !work.only_into.contains(&WindowPattern::Anywhere) {
-                    return Err(unsupported("enter a secret into certain windows only"));
+                // This driver cannot determine the focused window.
+                if !work.allowed_windows.contains(&WindowPattern::Anywhere) {
+                    return Err(unsupported("restrict a secret to certain windows"));
                 }
                 value.expose_secret()
             }
@@ -519,24 +534,24 @@ impl Hands {
         while !rest.is_empty() {
             let (batch, unusual) = next_batch(rest);
             rest = &rest[batch.len()..];
-            self.lend_keys(&unusual, stop)?;
+            self.remap_keys(&unusual, stop)?;
             for character in batch.chars() {
                 check(stop)?;
                 self.type_character(character)?;
             }
-            // The last batch has to be read as well before anything else may use its keys.
+            // Applications must have read the last batch before its keys may be remapped.
             if !unusual.is_empty() {
-                pause(BATCH_PAUSE, stop)?;
+                pause(BATCH_DELAY, stop)?;
             }
         }
         Ok(())
     }
 
-    /// Has enigo find a key for each character, and gives applications the time to learn of it.
+    /// Makes enigo remap a key for each character, and gives applications time to load the keymap.
     ///
-    /// The release of a key that is not down is no input to an X server, yet enigo finds its key for it. It frees all
-    /// lent keys when none is left, also those that were lent a moment ago, which is what the second round is for.
-    fn lend_keys(&mut self, characters: &[char], stop: &CancellationToken) -> Result<(), Error> {
+    /// Releasing a key that is not pressed sends no input to an X server, but makes enigo remap a key for it. When no
+    /// key is left enigo frees all remapped keys, including the most recent ones; the second round remaps those again.
+    fn remap_keys(&mut self, characters: &[char], stop: &CancellationToken) -> Result<(), Error> {
         if characters.is_empty() || !cfg!(target_os = "linux") {
             return Ok(());
         }
@@ -546,7 +561,7 @@ impl Hands {
                 self.ask(|enigo| enigo.key(key, Direction::Release))?;
             }
         }
-        pause(LENDING_PAUSE, stop)
+        pause(REMAP_DELAY, stop)
     }
 
     fn type_character(&mut self, character: char) -> Result<(), Error> {
@@ -575,7 +590,7 @@ impl Hands {
         self.ask(act)
     }
 
-    /// Connects if that has not been done, and asks; a failure costs the connection.
+    /// Connects if necessary and calls enigo. An error closes the connection.
     fn ask<T>(
         &mut self,
         act: impl FnOnce(&mut Enigo) -> enigo::InputResult<T>,
@@ -608,16 +623,16 @@ impl Hands {
         Ok(CapturePoint::new(x, y))
     }
 
-    fn let_go(&mut self) {
+    fn release_own_input(&mut self) {
         if let Err(error) = self.release_all() {
             tracing::warn!(%error, "keys and buttons could not be released");
         }
     }
 
-    /// Releases what this driver has pressed. What others have pressed it cannot know.
+    /// Releases what this driver has pressed. It cannot know what others have pressed.
     fn release_all(&mut self) -> Result<Vec<String>, Error> {
         let mut released = Vec::new();
-        // What could not be released is still known the next time.
+        // Removed only after the release, so that a failed release is tried again next time.
         while let Some(&key) = self.keys.last() {
             self.ask(|enigo| enigo.key(key, Direction::Release))?;
             self.keys.pop();
@@ -632,7 +647,7 @@ impl Hands {
     }
 }
 
-/// The platform's chord for pasting.
+/// Paste shortcut of the platform.
 const PASTE: [Key; 2] = [
     if cfg!(target_os = "macos") {
         Key::Super
@@ -644,7 +659,7 @@ const PASTE: [Key; 2] = [
 
 fn connect(display: &str) -> Result<Enigo, Error> {
     let settings = enigo::Settings {
-        // Pauses are ours, so that a stop ends them.
+        // This driver does its own delays, so that a stop can end them.
         linux_delay: 0,
         x11_display: Some(display.to_owned()),
         ..enigo::Settings::default()
@@ -662,19 +677,19 @@ fn unsupported(what: &str) -> Error {
     }
 }
 
-/// Characters that need no key lent to them.
+/// Returns whether a character needs no remapped key.
 fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, ' ' | '\n' | '\t')
 }
 
-/// As much of the text as goes in with one lending of keys, and the distinct characters that need one.
+/// Splits off the text that one remapping can type, and returns the distinct characters that need a key.
 fn next_batch(text: &str) -> (&str, Vec<char>) {
     let mut unusual = Vec::new();
     for (at, character) in text.char_indices() {
         if is_plain(character) || unusual.contains(&character) {
             continue;
         }
-        if unusual.len() == MOST_UNUSUAL {
+        if unusual.len() == MAX_REMAPPED_CHARACTERS {
             return (&text[..at], unusual);
         }
         unusual.push(character);
@@ -730,7 +745,7 @@ fn of_key(key: Key) -> Result<enigo::Key, Error> {
     })
 }
 
-/// Keys that not every platform has.
+/// Returns keys that not every platform has.
 #[cfg(target_os = "linux")]
 fn platform_key(key: Key) -> Option<enigo::Key> {
     use xkeysym::key as keysym;
@@ -748,7 +763,7 @@ fn platform_key(key: Key) -> Option<enigo::Key> {
     Some(enigo::Key::Other(symbol))
 }
 
-/// Keys that not every platform has.
+/// Returns keys that not every platform has.
 #[cfg(not(target_os = "linux"))]
 fn platform_key(_: Key) -> Option<enigo::Key> {
     None
@@ -757,7 +772,7 @@ fn platform_key(_: Key) -> Option<enigo::Key> {
 fn function(number: u8) -> Option<enigo::Key> {
     use enigo::Key as Theirs;
 
-    /// What all platforms have.
+    /// Function keys that all platforms have.
     const FUNCTION_KEYS: [Theirs; 20] = [
         Theirs::F1,
         Theirs::F2,

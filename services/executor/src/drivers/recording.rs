@@ -1,8 +1,7 @@
-//! Hands that move nothing: every action is written down instead. For dry runs, and for tests of what stands before a
-//! driver.
+//! A driver that records every action instead of performing it, for dry runs and for tests of the guard.
 //!
-//! What is written into a file outlives the process, so that it says what a display would have received, also of a
-//! process that was killed. Secrets appear by name.
+//! The file survives the process: it shows what a display would have received, even from a process that was killed.
+//! Secrets appear by name.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -18,32 +17,32 @@ use serde::Serialize;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{Capabilities, Driver, Error, Failure, Performed, Work};
+use super::{Capabilities, Driver, DriverFailure, DriverOutcome, Error, PreparedAction};
 
 /// The driver's name in configuration.
 pub const NAME: &str = "recording";
 
-/// What the driver pretends, and where it writes.
+/// Options of the driver.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub display: DisplayId,
-    /// Of the display that is pretended.
+    /// Size of the simulated display.
     pub size: CaptureSize,
-    /// A line of JSON is added for each action.
+    /// File to which each action is appended as a line of JSON.
     pub file: Option<PathBuf>,
-    /// How long an action takes; a stop in this time ends it.
-    pub pace: Duration,
+    /// Simulated duration of an action. A stop ends it early.
+    pub action_duration: Duration,
 }
 
 impl Options {
-    /// Without a file, and at once.
+    /// Returns options without a file and without delay.
     #[must_use]
     pub fn of_size(size: CaptureSize) -> Self {
         Self {
             display: DisplayId::new(""),
             size,
             file: None,
-            pace: Duration::ZERO,
+            action_duration: Duration::ZERO,
         }
     }
 }
@@ -63,22 +62,22 @@ struct State {
     releases: usize,
 }
 
-/// An action, as it stands in the file.
+/// An action as written to the file.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     display: &'a str,
     action_id: Option<&'a str>,
     kind: String,
-    /// Pixels of the whole display.
+    /// Points in capture pixels of the whole display.
     points: Vec<(i32, i32)>,
     text: Option<String>,
 }
 
 impl RecordingDriver {
-    /// A driver that pretends to have a display.
+    /// Creates a driver with a simulated display.
     ///
     /// # Errors
-    /// If its file cannot be written.
+    /// If the file cannot be opened.
     pub fn start(options: Options) -> io::Result<Self> {
         let append = |path: &PathBuf| append_to(path);
         Ok(Self {
@@ -88,20 +87,20 @@ impl RecordingDriver {
         })
     }
 
-    /// What would have been performed, in order, where it is not written into a file. Secrets appear by name.
+    /// Returns the recorded actions in order, if they are not written to a file. Secrets appear by name.
     #[must_use]
     pub fn actions(&self) -> Vec<Action<CapturePoint>> {
         self.lock().actions.clone()
     }
 
-    /// Forgets what would have been performed so far.
-    pub fn forget(&self) {
+    /// Clears the recorded actions.
+    pub fn clear(&self) {
         self.lock().actions.clear();
     }
 
-    /// How often everything would have been released.
+    /// Returns the number of `release_all` calls.
     #[must_use]
-    pub fn releases(&self) -> usize {
+    pub fn release_count(&self) -> usize {
         self.lock().releases
     }
 
@@ -109,7 +108,7 @@ impl RecordingDriver {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes an action down, in one piece.
+    /// Appends an action in a single write.
     fn write(&self, id: Option<&ActionId>, action: &Action<CapturePoint>) -> Result<(), Error> {
         let Some(mut file) = self.file.as_ref() else {
             return Ok(());
@@ -146,8 +145,8 @@ fn text_of(action: &Action<CapturePoint>) -> Option<String> {
     })
 }
 
-/// Waits, unless it is stopped.
-async fn take(time: Duration, stop: &CancellationToken) -> Result<(), Error> {
+/// Waits, unless stopped.
+async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Error> {
     tokio::select! {
         biased;
         () = stop.cancelled() => Err(Error::Stopped),
@@ -169,19 +168,23 @@ impl Driver for RecordingDriver {
         Ok(self.options.size)
     }
 
-    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure> {
+    async fn perform(
+        &self,
+        work: PreparedAction,
+        stop: &CancellationToken,
+    ) -> Result<DriverOutcome, DriverFailure> {
         let size = self.options.size;
         let inside = |point: &CapturePoint| {
             (0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)
         };
         if let Some(&point) = work.action.targets().find(|point| !inside(point)) {
-            return Err(Error::OutOfFrame { point, size }.into());
+            return Err(Error::OutOfBounds { point, size }.into());
         }
-        // Half of the time before and half after, as with a display that has received something in between.
-        take(self.options.pace / 2, stop).await?;
-        // A wait is waited out, so that a dry run can be stopped like a real one.
+        // Half of the delay before and half after, as on a display that receives the input in between.
+        wait(self.options.action_duration / 2, stop).await?;
+        // `Wait` takes its real time, so that a dry run can be stopped like a real one.
         if let Action::Wait { duration } = work.action {
-            take(duration, stop).await?;
+            wait(duration, stop).await?;
         }
         self.write(work.id.as_ref(), &work.action)?;
         let pointer = {
@@ -189,18 +192,20 @@ impl Driver for RecordingDriver {
             if let Some(&last) = work.action.targets().last() {
                 state.pointer = last;
             }
-            // What stands in a file is not kept as well: a dry run may be long.
+            // With a file the actions are not kept in memory: a dry run may be long.
             if self.file.is_none() {
                 state.actions.push(work.action);
             }
             state.pointer
         };
-        let sent = |error| Failure {
+        let sent = |error| DriverFailure {
             input_sent: true,
             error,
         };
-        take(self.options.pace / 2, stop).await.map_err(sent)?;
-        Ok(Performed {
+        wait(self.options.action_duration / 2, stop)
+            .await
+            .map_err(sent)?;
+        Ok(DriverOutcome {
             pointer: Some(pointer),
             note: Some("recorded, not performed".to_owned()),
         })

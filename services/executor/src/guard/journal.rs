@@ -1,15 +1,14 @@
-//! What has been performed, so that it is never performed again: intent before, outcome after.
+//! Journal of actions for at-most-once execution: intent before the input, outcome after it.
 //!
-//! An append-only file of checked lines, with an index in memory. An intent is on the disk before the input it is
-//! about; an intent without an outcome, found at the start, was interrupted and counts as unknown for ever. Of a
-//! request only a keyed hash is kept: what was typed cannot be read from the journal, nor guessed without its key.
+//! An append-only file of checksummed lines, with an index in memory. An intent is written before its input is sent.
+//! An intent without an outcome at start-up was interrupted, and stays unknown. Only a keyed hash of each request is
+//! stored: typed text can neither be read from the journal nor guessed without the key.
 //!
-//! Bounded: finished entries are forgotten by number and by age, and the file is rewritten when most of it is
-//! forgotten. "At most once" therefore holds for as long as an entry is kept, and beyond that because a caller of old
-//! has no live lease any more.
+//! Bounded: finished entries are evicted by count and age, and the file is rewritten when most of it is obsolete. "At
+//! most once" holds while an entry is kept. After that the caller's lease is no longer valid.
 //!
-//! Invariant: an id is in the index as running exactly while [`Journal::begin`] has answered [`Begun::Now`] for it and
-//! neither [`Journal::finish`] nor [`Journal::withdraw`] has been called.
+//! Invariant: an id is running in the index exactly between a [`Journal::begin`] that returned
+//! [`BeginOutcome::Started`] and the matching [`Journal::finish`] or [`Journal::withdraw`].
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -26,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::storage::{Folder, StorageError, at};
+use super::storage::{StateFolder, StorageError, at};
 
 const FILE: &str = "journal";
 const KEY_FILE: &str = "journal.key";
@@ -34,34 +33,34 @@ const KEY_FILE: &str = "journal.key";
 /// The keyed hash of a request's body.
 pub type Digest = [u8; 32];
 
-/// How the journal is kept.
+/// Retention settings of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Finished entries that are kept at most.
-    pub entries: usize,
-    /// How long they are kept.
-    pub age: Duration,
-    /// Whether an intent must have reached the disk, and not only the operating system, before the input is sent.
-    /// Without it a power cut may forget the last actions; the death of the process does not.
+    /// Maximum number of finished entries.
+    pub max_entries: usize,
+    /// Maximum age of a finished entry.
+    pub max_age: Duration,
+    /// Sync each intent to disk before the input is sent. Without it a power failure may lose the last actions; a
+    /// crash of the process does not.
     pub sync: bool,
 }
 
-/// Answer to [`Journal::begin`].
+/// Result of [`Journal::begin`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Begun {
-    /// It is new: perform it, then say how it went.
-    Now,
-    /// It was performed before, with this outcome.
-    Before(ActionOutcome),
-    /// It was begun before and nobody knows how it ended.
-    Unknown,
-    /// The id was used for something else.
-    Reused,
+pub enum BeginOutcome {
+    /// The action is new: perform it, then call [`Journal::finish`].
+    Started,
+    /// The action was performed before, with this outcome.
+    AlreadyFinished(ActionOutcome),
+    /// The action was started before, and its outcome is unknown.
+    OutcomeUnknown,
+    /// The id was used for a different action.
+    IdReused,
 }
 
-/// How far an action came.
+/// Progress of an action.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
+pub enum EntryProgress {
     NotStarted,
     Running,
     Finished(ActionOutcome),
@@ -71,16 +70,16 @@ pub enum Progress {
 /// The journal of one desktop.
 #[derive(Debug)]
 pub struct Journal {
-    folder: Arc<Folder>,
+    folder: Arc<StateFolder>,
     file: File,
     key: [u8; 32],
     retention: Retention,
     entries: HashMap<String, Entry>,
-    /// Ids in the order in which they were begun.
+    /// Ids in start order.
     order: VecDeque<String>,
-    /// Lines in the file.
+    /// Number of lines in the file.
     lines: usize,
-    /// A line may have been written by half, as on a full disk. What followed it would make the file unreadable.
+    /// The last line may be incomplete, as after a full disk. Appending to it would make the file unreadable.
     torn: bool,
 }
 
@@ -98,7 +97,7 @@ enum State {
     Unknown,
 }
 
-/// One line of the file.
+/// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Line {
@@ -112,19 +111,19 @@ enum Line {
         id: String,
         outcome: StoredOutcome,
     },
-    /// Nothing had been sent: the id is free again.
+    /// Nothing was sent: the id is unused again.
     Withdrawn {
         id: String,
     },
 }
 
 impl Journal {
-    /// Opens the journal of a folder; a new one if there is none.
+    /// Opens or creates the journal of a folder.
     ///
     /// # Errors
-    /// If it cannot be read or written, or is damaged elsewhere than at its torn end.
+    /// If the file cannot be read or written, or is damaged anywhere but in its last line.
     pub fn open(
-        folder: Arc<Folder>,
+        folder: Arc<StateFolder>,
         retention: Retention,
         now: SystemTime,
     ) -> Result<Self, StorageError> {
@@ -148,7 +147,7 @@ impl Journal {
         for line in lines {
             journal.apply(line);
         }
-        // Whoever wrote these intents is gone.
+        // The process that wrote these intents has ended.
         for entry in journal
             .entries
             .values_mut()
@@ -156,7 +155,7 @@ impl Journal {
         {
             entry.state = State::Unknown;
         }
-        journal.forget(now);
+        journal.evict(now);
         journal.rewrite()?;
         Ok(journal)
     }
@@ -165,33 +164,33 @@ impl Journal {
     #[must_use]
     pub fn digest(&self, body: &[u8]) -> Digest {
         let mut hash =
-            Hmac::<Sha256>::new_from_slice(&self.key).expect("a key of any length will do");
+            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC accepts keys of any length");
         hash.update(body);
         hash.finalize().into_bytes().into()
     }
 
-    /// What [`Journal::begin`] would answer without writing anything; `None` if the id is new.
+    /// Returns the result of [`Journal::begin`] for an existing id without writing; `None` if the id is new.
     #[must_use]
-    pub fn known(&self, id: &ActionId, digest: Digest) -> Option<Begun> {
+    pub fn existing(&self, id: &ActionId, digest: Digest) -> Option<BeginOutcome> {
         let entry = self.entries.get(id.as_str())?;
         Some(match &entry.state {
-            _ if entry.digest != digest => Begun::Reused,
-            State::Finished(outcome) => Begun::Before(outcome.clone()),
-            State::Running | State::Unknown => Begun::Unknown,
+            _ if entry.digest != digest => BeginOutcome::IdReused,
+            State::Finished(outcome) => BeginOutcome::AlreadyFinished(outcome.clone()),
+            State::Running | State::Unknown => BeginOutcome::OutcomeUnknown,
         })
     }
 
-    /// Writes down that an action is about to be performed, unless it was before.
+    /// Records the intent of an action, unless the id exists.
     ///
     /// # Errors
-    /// If the intent cannot be written; then the action must not be performed.
+    /// If the intent cannot be written. Then the action must not be performed.
     pub fn begin(
         &mut self,
         id: &ActionId,
         digest: Digest,
         now: SystemTime,
-    ) -> Result<Begun, StorageError> {
-        if let Some(known) = self.known(id, digest) {
+    ) -> Result<BeginOutcome, StorageError> {
+        if let Some(known) = self.existing(id, digest) {
             return Ok(known);
         }
         let line = Line::Intent {
@@ -206,15 +205,15 @@ impl Journal {
                 .map_err(|source| at(&self.folder.path(FILE), source))?;
         }
         self.apply(line);
-        Ok(Begun::Now)
+        Ok(BeginOutcome::Started)
     }
 
-    /// Writes down how an action went.
+    /// Records the outcome of an action.
     ///
-    /// The outcome is remembered even if it cannot be written: then it is unknown after a restart.
+    /// The outcome is kept in memory even if writing fails. After a restart it is then unknown.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the line cannot be written.
     pub fn finish(
         &mut self,
         id: &ActionId,
@@ -227,15 +226,15 @@ impl Journal {
         };
         let written = self.append(&line);
         self.apply(line);
-        self.forget(now);
+        self.evict(now);
         written?;
         self.compact()
     }
 
-    /// Writes down that nothing of an action was sent, so that it may be asked for again.
+    /// Records that nothing was sent for an action, so that the id may be used again.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the line cannot be written.
     pub fn withdraw(&mut self, id: &ActionId) -> Result<(), StorageError> {
         let line = Line::Withdrawn {
             id: id.as_str().to_owned(),
@@ -245,20 +244,20 @@ impl Journal {
         written
     }
 
-    /// How far an action came.
+    /// Progress of an action.
     #[must_use]
-    pub fn look_up(&self, id: &ActionId) -> Progress {
+    pub fn look_up(&self, id: &ActionId) -> EntryProgress {
         match self.entries.get(id.as_str()).map(|entry| &entry.state) {
-            None => Progress::NotStarted,
-            Some(State::Running) => Progress::Running,
-            Some(State::Unknown) => Progress::Unknown,
-            Some(State::Finished(outcome)) => Progress::Finished(outcome.clone()),
+            None => EntryProgress::NotStarted,
+            Some(State::Running) => EntryProgress::Running,
+            Some(State::Unknown) => EntryProgress::Unknown,
+            Some(State::Finished(outcome)) => EntryProgress::Finished(outcome.clone()),
         }
     }
 
     fn append(&mut self, line: &Line) -> Result<(), StorageError> {
         if self.torn {
-            // With it comes back what was not written down meanwhile.
+            // The rewrite also includes entries whose lines could not be written.
             self.rewrite()?;
         }
         let written = self.file.write_all(&encode(line));
@@ -293,17 +292,17 @@ impl Journal {
         }
     }
 
-    /// Forgets what is too much or too old. What is running is kept.
-    fn forget(&mut self, now: SystemTime) {
+    /// Evicts entries beyond the maximum count or age. Running entries are kept.
+    fn evict(&mut self, now: SystemTime) {
         while let Some(oldest) = self.order.front() {
             let Some(entry) = self.entries.get(oldest) else {
                 self.order.pop_front();
                 continue;
             };
-            let too_many = self.entries.len() > self.retention.entries;
+            let too_many = self.entries.len() > self.retention.max_entries;
             let too_old = now
                 .duration_since(entry.begun_at)
-                .is_ok_and(|age| age > self.retention.age);
+                .is_ok_and(|age| age > self.retention.max_age);
             if matches!(entry.state, State::Running) || !(too_many || too_old) {
                 return;
             }
@@ -312,19 +311,20 @@ impl Journal {
         }
     }
 
-    /// Rewrites the file once most of its lines are about what has been forgotten.
+    /// Rewrites the file once most of its lines belong to evicted entries.
     fn compact(&mut self) -> Result<(), StorageError> {
-        /// Below this a rewrite is not worth its while.
-        const FEWEST_LINES: usize = 1_000;
+        /// Below this size a rewrite costs more than it saves.
+        const MIN_LINES_TO_COMPACT: usize = 1_000;
+        // Two lines per entry: intent and outcome.
         let needed = 2 * self.entries.len();
-        if self.lines < FEWEST_LINES || self.lines < 2 * needed {
+        if self.lines < MIN_LINES_TO_COMPACT || self.lines < 2 * needed {
             return Ok(());
         }
         self.rewrite()
     }
 
     fn rewrite(&mut self) -> Result<(), StorageError> {
-        // Until it is done: half of it leaves a file behind that nobody reads again.
+        // Set until the rewrite has succeeded: an interrupted one leaves `file` pointing to the old, replaced file.
         self.torn = true;
         let lines: Vec<Line> = self.order.iter().flat_map(|id| self.lines_of(id)).collect();
         let content: Vec<u8> = lines.iter().flat_map(encode).collect();
@@ -343,7 +343,7 @@ impl Journal {
                 at_ms: milliseconds(entry.begun_at),
             };
             let outcome = match &entry.state {
-                // Read back without an outcome, it is unknown again.
+                // Without an outcome line the entry is read back as unknown.
                 State::Running | State::Unknown => None,
                 State::Finished(outcome) => Some(Line::Outcome {
                     id: id.to_owned(),
@@ -358,8 +358,8 @@ impl Journal {
     }
 }
 
-/// The key of this desktop's hashes, made at the first start.
-fn key(folder: &Folder) -> Result<[u8; 32], StorageError> {
+/// Returns this desktop's hash key, which is created at the first start.
+fn key(folder: &StateFolder) -> Result<[u8; 32], StorageError> {
     let path = folder.path(KEY_FILE);
     if let Some(content) = folder.read(KEY_FILE)? {
         return content.try_into().map_err(|_| StorageError::Damaged {
@@ -382,16 +382,16 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A line: checksum, space, JSON, newline.
+/// Encodes a line: checksum, space, JSON, newline.
 fn encode(line: &Line) -> Vec<u8> {
-    let json = serde_json::to_string(line).expect("a line has text keys and plain values");
+    let json = serde_json::to_string(line).expect("a line is always serialisable");
     format!("{:016x} {json}\n", xxh3_64(json.as_bytes())).into_bytes()
 }
 
-/// The lines of a file. A torn last line, as a power cut leaves it, is as good as none.
+/// Parses the lines of a file. An incomplete last line, as after a power failure, is dropped.
 fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
     let mut parts: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
-    // What follows the last newline: nothing, or what was being written.
+    // The text after the last newline: empty, or an incomplete line.
     parts.pop();
     let count = parts.len();
     let mut lines = Vec::with_capacity(count);
@@ -417,7 +417,7 @@ fn decode(part: &[u8]) -> Option<Line> {
     is_whole.then(|| serde_json::from_str(json).ok()).flatten()
 }
 
-/// An outcome as it is stored.
+/// The stored form of an outcome.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredOutcome {
@@ -473,12 +473,12 @@ impl From<StoredOutcome> for State {
             detail: stored.detail,
             pointer: stored.pointer.map(|(x, y)| CapturePoint::new(x, y)),
             elapsed: Duration::from_nanos(stored.elapsed_ns),
-            recorded: false,
+            already_performed: false,
         })
     }
 }
 
-/// A digest as hexadecimal text.
+/// Serialises a digest as hexadecimal text.
 mod hex {
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
@@ -517,8 +517,8 @@ mod tests {
     use super::*;
 
     const KEPT: Retention = Retention {
-        entries: 3,
-        age: Duration::from_secs(100),
+        max_entries: 3,
+        max_age: Duration::from_secs(100),
         sync: true,
     };
 
@@ -527,10 +527,15 @@ mod tests {
     }
 
     fn open(path: &std::path::Path) -> Journal {
-        Journal::open(Arc::new(Folder::open(path).unwrap()), KEPT, at_second(10)).unwrap()
+        Journal::open(
+            Arc::new(StateFolder::open(path).unwrap()),
+            KEPT,
+            at_second(10),
+        )
+        .unwrap()
     }
 
-    fn begin(journal: &mut Journal, id: &str, body: &str) -> Begun {
+    fn begin(journal: &mut Journal, id: &str, body: &str) -> BeginOutcome {
         let digest = journal.digest(body.as_bytes());
         journal
             .begin(&ActionId::new(id), digest, at_second(10))
@@ -551,30 +556,33 @@ mod tests {
     fn an_action_is_begun_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = open(folder.path());
-        assert_eq!(journal.look_up(&ActionId::new("a")), Progress::NotStarted);
-        assert_eq!(begin(&mut journal, "a", "click"), Begun::Now);
-        assert_eq!(journal.look_up(&ActionId::new("a")), Progress::Running);
+        assert_eq!(
+            journal.look_up(&ActionId::new("a")),
+            EntryProgress::NotStarted
+        );
+        assert_eq!(begin(&mut journal, "a", "click"), BeginOutcome::Started);
+        assert_eq!(journal.look_up(&ActionId::new("a")), EntryProgress::Running);
         let outcome = finish(&mut journal, "a");
         assert_eq!(
             begin(&mut journal, "a", "click"),
-            Begun::Before(outcome.clone())
+            BeginOutcome::AlreadyFinished(outcome.clone())
         );
-        assert_eq!(begin(&mut journal, "a", "type"), Begun::Reused);
+        assert_eq!(begin(&mut journal, "a", "type"), BeginOutcome::IdReused);
         drop(journal);
         let mut journal = open(folder.path());
         assert_eq!(
             begin(&mut journal, "a", "click"),
-            Begun::Before(outcome.clone()),
+            BeginOutcome::AlreadyFinished(outcome.clone()),
             "across a restart"
         );
         assert_eq!(
             begin(&mut journal, "a", "type"),
-            Begun::Reused,
-            "the key is kept as well"
+            BeginOutcome::IdReused,
+            "the key is persistent"
         );
         assert_eq!(
             journal.look_up(&ActionId::new("a")),
-            Progress::Finished(outcome)
+            EntryProgress::Finished(outcome)
         );
     }
 
@@ -584,8 +592,11 @@ mod tests {
         begin(&mut open(folder.path()), "a", "click");
         for _ in 0..2 {
             let mut journal = open(folder.path());
-            assert_eq!(begin(&mut journal, "a", "click"), Begun::Unknown);
-            assert_eq!(journal.look_up(&ActionId::new("a")), Progress::Unknown);
+            assert_eq!(
+                begin(&mut journal, "a", "click"),
+                BeginOutcome::OutcomeUnknown
+            );
+            assert_eq!(journal.look_up(&ActionId::new("a")), EntryProgress::Unknown);
         }
     }
 
@@ -596,7 +607,10 @@ mod tests {
         begin(&mut journal, "a", "click");
         journal.withdraw(&ActionId::new("a")).unwrap();
         drop(journal);
-        assert_eq!(begin(&mut open(folder.path()), "a", "click"), Begun::Now);
+        assert_eq!(
+            begin(&mut open(folder.path()), "a", "click"),
+            BeginOutcome::Started
+        );
     }
 
     #[test]
@@ -613,12 +627,12 @@ mod tests {
             let journal = open(folder.path());
             assert_eq!(
                 journal.look_up(&ActionId::new("a")),
-                Progress::Unknown,
+                EntryProgress::Unknown,
                 "cut at {cut}"
             );
             assert_eq!(
                 journal.look_up(&ActionId::new("b")),
-                Progress::NotStarted,
+                EntryProgress::NotStarted,
                 "cut at {cut}"
             );
         }
@@ -626,7 +640,7 @@ mod tests {
         damaged[30] ^= 1;
         std::fs::write(&path, damaged).unwrap();
         let opened = Journal::open(
-            Arc::new(Folder::open(folder.path()).unwrap()),
+            Arc::new(StateFolder::open(folder.path()).unwrap()),
             KEPT,
             at_second(10),
         );
@@ -642,11 +656,11 @@ mod tests {
             begin(&mut journal, &id, "click");
             finish(&mut journal, &id);
         }
-        assert_eq!(journal.entries.len(), KEPT.entries);
+        assert_eq!(journal.entries.len(), KEPT.max_entries);
         assert!(journal.lines < 1_100, "{} lines", journal.lines);
         drop(journal);
         let journal = Journal::open(
-            Arc::new(Folder::open(folder.path()).unwrap()),
+            Arc::new(StateFolder::open(folder.path()).unwrap()),
             KEPT,
             at_second(10_000),
         )

@@ -1,57 +1,57 @@
-//! Who may act on a desktop: epochs that grow for ever, and leases that end unless they are renewed.
+//! Exclusive leases of a desktop: monotonically increasing epochs, and leases that expire unless they are renewed.
 //!
-//! The book is a pure function of what happened and the time; [`LeaseFile`] makes it survive. Invariant: no epoch is
-//! minted twice, because the next one is on the disk before anybody is told of it.
+//! [`LeaseState`] is pure: its methods take the current time. [`load`] and [`save`] persist it. Invariant: no epoch is
+//! issued twice, because it is on disk before a caller learns it.
 
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::DesktopEpoch;
 use serde::{Deserialize, Serialize};
 
-use super::storage::{Folder, StorageError};
+use super::storage::{StateFolder, StorageError};
 
-/// A lease that ends later would keep a desktop of a dead holder busy.
-pub const LONGEST_TTL: Duration = Duration::from_secs(3600);
+/// Maximum lease duration. A longer lease would block a desktop after its holder has died.
+pub const MAX_TTL: Duration = Duration::from_secs(3600);
 
-/// Why a lease was not given, or an epoch is not accepted.
+/// The reason a lease was not granted or an epoch was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Somebody else has the desktop.
-    #[error("the desktop is leased by `{holder}` for another {} s; wait, or take it over", remaining.as_secs())]
+    /// Another holder has a valid lease.
+    #[error("the desktop is leased by `{holder}` for another {} s; wait, or set `take_over`", remaining.as_secs())]
     Leased { holder: String, remaining: Duration },
-    /// A newer lease has been given out.
-    #[error("epoch {given} has been superseded by epoch {highest}; acquire the desktop again")]
+    /// A newer lease has been issued.
+    #[error("epoch {given} was superseded by epoch {highest}; acquire the desktop again")]
     Superseded { given: u64, highest: u64 },
-    /// The lease has ended, by time or because it was given back.
+    /// The lease has expired or was released.
     #[error("the lease of epoch {given} has ended; acquire the desktop again")]
-    Ended { given: u64 },
-    /// No such epoch was ever given out here.
-    #[error("epoch {given} was never given out by this executor (the highest is {highest})")]
-    NeverMinted { given: u64, highest: u64 },
+    Expired { given: u64 },
+    /// This executor never issued the epoch.
+    #[error("epoch {given} was never issued by this executor (highest: {highest})")]
+    UnknownEpoch { given: u64, highest: u64 },
 }
 
-/// The leases of one desktop. Times are the caller's.
+/// Lease state of one desktop. Times are passed in by the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Book {
-    /// The highest epoch that was ever minted; 0 before the first.
+pub struct LeaseState {
+    /// Highest epoch issued so far; 0 before the first.
     highest: u64,
-    /// The lease of that epoch, until it is given back.
-    current: Option<Current>,
+    /// Lease of the highest epoch, until it is released.
+    current: Option<CurrentLease>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Current {
+struct CurrentLease {
     holder: String,
     ends_at: SystemTime,
 }
 
-impl Book {
-    /// Mints the next epoch for `holder`.
+impl LeaseState {
+    /// Issues the next epoch to `holder`.
     ///
     /// # Errors
-    /// [`Error::Leased`] while somebody else holds a lease that has not ended, unless it is to be taken over.
+    /// [`Error::Leased`] while another holder has an unexpired lease, unless `take_over` is set.
     pub fn acquire(
         &mut self,
         holder: &str,
@@ -70,17 +70,17 @@ impl Book {
             });
         }
         self.highest += 1;
-        self.current = Some(Current {
+        self.current = Some(CurrentLease {
             holder: holder.to_owned(),
             ends_at: now + ttl,
         });
         Ok(DesktopEpoch(self.highest))
     }
 
-    /// Lets the lease of `epoch` last for `ttl` from now.
+    /// Extends the lease of `epoch` to `ttl` from now.
     ///
     /// # Errors
-    /// As [`Book::check`].
+    /// As [`LeaseState::check`].
     pub fn renew(
         &mut self,
         epoch: DesktopEpoch,
@@ -94,13 +94,13 @@ impl Book {
         Ok(())
     }
 
-    /// Gives the lease of `epoch` back; says whether it was still current. May be repeated.
+    /// Releases the lease of `epoch` and returns whether it was current. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NeverMinted`] for an epoch that is none.
+    /// [`Error::UnknownEpoch`] for an epoch that was never issued.
     pub fn release(&mut self, epoch: DesktopEpoch) -> Result<bool, Error> {
         match self.highest.cmp(&epoch.0) {
-            std::cmp::Ordering::Less => Err(Error::NeverMinted {
+            std::cmp::Ordering::Less => Err(Error::UnknownEpoch {
                 given: epoch.0,
                 highest: self.highest,
             }),
@@ -109,7 +109,7 @@ impl Book {
         }
     }
 
-    /// Whether whoever has `epoch` may act now.
+    /// Checks that `epoch` is valid now.
     ///
     /// # Errors
     /// If the epoch is not the highest, or its lease has ended.
@@ -119,7 +119,7 @@ impl Book {
             return Err(Error::Superseded { given, highest });
         }
         if given > highest || given == 0 {
-            return Err(Error::NeverMinted { given, highest });
+            return Err(Error::UnknownEpoch { given, highest });
         }
         match self
             .current
@@ -127,19 +127,19 @@ impl Book {
             .and_then(|current| remaining(current, now))
         {
             Some(_) => Ok(()),
-            None => Err(Error::Ended { given }),
+            None => Err(Error::Expired { given }),
         }
     }
 
-    /// When the current lease ends, if there is one. It may have ended already.
+    /// Returns the expiry of the current lease, which may be in the past.
     #[must_use]
-    pub fn ends_at(&self) -> Option<SystemTime> {
+    pub fn expires_at(&self) -> Option<SystemTime> {
         self.current.as_ref().map(|current| current.ends_at)
     }
 }
 
-/// What is left of a lease; `None` if it has ended.
-fn remaining(current: &Current, now: SystemTime) -> Option<Duration> {
+/// Returns the remaining time of a lease; `None` if it has expired.
+fn remaining(current: &CurrentLease, now: SystemTime) -> Option<Duration> {
     current
         .ends_at
         .duration_since(now)
@@ -147,35 +147,35 @@ fn remaining(current: &Current, now: SystemTime) -> Option<Duration> {
         .filter(|left| !left.is_zero())
 }
 
-/// The book's file within a folder.
+/// Name of the state file.
 const FILE: &str = "lease.json";
 
-/// Reads the book; an empty one if there is none yet. Where the clock was set back meanwhile no lease lasts for longer
-/// than it can have been given.
+/// Reads the lease state; an empty one if there is no file. The remaining time is capped at [`MAX_TTL`], in case the
+/// system clock was set back.
 ///
 /// # Errors
-/// If the file cannot be read or is damaged: beginning at epoch 1 again would let an old holder back in.
-pub fn load(folder: &Folder, now: SystemTime) -> Result<Book, StorageError> {
+/// If the file cannot be read or is damaged. Restarting at epoch 1 would accept an old holder again.
+pub fn load(folder: &StateFolder, now: SystemTime) -> Result<LeaseState, StorageError> {
     let Some(content) = folder.read(FILE)? else {
-        return Ok(Book::default());
+        return Ok(LeaseState::default());
     };
     let read = serde_json::from_slice(&content);
-    let mut book: Book = read.map_err(|error| StorageError::Damaged {
+    let mut book: LeaseState = read.map_err(|error| StorageError::Damaged {
         path: folder.path(FILE),
         what: error.to_string(),
     })?;
     if let Some(current) = &mut book.current {
-        current.ends_at = current.ends_at.min(now + LONGEST_TTL);
+        current.ends_at = current.ends_at.min(now + MAX_TTL);
     }
     Ok(book)
 }
 
-/// Writes the book, so that it survives a power cut.
+/// Writes the lease state durably.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save(folder: &Folder, book: &Book) -> Result<(), StorageError> {
-    let content = serde_json::to_vec(book).expect("a book has text keys and plain values");
+pub fn save(folder: &StateFolder, book: &LeaseState) -> Result<(), StorageError> {
+    let content = serde_json::to_vec(book).expect("the lease state is always serialisable");
     folder.replace(FILE, &content)
 }
 
@@ -189,14 +189,14 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    fn acquire(book: &mut Book, holder: &str, second: u64) -> Result<u64, Error> {
+    fn acquire(book: &mut LeaseState, holder: &str, second: u64) -> Result<u64, Error> {
         book.acquire(holder, TTL, false, at(second))
             .map(|epoch| epoch.0)
     }
 
     #[test]
     fn one_holder_at_a_time() {
-        let mut book = Book::default();
+        let mut book = LeaseState::default();
         assert_eq!(acquire(&mut book, "a", 0), Ok(1));
         let refused = Error::Leased {
             holder: "a".to_owned(),
@@ -217,10 +217,10 @@ mod tests {
 
     #[test]
     fn only_the_highest_epoch_acts() {
-        let mut book = Book::default();
+        let mut book = LeaseState::default();
         assert_eq!(
             book.check(DesktopEpoch(0), at(0)),
-            Err(Error::NeverMinted {
+            Err(Error::UnknownEpoch {
                 given: 0,
                 highest: 0
             })
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(book.check(DesktopEpoch(2), at(29)), Ok(()));
         assert_eq!(
             book.check(DesktopEpoch(2), at(30)),
-            Err(Error::Ended { given: 2 })
+            Err(Error::Expired { given: 2 })
         );
         assert_eq!(
             book.check(DesktopEpoch(1), at(1)),
@@ -241,7 +241,7 @@ mod tests {
         );
         assert_eq!(
             book.check(DesktopEpoch(3), at(1)),
-            Err(Error::NeverMinted {
+            Err(Error::UnknownEpoch {
                 given: 3,
                 highest: 2
             })
@@ -250,25 +250,25 @@ mod tests {
 
     #[test]
     fn a_lease_lasts_as_long_as_it_is_renewed() {
-        let mut book = Book::default();
+        let mut book = LeaseState::default();
         acquire(&mut book, "a", 0).unwrap();
         book.renew(DesktopEpoch(1), TTL, at(20)).unwrap();
         assert_eq!(book.check(DesktopEpoch(1), at(45)), Ok(()));
         assert_eq!(
             book.renew(DesktopEpoch(1), TTL, at(50)),
-            Err(Error::Ended { given: 1 })
+            Err(Error::Expired { given: 1 })
         );
     }
 
     #[test]
     fn what_is_given_back_is_given_back() {
-        let mut book = Book::default();
+        let mut book = LeaseState::default();
         acquire(&mut book, "a", 0).unwrap();
         assert_eq!(book.release(DesktopEpoch(1)), Ok(true));
         assert_eq!(book.release(DesktopEpoch(1)), Ok(false), "may be repeated");
         assert_eq!(
             book.check(DesktopEpoch(1), at(1)),
-            Err(Error::Ended { given: 1 })
+            Err(Error::Expired { given: 1 })
         );
         assert_eq!(acquire(&mut book, "b", 1), Ok(2));
         assert_eq!(
@@ -282,18 +282,18 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_makes_no_lease_last() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::open(parent.path()).unwrap();
-        let mut book = Book::default();
+        let folder = StateFolder::open(parent.path()).unwrap();
+        let mut book = LeaseState::default();
         acquire(&mut book, "a", 1_000_000).unwrap();
         save(&folder, &book).unwrap();
         let again = load(&folder, at(0)).unwrap();
-        assert_eq!(again.ends_at(), Some(at(0) + LONGEST_TTL));
+        assert_eq!(again.expires_at(), Some(at(0) + MAX_TTL));
     }
 
     #[test]
     fn epochs_grow_across_restarts() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::open(parent.path()).unwrap();
+        let folder = StateFolder::open(parent.path()).unwrap();
         let mut book = load(&folder, at(0)).unwrap();
         acquire(&mut book, "a", 0).unwrap();
         save(&folder, &book).unwrap();

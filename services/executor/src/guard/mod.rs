@@ -1,16 +1,17 @@
-//! What stands before the hands: the rules, the lease, and the once-only journal.
+//! Checks before a driver acts: the rules, the lease, and the at-most-once journal.
 //!
-//! The guard performs nothing. It says whether an action may be performed, by whom, and whether it has been already.
+//! The guard performs no input. It decides whether an action may be performed and by which lease holder, and whether
+//! it was performed before.
 //!
-//! Invariant: an action reaches a driver only after its rules were checked, under a live lease of the highest epoch,
-//! and after its intent was written down.
+//! Invariant: an action reaches a driver only after its rules were checked, under a valid lease of the highest epoch,
+//! and after its intent was recorded.
 
-pub mod addresses;
+pub mod allowed_windows;
 pub mod journal;
 pub mod lease;
-pub mod rate;
+pub mod rate_limiter;
 pub mod rules;
 mod storage;
-pub mod targets;
+pub mod url_rules;
 
-pub use storage::{Folder, StorageError};
+pub use storage::{StateFolder, StorageError};

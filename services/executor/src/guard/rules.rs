@@ -1,7 +1,7 @@
-//! What may be done: the whitelist, as configured, and explained refusals.
+//! Rules for actions: the configured allowlist, and refusals that explain themselves.
 //!
-//! Pure. The rules govern what is asked for by its name; they cannot know that a typed text is an address or a click
-//! hits a "Pay" button. That is for the Orchestrator's policy and for the desktop's own restrictions.
+//! Pure. The rules check what an action states. They cannot know that a typed text is a URL or that a click hits a
+//! "Pay" button: that is the task of the Orchestrator's policy and of restrictions on the desktop itself.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
-use super::addresses::Addresses;
+use super::url_rules::UrlRules;
 
-/// Chords that leave the desktop or end it.
+/// Default forbidden chords: they switch to a text console, or end the X server or the session.
 pub const DEFAULT_FORBIDDEN_CHORDS: &[&str] = &[
     "ctrl+alt+delete",
     "ctrl+alt+backspace",
@@ -30,44 +30,46 @@ pub const DEFAULT_FORBIDDEN_CHORDS: &[&str] = &[
     "ctrl+alt+f12",
 ];
 
-/// The way of a drag is checked at points no farther apart than this, in pixels.
-const WAY_STEP: f64 = 2.0;
-/// More points than any display has on its diagonal; a leg that leads farther is refused by the driver.
-const MOST_WAY_STEPS: f64 = 20_000.0;
+/// Distance in pixels between the checked points of a drag's path. Small enough that no region of a few pixels is
+/// skipped.
+const PATH_STEP_PX: f64 = 2.0;
+/// Maximum number of checked points per leg: longer than any display's diagonal. The driver refuses points outside the
+/// display.
+const MAX_PATH_STEPS: f64 = 20_000.0;
 
-/// A rule's no.
+/// A refusal by a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The rule, as the configuration names it.
+    /// Configuration key of the rule.
     pub rule: &'static str,
-    /// A sentence without its full stop.
+    /// Explanation for people: a sentence without its full stop.
     pub reason: String,
 }
 
-/// What is allowed on a desktop.
+/// The rules of a desktop.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub kinds: BTreeSet<ActionKind>,
     pub forbidden_chords: Vec<Chord>,
     pub applications: BTreeSet<String>,
-    pub addresses: Addresses,
-    /// `None`: everywhere.
+    pub urls: UrlRules,
+    /// `None` allows the whole display.
     pub allowed_regions: Option<Vec<CaptureRect>>,
     pub denied_regions: Vec<CaptureRect>,
-    /// The longest time that one action may wait or hold keys.
-    pub longest: Duration,
+    /// Maximum time that one action may wait or hold keys.
+    pub max_action_duration: Duration,
 }
 
-/// Keys that must not be down together.
+/// A key combination that must not be pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chord {
-    /// As it was written.
+    /// The combination as configured.
     pub name: String,
     keys: Vec<Key>,
 }
 
 impl Chord {
-    /// Parses a chord as it stands in the configuration.
+    /// Parses a chord of the configuration.
     ///
     /// # Errors
     /// If a key is unknown.
@@ -75,20 +77,20 @@ impl Chord {
         let keys = Key::parse_chord("forbidden_chords", name)?;
         Ok(Self {
             name: name.to_owned(),
-            keys: keys.into_iter().map(without_case).collect(),
+            keys: keys.into_iter().map(fold_case).collect(),
         })
     }
 
-    /// Whether striking `keys` strikes this chord, whatever else is struck with it.
+    /// Returns whether `keys` contains this chord.
     fn is_in(&self, keys: &[Key]) -> bool {
         self.keys
             .iter()
-            .all(|key| keys.iter().any(|struck| without_case(*struck) == *key))
+            .all(|key| keys.iter().any(|struck| fold_case(*struck) == *key))
     }
 }
 
-/// Upper and lower case are the same key.
-fn without_case(key: Key) -> Key {
+/// Folds upper and lower case, which are the same key.
+fn fold_case(key: Key) -> Key {
     let Key::Character(character) = key else {
         return key;
     };
@@ -96,85 +98,88 @@ fn without_case(key: Key) -> Key {
 }
 
 impl Rules {
-    /// Whether [`Rules::judge`] needs to know where the pointer is.
+    /// Returns whether [`Rules::check`] needs the position of the pointer.
     #[must_use]
-    pub fn need_pointer(&self) -> bool {
+    pub fn needs_pointer(&self) -> bool {
         self.allowed_regions.is_some() || !self.denied_regions.is_empty()
     }
 
-    /// Says yes, or which rule says no and why. An address comes back as a browser will read it.
+    /// Checks an action. URLs are returned as a browser parses them.
     ///
-    /// `pointer` is where an action without a target of its own acts.
+    /// `pointer` is the position at which an action without a target acts.
     ///
     /// # Errors
-    /// The refusal.
-    pub fn judge(
+    /// Returns the refusal.
+    pub fn check(
         &self,
         action: Action<CapturePoint>,
         pointer: Option<CapturePoint>,
     ) -> Result<Action<CapturePoint>, Refusal> {
-        self.judge_kind(action.kind())?;
-        self.judge_place(&action, pointer)?;
+        self.check_kind(action.kind())?;
+        self.check_regions(&action, pointer)?;
         match action {
             Action::KeyChord { keys, repeat } => {
-                self.judge_chord(&keys)?;
+                self.check_chord(&keys)?;
                 Ok(Action::KeyChord { keys, repeat })
             }
             Action::HoldKey { keys, duration } => {
-                self.judge_chord(&keys)?;
-                self.judge_duration(duration)?;
+                self.check_chord(&keys)?;
+                self.check_duration(duration)?;
                 Ok(Action::HoldKey { keys, duration })
             }
             Action::Wait { duration } => {
-                self.judge_duration(duration)?;
+                self.check_duration(duration)?;
                 Ok(Action::Wait { duration })
             }
             Action::OpenApplication { name } => {
-                self.judge_application(&name)?;
+                self.check_application(&name)?;
                 Ok(Action::OpenApplication { name })
             }
             Action::OpenUrl { url } => Ok(Action::OpenUrl {
-                url: self.addresses.judge(&url)?.into(),
+                url: self.urls.parse_and_check(&url)?.into(),
             }),
             Action::GoToUrl { url } => Ok(Action::GoToUrl {
-                url: self.addresses.judge(&url)?.into(),
+                url: self.urls.parse_and_check(&url)?.into(),
             }),
             other => Ok(other),
         }
     }
 
-    fn judge_kind(&self, kind: ActionKind) -> Result<(), Refusal> {
+    fn check_kind(&self, kind: ActionKind) -> Result<(), Refusal> {
         if self.kinds.contains(&kind) {
             return Ok(());
         }
         Err(Refusal {
             rule: "rules.actions",
-            reason: format!("actions of the kind {kind} are not allowed here"),
+            reason: format!("actions of the kind {kind} are not allowed"),
         })
     }
 
-    fn judge_chord(&self, keys: &[Key]) -> Result<(), Refusal> {
+    fn check_chord(&self, keys: &[Key]) -> Result<(), Refusal> {
         match self.forbidden_chords.iter().find(|chord| chord.is_in(keys)) {
             None => Ok(()),
             Some(chord) => Err(Refusal {
                 rule: "rules.forbidden_chords",
-                reason: format!("the chord {} is never struck here", chord.name),
+                reason: format!("the key combination {} is forbidden", chord.name),
             }),
         }
     }
 
-    fn judge_duration(&self, duration: Duration) -> Result<(), Refusal> {
-        if duration <= self.longest {
+    fn check_duration(&self, duration: Duration) -> Result<(), Refusal> {
+        if duration <= self.max_action_duration {
             return Ok(());
         }
-        let (asked, longest) = (duration.as_secs_f64(), self.longest.as_secs_f64());
+        let (asked, longest) = (
+            duration.as_secs_f64(),
+            self.max_action_duration.as_secs_f64(),
+        );
         Err(Refusal {
-            rule: "rules.longest",
-            reason: format!("{asked} s is longer than the {longest} s that are allowed"),
+            rule: "rules.max_action_duration",
+            reason: format!("{asked} s exceeds the maximum of {longest} s"),
         })
     }
 
-    fn judge_application(&self, name: &str) -> Result<(), Refusal> {
+    fn check_application(&self, name: &str) -> Result<(), Refusal> {
         if self.applications.contains(name) {
             return Ok(());
         }
@@ -185,43 +190,43 @@ impl Rules {
             .collect::<Vec<_>>()
             .join(", ");
         let known = if known.is_empty() {
-            "none may be opened".to_owned()
+            "none is allowed".to_owned()
         } else {
-            format!("allowed are: {known}")
+            format!("allowed: {known}")
         };
         Err(Refusal {
             rule: "applications",
-            reason: format!("`{name}` is not among the applications; {known}"),
+            reason: format!("the application `{name}` is not allowed; {known}"),
         })
     }
 
-    fn judge_place(
+    fn check_regions(
         &self,
         action: &Action<CapturePoint>,
         pointer: Option<CapturePoint>,
     ) -> Result<(), Refusal> {
-        if !self.need_pointer() {
+        if !self.needs_pointer() {
             return Ok(());
         }
         let targets: Vec<CapturePoint> = action.targets().copied().collect();
         let places = if targets.is_empty() && acts_at_pointer(action.kind()) {
             pointer.into_iter().collect()
         } else {
-            way(&targets)
+            path_points(&targets)
         };
         places
             .into_iter()
-            .try_for_each(|point| self.judge_point(point))
+            .try_for_each(|point| self.check_point(point))
     }
 
-    fn judge_point(&self, point: CapturePoint) -> Result<(), Refusal> {
+    fn check_point(&self, point: CapturePoint) -> Result<(), Refusal> {
         let (x, y) = (point.x, point.y);
         if self
             .denied_regions
             .iter()
             .any(|region| region.contains(point))
         {
-            let reason = format!("({x}, {y}) lies in a region that must not be touched");
+            let reason = format!("({x}, {y}) is in a denied region");
             return Err(Refusal {
                 rule: "rules.denied_regions",
                 reason,
@@ -231,7 +236,7 @@ impl Rules {
         if allowed.is_none_or(|regions| regions.iter().any(|region| region.contains(point))) {
             return Ok(());
         }
-        let reason = format!("({x}, {y}) lies outside of the regions that may be touched");
+        let reason = format!("({x}, {y}) is outside the allowed regions");
         Err(Refusal {
             rule: "rules.allowed_regions",
             reason,
@@ -246,14 +251,14 @@ fn acts_at_pointer(kind: ActionKind) -> bool {
     )
 }
 
-/// The points that the pointer comes past when it is led along `targets`.
-fn way(targets: &[CapturePoint]) -> Vec<CapturePoint> {
+/// Returns the points that the pointer passes when it moves along `targets`.
+fn path_points(targets: &[CapturePoint]) -> Vec<CapturePoint> {
     let mut points: Vec<CapturePoint> = targets.first().copied().into_iter().collect();
     for leg in targets.windows(2) {
         let whole = leg[1].to_f64() - leg[0].to_f64();
-        let steps = (whole.length() / WAY_STEP)
+        let steps = (whole.length() / PATH_STEP_PX)
             .ceil()
-            .clamp(1.0, MOST_WAY_STEPS);
+            .clamp(1.0, MAX_PATH_STEPS);
         points.extend((1..=steps as u32).map(|step| {
             (leg[0].to_f64() + whole * (f64::from(step) / steps))
                 .round()
@@ -267,7 +272,7 @@ fn way(targets: &[CapturePoint]) -> Vec<CapturePoint> {
 mod tests {
     use motorium_proto::domain::action::{Button, ScrollAmount};
 
-    use super::super::addresses::HostPattern;
+    use super::super::url_rules::HostPattern;
     use super::*;
 
     fn rules() -> Rules {
@@ -288,20 +293,20 @@ mod tests {
                 .map(|chord| Chord::parse(chord).unwrap())
                 .collect(),
             applications: ["editor".to_owned()].into(),
-            addresses: Addresses {
+            urls: UrlRules {
                 schemes: vec!["https".to_owned()],
                 hosts: vec![HostPattern::Any],
                 denied_hosts: Vec::new(),
             },
             allowed_regions: Some(vec![region(0, 0, 1000, 1000)]),
             denied_regions: vec![region(100, 100, 10, 10)],
-            longest: Duration::from_secs(60),
+            max_action_duration: Duration::from_secs(60),
         }
     }
 
     fn check(action: Action<CapturePoint>, expected: Result<(), (&str, &str)>) {
         let pointer = CapturePoint::new(105, 105);
-        match (rules().judge(action.clone(), Some(pointer)), expected) {
+        match (rules().check(action.clone(), Some(pointer)), expected) {
             (Ok(_), Ok(())) => {}
             (Err(refusal), Err((rule, part))) => {
                 assert_eq!(refusal.rule, rule, "{action:?}");
@@ -378,7 +383,7 @@ mod tests {
         let plain = "http://example.com/".to_owned();
         check(open(&plain), refused);
         check(Action::GoToUrl { url: plain }, refused);
-        let Ok(Action::OpenUrl { url }) = rules().judge(open("HTTPS://Example.com"), None) else {
+        let Ok(Action::OpenUrl { url }) = rules().check(open("HTTPS://Example.com"), None) else {
             panic!("refused")
         };
         assert_eq!(url, "https://example.com/");
@@ -396,7 +401,7 @@ mod tests {
             Action::OpenApplication {
                 name: "sh -c".to_owned(),
             },
-            Err(("applications", "allowed are: editor")),
+            Err(("applications", "allowed: editor")),
         );
     }
 
@@ -414,7 +419,7 @@ mod tests {
         check(click(None), Err(("rules.denied_regions", "(105, 105)")));
         check(
             drag(&[(90, 90), (120, 120)]),
-            Err(("rules.denied_regions", "must not be touched")),
+            Err(("rules.denied_regions", "in a denied region")),
         );
         check(drag(&[(0, 0), (50, 400)]), Ok(()));
         let amount = ScrollAmount::Notches { x: 0, y: 1 };
@@ -441,7 +446,10 @@ mod tests {
             Action::Wait {
                 duration: Duration::from_secs(61),
             },
-            Err(("rules.longest", "61 s is longer than the 60 s")),
+            Err((
+                "rules.max_action_duration",
+                "61 s exceeds the maximum of 60 s",
+            )),
         );
     }
 }

@@ -1,5 +1,4 @@
-//! The folder in which a desktop's guard keeps what must survive: locked, and written so that a crash leaves either
-//! the old or the new.
+//! Persistent state of a desktop's guard: a locked folder with atomic file replacement.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,37 +7,37 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// For this user alone: what lies here says what was done on a desktop.
+/// Accessible to this user only: the files tell what was done on a desktop.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// What went wrong with the folder or a file in it.
+/// An error of the folder or a file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The operating system refused.
+    /// An I/O error of the operating system.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// Another process acts on the same desktop.
-    #[error("{} is locked: another executor acts on this desktop; stop it first", path.display())]
+    /// Another process has locked the folder.
+    #[error("{} is locked by another executor on this desktop; stop that one first", path.display())]
     Locked { path: PathBuf },
-    /// A file is not what we wrote.
-    #[error("{} is damaged ({what}); move it away to begin anew, which forgets what has been performed", path.display())]
+    /// A file's content is damaged.
+    #[error("{} is damaged ({what}); move it away to start over, which loses the record of performed actions", path.display())]
     Damaged { path: PathBuf, what: String },
 }
 
-/// A folder that this process alone writes to.
+/// A folder that is locked for this process.
 #[derive(Debug)]
-pub struct Folder {
+pub struct StateFolder {
     path: PathBuf,
-    /// Held for as long as the folder is used.
+    /// Holds the lock until the folder is dropped.
     _lock: File,
 }
 
-impl Folder {
-    /// Makes the folder if it is not there, and locks it.
+impl StateFolder {
+    /// Creates the folder if necessary, and locks it.
     ///
     /// # Errors
-    /// If it cannot be made, or if another process has it.
+    /// If the folder cannot be created, or another process has locked it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
         fs::DirBuilder::new()
@@ -62,7 +61,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// The content of a file; `None` if there is none.
+    /// Reads a file; `None` if it does not exist.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let path = self.path(name);
         match fs::read(&path) {
@@ -72,7 +71,7 @@ impl Folder {
         }
     }
 
-    /// Opens a file to append to.
+    /// Opens a file for appending.
     pub(super) fn append(&self, name: &str) -> Result<File, StorageError> {
         let path = self.path(name);
         options()
@@ -81,7 +80,7 @@ impl Folder {
             .map_err(|source| at(&path, source))
     }
 
-    /// Replaces a file as a whole: after a crash it has its old or its new content.
+    /// Replaces a file atomically: after a crash it has its old or its new content.
     pub(super) fn replace(&self, name: &str, content: &[u8]) -> Result<(), StorageError> {
         let (path, fresh) = (self.path(name), self.path(&format!("{name}.new")));
         let written = || {
@@ -115,19 +114,19 @@ mod tests {
     #[test]
     fn a_folder_has_one_owner() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::open(parent.path().join("a/b")).unwrap();
+        let folder = StateFolder::open(parent.path().join("a/b")).unwrap();
         assert!(matches!(
-            Folder::open(parent.path().join("a/b")),
+            StateFolder::open(parent.path().join("a/b")),
             Err(StorageError::Locked { .. })
         ));
         drop(folder);
-        Folder::open(parent.path().join("a/b")).unwrap();
+        StateFolder::open(parent.path().join("a/b")).unwrap();
     }
 
     #[test]
     fn a_file_is_replaced_whole() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::open(parent.path()).unwrap();
+        let folder = StateFolder::open(parent.path()).unwrap();
         assert_eq!(folder.read("x").unwrap(), None);
         folder.replace("x", b"one").unwrap();
         folder.replace("x", b"2").unwrap();

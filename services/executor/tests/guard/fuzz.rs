@@ -1,13 +1,13 @@
-//! Messages that nobody in his right mind would send: what validation does not name never reaches the driver.
+//! Fuzzed messages: actions that validation does not accept never reach the driver.
 //!
-//! `MOTORIUM_MESSAGES=100000` says how many are tried.
+//! `MOTORIUM_MESSAGES=100000` sets the number of messages.
 
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, ScrollAmount, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
-use motorium_proto::limits::{MAX_CHORD, MAX_PATH, MAX_REPEAT, MAX_TEXT};
+use motorium_proto::limits::{MAX_CHORD_KEYS, MAX_CHORD_REPEATS, MAX_DRAG_POINTS, MAX_TEXT_CHARS};
 use motorium_proto::service::PerformRequest;
 use motorium_proto::v1::common as wire;
 use motorium_proto::v1::executor::PerformRequest as WireRequest;
@@ -15,13 +15,13 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
-use super::{Reached, Scene};
+use super::{ServiceFixture, Transport};
 
-const FEW: u32 = 3_000;
-/// The rules' longest time, so that what is allowed to wait costs little.
-const LONGEST: Duration = Duration::from_millis(2);
+const DEFAULT_MESSAGES: u32 = 3_000;
+/// Maximum action duration of the rules, short enough that allowed waits cost little.
+const MAX_ACTION_DURATION: Duration = Duration::from_millis(2);
 
-/// Names of keys in every state of repair.
+/// Generates valid, misspelt and malformed key names.
 fn key_name() -> impl Strategy<Value = String> {
     let known = prop::sample::select(Key::NAMES).prop_map(|(name, _)| name.to_owned());
     prop_oneof![
@@ -43,7 +43,7 @@ fn text() -> impl Strategy<Value = Option<wire::TextInput>> {
     let literal = prop_oneof![
         any::<String>(),
         "\\PC{0,50}",
-        Just("x".repeat(MAX_TEXT + 1)),
+        Just("x".repeat(MAX_TEXT_CHARS + 1)),
     ];
     let source = prop_oneof![
         4 => literal.prop_map(Source::Literal).prop_map(Some),
@@ -112,7 +112,7 @@ fn action() -> impl Strategy<Value = wire::Action> {
         (
             prop_oneof![
                 9 => prop::collection::vec(target(), 0..5),
-                1 => prop::collection::vec(target(), MAX_PATH..MAX_PATH + 2),
+                1 => prop::collection::vec(target(), MAX_DRAG_POINTS..MAX_DRAG_POINTS + 2),
             ],
             number(),
             keys(),
@@ -159,7 +159,8 @@ fn action() -> impl Strategy<Value = wire::Action> {
     prop::option::weighted(0.98, action).prop_map(|action| wire::Action { action })
 }
 
-/// Whether an action is one that the contract, the limits and these rules name. Written apart from all of them.
+/// Returns whether the contract, the limits and these rules accept an action. Deliberately independent of their
+/// implementation.
 fn is_named(action: &Action<CapturePoint>) -> bool {
     let may_be_touched = |at: &CapturePoint| {
         (0..1000).contains(&at.x) && (0..1000).contains(&at.y) && (at.x >= 10 || at.y >= 10)
@@ -170,20 +171,20 @@ fn is_named(action: &Action<CapturePoint>) -> bool {
             || has(keys, Key::Backspace)
             || (1..=12).any(|number| has(keys, Key::Function(number)));
         let held = has(keys, Key::Control) && has(keys, Key::Alt);
-        (1..=MAX_CHORD).contains(&keys.len()) && !(held && leaves)
+        (1..=MAX_CHORD_KEYS).contains(&keys.len()) && !(held && leaves)
     };
     let fits = |text: &Text| match text {
-        Text::Literal(text) => text.chars().count() <= MAX_TEXT,
+        Text::Literal(text) => text.chars().count() <= MAX_TEXT_CHARS,
         Text::Secret(name) => name == "login",
     };
     let is_literal = |text: &Text| matches!(text, Text::Literal(_));
     let named = match action {
         Action::Click {
             count, modifiers, ..
-        } => (1..=3).contains(count) && modifiers.len() <= MAX_CHORD,
+        } => (1..=3).contains(count) && modifiers.len() <= MAX_CHORD_KEYS,
         Action::Drag {
             path, modifiers, ..
-        } => (2..=MAX_PATH).contains(&path.len()) && modifiers.len() <= MAX_CHORD,
+        } => (2..=MAX_DRAG_POINTS).contains(&path.len()) && modifiers.len() <= MAX_CHORD_KEYS,
         Action::Scroll { amount, .. } => {
             let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
             (*x, *y) != (0, 0)
@@ -194,10 +195,12 @@ fn is_named(action: &Action<CapturePoint>) -> bool {
             .as_ref()
             .is_none_or(|text| is_literal(text) && fits(text)),
         Action::KeyChord { keys, repeat } => {
-            may_be_struck(keys) && (1..=MAX_REPEAT).contains(repeat)
+            may_be_struck(keys) && (1..=MAX_CHORD_REPEATS).contains(repeat)
         }
-        Action::HoldKey { keys, duration } => may_be_struck(keys) && *duration <= LONGEST,
-        Action::Wait { duration } => *duration <= LONGEST,
+        Action::HoldKey { keys, duration } => {
+            may_be_struck(keys) && *duration <= MAX_ACTION_DURATION
+        }
+        Action::Wait { duration } => *duration <= MAX_ACTION_DURATION,
         Action::OpenApplication { name } => name == "editor",
         Action::OpenUrl { url } | Action::GoToUrl { url } => url.starts_with("https://"),
         Action::GoBack => false,
@@ -209,14 +212,14 @@ fn is_named(action: &Action<CapturePoint>) -> bool {
 #[tokio::test]
 async fn nothing_reaches_the_driver_that_validation_did_not_name() {
     let home = tempfile::tempdir().unwrap();
-    let scene = Scene::start_by(Reached::InProcess, home, |parts| {
-        parts.terms.rules.longest = LONGEST;
+    let scene = ServiceFixture::start_by(Transport::InProcess, home, |parts| {
+        parts.policy.rules.max_action_duration = MAX_ACTION_DURATION;
         parts.retention.sync = false;
     })
     .await;
     let epoch = scene.acquire("fuzz", false).await.unwrap().epoch;
     let messages = std::env::var("MOTORIUM_MESSAGES");
-    let messages = messages.map_or(FEW, |number| number.parse().unwrap());
+    let messages = messages.map_or(DEFAULT_MESSAGES, |number| number.parse().unwrap());
     let (mut runner, actions) = (TestRunner::deterministic(), action());
     let mut performed = 0;
     for nth in 0..messages {
@@ -228,7 +231,7 @@ async fn nothing_reaches_the_driver_that_validation_did_not_name() {
             retry_of: String::new(),
             action: Some(action.clone()),
         };
-        // What is no request says which field is wrong; what is one is answered, if by a refusal.
+        // An invalid request names the invalid field; a valid one gets an answer, even if it is a refusal.
         match PerformRequest::try_from(request) {
             Err(error) => assert!(!error.field.is_empty(), "{action:?}: {error}"),
             Ok(request) => {
@@ -238,9 +241,9 @@ async fn nothing_reaches_the_driver_that_validation_did_not_name() {
         }
         let reached = scene.driver.actions();
         if let Some(stranger) = reached.iter().find(|action| !is_named(action)) {
-            panic!("{stranger:?} came of {action:?}");
+            panic!("unexpected action {stranger:?} from {action:?}");
         }
-        scene.driver.forget();
+        scene.driver.clear();
     }
     assert!(
         performed > messages / 10,

@@ -1,6 +1,7 @@
-//! The service as its callers see it, in process and over the network: leases, rules, once-only, stops, files.
+//! The service as its callers see it, in process and over the network: leases, rules, at-most-once execution, stops,
+//! files.
 //!
-//! The driver records instead of acting; the same checks run against both ways of reaching the service.
+//! The recording driver is used; the same checks run for both transports.
 
 mod fuzz;
 
@@ -9,19 +10,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use motorium_executor::desktop::{Desktop, Parts};
+use motorium_executor::desktop::{Desktop, DesktopParts};
 use motorium_executor::drivers::Driver;
 use motorium_executor::drivers::launch::Launcher;
 use motorium_executor::drivers::recording::{self, RecordingDriver};
 use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::files::Files;
-use motorium_executor::guard::Folder;
-use motorium_executor::guard::addresses::{Addresses, HostPattern};
+use motorium_executor::guard::StateFolder;
+use motorium_executor::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
-use motorium_executor::guard::targets::{SecretTargets, WindowPattern};
+use motorium_executor::guard::url_rules::{HostPattern, UrlRules};
+use motorium_executor::policy::ExecutorPolicy;
 use motorium_executor::secrets::Secrets;
-use motorium_executor::terms::Terms;
 use motorium_executor::{ExecutorService, error::reason};
 use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
 use motorium_proto::domain::desktop::Lease;
@@ -40,20 +41,20 @@ use tonic::transport::{Channel, Server};
 
 const TTL: Duration = Duration::from_secs(30);
 const RETENTION: Retention = Retention {
-    entries: 1_000,
-    age: Duration::from_secs(3600),
+    max_entries: 1_000,
+    max_age: Duration::from_secs(3600),
     sync: true,
 };
 
-/// A service on a recording driver, its folder, and a handle to reach it by.
-struct Scene {
+/// A service with a recording driver, its folder, and a client.
+struct ServiceFixture {
     driver: Arc<RecordingDriver>,
     executor: Arc<dyn Executor>,
     home: tempfile::TempDir,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Reached {
+enum Transport {
     InProcess,
     OverTheNetwork,
 }
@@ -70,7 +71,7 @@ fn rules() -> Rules {
             .map(|chord| Chord::parse(chord).unwrap())
             .collect(),
         applications: ["editor".to_owned()].into(),
-        addresses: Addresses {
+        urls: UrlRules {
             schemes: vec!["https".to_owned()],
             hosts: vec![HostPattern::Any],
             denied_hosts: Vec::new(),
@@ -80,24 +81,24 @@ fn rules() -> Rules {
             CapturePoint::new(0, 0),
             CapturePoint::new(10, 10),
         )],
-        longest: Duration::from_secs(7200),
+        max_action_duration: Duration::from_secs(7200),
     }
 }
 
-fn parts(home: &Path, driver: Arc<dyn Driver>) -> Parts {
+fn parts(home: &Path, driver: Arc<dyn Driver>) -> DesktopParts {
     let secrets = home.join("secrets");
     let secret = [(
         "MOTORIUM_SECRET_LOGIN".to_owned(),
         "correct horse".to_owned(),
     )];
-    Parts {
+    DesktopParts {
         display: DisplayId::new(":1"),
         driver,
-        terms: Terms {
+        policy: ExecutorPolicy {
             rules: rules(),
             max_actions_per_second: None,
             secrets: Secrets::new(Some(secrets), secret),
-            secret_targets: SecretTargets::new(
+            secret_allowed_windows: AllowedWindows::new(
                 [
                     ("login".to_owned(), vec![WindowPattern::Anywhere]),
                     ("nobody".to_owned(), vec![WindowPattern::Anywhere]),
@@ -106,14 +107,14 @@ fn parts(home: &Path, driver: Arc<dyn Driver>) -> Parts {
             ),
         },
         files: Files::open(&home.join("files"), 1_000_000).unwrap(),
-        folder: Folder::open(home.join("state")).unwrap(),
+        folder: StateFolder::open(home.join("state")).unwrap(),
         retention: RETENTION,
     }
 }
 
-async fn reach(service: ExecutorService, reached: Reached) -> Arc<dyn Executor> {
+async fn reach(service: ExecutorService, reached: Transport) -> Arc<dyn Executor> {
     let service: Arc<dyn Executor> = Arc::new(service);
-    if matches!(reached, Reached::InProcess) {
+    if matches!(reached, Transport::InProcess) {
         return service;
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -129,22 +130,22 @@ async fn reach(service: ExecutorService, reached: Reached) -> Arc<dyn Executor> 
     ))
 }
 
-impl Scene {
-    async fn start(reached: Reached) -> Self {
+impl ServiceFixture {
+    async fn start(reached: Transport) -> Self {
         Self::start_with(reached, tempfile::tempdir().unwrap(), None).await
     }
 
-    async fn start_with(reached: Reached, home: tempfile::TempDir, rate: Option<f64>) -> Self {
+    async fn start_with(reached: Transport, home: tempfile::TempDir, rate: Option<f64>) -> Self {
         Self::start_by(reached, home, |parts| {
-            parts.terms.max_actions_per_second = rate
+            parts.policy.max_actions_per_second = rate
         })
         .await
     }
 
     async fn start_by(
-        reached: Reached,
+        reached: Transport,
         home: tempfile::TempDir,
-        change: impl FnOnce(&mut Parts),
+        change: impl FnOnce(&mut DesktopParts),
     ) -> Self {
         let driver = Arc::new(
             RecordingDriver::start(recording::Options::of_size(CaptureSize::new(1000, 1000)))
@@ -259,11 +260,11 @@ macro_rules! both_ways {
     ($($check:ident),+ $(,)?) => {
         mod in_process {
             use super::*;
-            $(#[tokio::test] async fn $check() { super::$check(Scene::start(Reached::InProcess).await).await; })+
+            $(#[tokio::test] async fn $check() { super::$check(ServiceFixture::start(Transport::InProcess).await).await; })+
         }
         mod over_the_network {
             use super::*;
-            $(#[tokio::test] async fn $check() { super::$check(Scene::start(Reached::OverTheNetwork).await).await; })+
+            $(#[tokio::test] async fn $check() { super::$check(ServiceFixture::start(Transport::OverTheNetwork).await).await; })+
         }
     };
 }
@@ -280,7 +281,7 @@ both_ways! {
     what_is_there_is_told,
 }
 
-async fn one_holder_acts_at_a_time(scene: Scene) {
+async fn one_holder_acts_at_a_time(scene: ServiceFixture) {
     check_reason(
         scene.perform(1, "a", move_to(50, 50)).await,
         reason::LEASE_UNKNOWN,
@@ -297,7 +298,7 @@ async fn one_holder_acts_at_a_time(scene: Scene) {
     assert_eq!(
         scene.acquire("first", false).await.unwrap().epoch,
         DesktopEpoch(2),
-        "the same holder may ask again"
+        "the same holder may acquire again"
     );
     assert_eq!(
         scene.acquire("second", true).await.unwrap().epoch,
@@ -358,14 +359,14 @@ async fn one_holder_acts_at_a_time(scene: Scene) {
     );
 }
 
-async fn a_lease_that_ends_lets_go(scene: Scene) {
+async fn a_lease_that_ends_lets_go(scene: ServiceFixture) {
     let epoch = scene
         .acquire_for("first", false, Duration::from_secs(3))
         .await
         .unwrap()
         .epoch
         .0;
-    let before = scene.driver.releases();
+    let before = scene.driver.release_count();
     let outcome = scene.perform(epoch, "a", LONG_WAIT).await.unwrap();
     assert_eq!(
         outcome.result,
@@ -373,7 +374,7 @@ async fn a_lease_that_ends_lets_go(scene: Scene) {
         "the end of the lease ends the action"
     );
     eventually("the release", || async {
-        (scene.driver.releases() > before).then_some(())
+        (scene.driver.release_count() > before).then_some(())
     })
     .await;
     check_reason(
@@ -386,7 +387,7 @@ async fn a_lease_that_ends_lets_go(scene: Scene) {
     );
 }
 
-async fn an_action_is_performed_once(scene: Scene) {
+async fn an_action_is_performed_once(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     assert_eq!(scene.progress("task/1").await, ActionProgress::NotStarted);
     let first = scene
@@ -394,7 +395,7 @@ async fn an_action_is_performed_once(scene: Scene) {
         .await
         .unwrap();
     assert_eq!(
-        (first.result, first.recorded),
+        (first.result, first.already_performed),
         (ActionResult::Performed, false)
     );
     assert_eq!(first.pointer, Some(CapturePoint::new(50, 60)));
@@ -402,10 +403,10 @@ async fn an_action_is_performed_once(scene: Scene) {
         .perform(epoch, "task/1", move_to(50, 60))
         .await
         .unwrap();
-    assert!(again.recorded);
+    assert!(again.already_performed);
     assert_eq!(
         ActionOutcome {
-            recorded: false,
+            already_performed: false,
             ..again.clone()
         },
         first
@@ -424,7 +425,7 @@ async fn an_action_is_performed_once(scene: Scene) {
         .unwrap();
     assert_eq!(failed.result, ActionResult::Failed);
     assert!(
-        failed.detail.contains("outside of the display"),
+        failed.detail.contains("outside the display"),
         "{}",
         failed.detail
     );
@@ -433,12 +434,12 @@ async fn an_action_is_performed_once(scene: Scene) {
             .perform(epoch, "task/2", move_to(5_000, 60))
             .await
             .unwrap()
-            .recorded
+            .already_performed
     );
     assert_eq!(scene.driver.actions().len(), 1);
 }
 
-async fn what_is_not_allowed_is_refused_with_its_rule(scene: Scene) {
+async fn what_is_not_allowed_is_refused_with_its_rule(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let chord = |keys| Action::KeyChord {
         keys: Key::parse_chord("keys", keys).unwrap(),
@@ -464,7 +465,7 @@ async fn what_is_not_allowed_is_refused_with_its_rule(scene: Scene) {
             Action::Wait {
                 duration: Duration::from_secs(10_000),
             },
-            "rules.longest",
+            "rules.max_action_duration",
         ),
     ];
     for (action, rule) in cases {
@@ -477,15 +478,15 @@ async fn what_is_not_allowed_is_refused_with_its_rule(scene: Scene) {
         assert_eq!(
             scene.progress(rule).await,
             ActionProgress::NotStarted,
-            "nothing was begun"
+            "nothing was started"
         );
     }
     assert!(scene.driver.actions().is_empty());
 }
 
-async fn a_stop_ends_what_runs_and_what_waits(scene: Scene) {
+async fn a_stop_ends_what_runs_and_what_waits(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
-    let before = scene.driver.releases();
+    let before = scene.driver.release_count();
     let running = scene.perform(epoch, "runs", LONG_WAIT);
     let waiting = async {
         scene.wait_running("runs").await;
@@ -493,7 +494,7 @@ async fn a_stop_ends_what_runs_and_what_waits(scene: Scene) {
     };
     let stopping = async {
         scene.wait_running("runs").await;
-        // The other one has no trace by which it could be waited for; it is stopped before or after it is in line.
+        // A queued action leaves no trace to wait for. It may be stopped before or after it is queued.
         tokio::time::sleep(Duration::from_millis(50)).await;
         scene.executor.release_all(None).await.unwrap();
     };
@@ -503,7 +504,7 @@ async fn a_stop_ends_what_runs_and_what_waits(scene: Scene) {
         assert_eq!(report.reason, reason::ACTION_STOPPED);
         assert_eq!(scene.progress("waits").await, ActionProgress::NotStarted);
     }
-    assert!(scene.driver.releases() > before);
+    assert!(scene.driver.release_count() > before);
     let after = scene
         .perform(epoch, "after", move_to(60, 60))
         .await
@@ -515,7 +516,7 @@ async fn a_stop_ends_what_runs_and_what_waits(scene: Scene) {
     );
 }
 
-async fn a_call_that_is_dropped_stops_its_action(scene: Scene) {
+async fn a_call_that_is_dropped_stops_its_action(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     tokio::select! {
         _ = scene.perform(epoch, "a", LONG_WAIT) => panic!("it waits for an hour"),
@@ -538,7 +539,7 @@ async fn a_call_that_is_dropped_stops_its_action(scene: Scene) {
     );
 }
 
-async fn secrets_are_resolved_here_and_nowhere_else(scene: Scene) {
+async fn secrets_are_resolved_here_and_nowhere_else(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let secret = |name: &str| Action::TypeText {
         text: Text::Secret(name.to_owned()),
@@ -567,7 +568,7 @@ async fn secrets_are_resolved_here_and_nowhere_else(scene: Scene) {
     );
     let nowhere = scene.perform(epoch, "d", secret("pin")).await.unwrap();
     assert_eq!(nowhere.result, ActionResult::Refused);
-    assert_eq!(nowhere.rule.as_deref(), Some("secret_targets"));
+    assert_eq!(nowhere.rule.as_deref(), Some("secret_allowed_windows"));
     assert_eq!(scene.driver.actions()[0], secret("login"), "by its name");
     let journal = std::fs::read_to_string(scene.home.path().join("state/journal")).unwrap();
     assert!(!journal.contains("diary") && !journal.contains("horse"));
@@ -575,7 +576,7 @@ async fn secrets_are_resolved_here_and_nowhere_else(scene: Scene) {
     assert_eq!(capabilities.secrets, ["login"]);
 }
 
-async fn files_are_put_and_fetched(scene: Scene) {
+async fn files_are_put_and_fetched(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch;
     let file = |epoch, name: &str, content: Vec<u8>| PutFile {
         display: None,
@@ -626,7 +627,7 @@ async fn files_are_put_and_fetched(scene: Scene) {
     );
 }
 
-async fn what_is_there_is_told(scene: Scene) {
+async fn what_is_there_is_told(scene: ServiceFixture) {
     let capabilities = scene.executor.get_capabilities(None).await.unwrap();
     assert_eq!(capabilities.driver, "recording");
     assert!(!capabilities.action_kinds.contains(&ActionKind::GoBack));
@@ -651,37 +652,37 @@ async fn what_is_there_is_told(scene: Scene) {
 
 #[tokio::test]
 async fn everything_survives_a_restart() {
-    let scene = Scene::start(Reached::InProcess).await;
+    let scene = ServiceFixture::start(Transport::InProcess).await;
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let first = scene.perform(epoch, "a", type_text("once")).await.unwrap();
-    let Scene {
+    let ServiceFixture {
         executor,
         home,
         driver,
     } = scene;
     drop((executor, driver));
-    // An intent of which the process that wrote it could not say how it ended.
-    eventually("the folder to be given up", || async {
-        Folder::open(home.path().join("state")).ok()
+    // An intent whose process ended before it recorded an outcome.
+    eventually("the folder to be unlocked", || async {
+        StateFolder::open(home.path().join("state")).ok()
     })
     .await;
-    let folder = Arc::new(Folder::open(home.path().join("state")).unwrap());
+    let folder = Arc::new(StateFolder::open(home.path().join("state")).unwrap());
     let mut journal = Journal::open(folder, RETENTION, SystemTime::now()).unwrap();
     journal
         .begin(&ActionId::new("torn"), [7; 32], SystemTime::now())
         .unwrap();
     drop(journal);
 
-    let scene = Scene::start_with(Reached::InProcess, home, None).await;
+    let scene = ServiceFixture::start_with(Transport::InProcess, home, None).await;
     assert_eq!(scene.progress("torn").await, ActionProgress::Unknown);
     let again = scene.perform(epoch, "a", type_text("once")).await.unwrap();
     assert_eq!(
         again,
         ActionOutcome {
-            recorded: true,
+            already_performed: true,
             ..first
         },
-        "the lease lives on, the action is not repeated"
+        "the lease is still valid, and the action is not repeated"
     );
     assert!(scene.driver.actions().is_empty());
     assert_eq!(scene.acquire("a", false).await.unwrap().epoch.0, epoch + 1);
@@ -693,13 +694,13 @@ async fn everything_survives_a_restart() {
 
 #[tokio::test]
 async fn an_action_whose_end_is_unknown_is_not_repeated() {
-    let scene = Scene::start(Reached::InProcess).await;
+    let scene = ServiceFixture::start(Transport::InProcess).await;
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     tokio::select! {
         _ = scene.perform(epoch, "a", LONG_WAIT) => {}
         () = scene.wait_running("a") => {}
     }
-    // The journal as a crash at this instant leaves it: with the intent, without the outcome.
+    // The journal as after a crash at this point: with the intent, without the outcome.
     let crashed = tempfile::tempdir().unwrap();
     std::fs::create_dir(crashed.path().join("state")).unwrap();
     let state = scene.home.path().join("state");
@@ -710,10 +711,10 @@ async fn an_action_whose_end_is_unknown_is_not_repeated() {
     let intent = journal.lines().next().unwrap();
     std::fs::write(crashed.path().join("state/journal"), format!("{intent}\n")).unwrap();
 
-    let scene = Scene::start_with(Reached::InProcess, crashed, None).await;
+    let scene = ServiceFixture::start_with(Transport::InProcess, crashed, None).await;
     let outcome = scene.perform(epoch, "a", LONG_WAIT).await.unwrap();
     assert_eq!(
-        (outcome.result, outcome.recorded),
+        (outcome.result, outcome.already_performed),
         (ActionResult::Unknown, true)
     );
     assert!(scene.driver.actions().is_empty());
@@ -721,8 +722,12 @@ async fn an_action_whose_end_is_unknown_is_not_repeated() {
 
 #[tokio::test]
 async fn too_many_actions_a_second_are_refused_but_recorded_ones_answered() {
-    let scene =
-        Scene::start_with(Reached::InProcess, tempfile::tempdir().unwrap(), Some(2.0)).await;
+    let scene = ServiceFixture::start_with(
+        Transport::InProcess,
+        tempfile::tempdir().unwrap(),
+        Some(2.0),
+    )
+    .await;
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let mut results = Vec::new();
     for nth in 0..50 {
@@ -748,7 +753,7 @@ async fn too_many_actions_a_second_are_refused_but_recorded_ones_answered() {
                 .perform(epoch, "0", move_to(50, 50))
                 .await
                 .unwrap()
-                .recorded
+                .already_performed
         );
     }
 }
@@ -758,18 +763,18 @@ async fn without_a_display_nothing_is_begun() {
     let home = tempfile::tempdir().unwrap();
     let options = Options {
         display: ":64999".to_owned(),
-        patience: Duration::from_secs(1),
+        display_timeout: Duration::from_secs(1),
         launcher: Launcher::default(),
     };
     let driver = Arc::new(X11Driver::start(options).unwrap());
-    // A lease of a time when there was a display.
-    let folder = Folder::open(home.path().join("state")).unwrap();
-    let mut book = motorium_executor::guard::lease::Book::default();
+    // A lease that was issued while there was a display.
+    let folder = StateFolder::open(home.path().join("state")).unwrap();
+    let mut book = motorium_executor::guard::lease::LeaseState::default();
     book.acquire("a", TTL, false, SystemTime::now()).unwrap();
     motorium_executor::guard::lease::save(&folder, &book).unwrap();
     drop(folder);
     let mut parts = parts(home.path(), driver);
-    parts.terms.rules.denied_regions.clear();
+    parts.policy.rules.denied_regions.clear();
     let desktop = Desktop::start(parts).await.unwrap();
     let executor = ExecutorService::new(vec![desktop]);
     let report = check_reason(
@@ -784,7 +789,7 @@ async fn without_a_display_nothing_is_begun() {
     assert_eq!(
         progress,
         ActionProgress::NotStarted,
-        "it may be asked for again once there is one"
+        "it may be retried once there is a display"
     );
     let acquire = AcquireRequest {
         display: None,

@@ -1,4 +1,4 @@
-//! The browser driver against a real Chromium: pages are led and read, and no way leads around the list of addresses.
+//! The browser driver with a real Chromium: navigating and reading pages, and attempts to bypass the URL rules.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use motorium_executor::drivers::devtools::{BrowserDriver, Options};
 use motorium_executor::drivers::launch::{Launcher, Program, Programs};
-use motorium_executor::drivers::{Driver, Error, Work};
-use motorium_executor::guard::addresses::{Addresses, DEFAULT_URL_SCHEMES, HostPattern};
-use motorium_executor::guard::targets::WindowPattern;
+use motorium_executor::drivers::{Driver, Error, PreparedAction};
+use motorium_executor::guard::allowed_windows::WindowPattern;
+use motorium_executor::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::PageText;
@@ -19,23 +19,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::web::Web;
-use crate::support::{Desktop, PATIENCE, Process};
+use crate::support::{Desktop, Process, WAIT_TIMEOUT};
 use crate::{chord, click_at, driver, perform, type_text};
 
-/// A browser on a desktop of its own, and the driver that leads it.
-struct Scene {
+/// A browser on its own desktop, and its driver.
+struct BrowserFixture {
     driver: BrowserDriver,
-    addresses: watch::Sender<Arc<Addresses>>,
+    addresses: watch::Sender<Arc<UrlRules>>,
     web: Web,
     desktop: Desktop,
 }
 
-fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<Addresses> {
+fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<UrlRules> {
     let patterns = |hosts: &[&str]| {
         let parsed = hosts.iter().map(|host| HostPattern::parse(host).unwrap());
         parsed.collect()
     };
-    Arc::new(Addresses {
+    Arc::new(UrlRules {
         schemes: DEFAULT_URL_SCHEMES
             .iter()
             .map(ToString::to_string)
@@ -45,7 +45,7 @@ fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<Addresses> {
     })
 }
 
-impl Scene {
+impl BrowserFixture {
     async fn start(pages: &[(&'static str, &str)]) -> Self {
         let web = Web::serve(pages).await;
         let desktop = Desktop::start("us").await;
@@ -78,20 +78,20 @@ impl Scene {
 
     async fn read(&self) -> PageText {
         let page = self.driver.read_page(100_000).await;
-        page.unwrap().expect("a browser is listened to")
+        page.unwrap().expect("DevTools are configured")
     }
 
-    /// Opens a page and clicks into its field, until the page itself tells that the field has the keyboard: on a busy
-    /// machine a browser that has just been started shows it later than it says that it has loaded it.
+    /// Opens a page and clicks its field until the page reports the focus: on a busy machine a browser that was just
+    /// started shows a page later than it reports it as loaded.
     async fn open_and_enter_field(&self, host: &str, path: &str) {
         self.open(host, path).await;
         perform(&self.driver, click_in_page()).await.unwrap();
         self.web.wait_asked(host, &format!("/focused{path}")).await;
     }
 
-    /// Reads the page in front again and again until it is the one that is meant.
+    /// Reads the current page until `is_it` accepts it.
     async fn read_until(&self, what: &str, is_it: impl Fn(&PageText) -> bool) -> PageText {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         loop {
             let page = self.driver.read_page(100_000).await;
             match page {
@@ -102,9 +102,9 @@ impl Scene {
         }
     }
 
-    /// Reads the page in front again and again until that fails as it is meant to.
+    /// Reads the current page until the error is accepted by `is_it`.
     async fn read_until_it_fails(&self, what: &str, is_it: impl Fn(&Error) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         while !self
             .driver
             .read_page(10)
@@ -116,18 +116,18 @@ impl Scene {
         }
     }
 
-    /// Types an address into the address bar, as a model may try, until the page in front is another one.
+    /// Types a URL into the address bar, as a model may try, until the current page changes.
     ///
-    /// On a busy machine the bar may take the keyboard later than a person would wait: then the text goes nowhere.
+    /// On a busy machine the address bar may get the focus late, and the text is lost.
     async fn lead_away_by_address(&self, from: &str, address: &str) -> PageText {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         loop {
             self.type_address(address).await;
             let next_try = Instant::now() + Duration::from_secs(5);
             while Instant::now() < next_try {
                 match self.driver.read_page(100_000).await {
                     Ok(Some(page)) if page.url != from => return page,
-                    page => assert!(Instant::now() < end, "{address} led nowhere: {page:?}"),
+                    page => assert!(Instant::now() < end, "{address} was not opened: {page:?}"),
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -144,9 +144,9 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for BrowserFixture {
     fn drop(&mut self) {
-        // The driver has started it, and it would go on writing into a folder that is gone.
+        // The driver has started the browser, which would otherwise keep writing to a removed folder.
         let profile = format!(
             "user-data-dir={}/profile",
             self.desktop.home.path().display()
@@ -194,63 +194,63 @@ fn click_in_page() -> Action<CapturePoint> {
     click_at(CapturePoint::new(500, 450))
 }
 
-/// Ways to `evil.test`, each a page of `good.test` that takes it by itself. What cannot be told from the page that is
-/// left in front tells `good.test` of its failure.
-const WAYS: &[(&str, &str, Sign)] = &[
+/// Bypass attempts: pages of `good.test` that request `evil.test` in different ways. Failures that the current page
+/// does not show are reported to `good.test`.
+const BYPASSES: &[(&str, &str, FailureSignal)] = &[
     (
         "/redirect",
         "REDIRECT http://evil.test:PORT/at/redirect",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/script",
         "<a id=a href='javascript:void(location.href=\"http://evil.test:PORT/at/script\")'>x</a><script>a.click()</script>",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/refresh",
         "<meta http-equiv=refresh content='0;url=http://evil.test:PORT/at/refresh'>",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/form",
         "<form id=f method=post action='http://evil.test:PORT/at/form'><input name=a value=b></form><script>f.submit()</script>",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/blank",
         "<a id=a target=_blank href='http://evil.test:PORT/at/blank'>x</a><script>a.click()</script>",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/popup",
         "<script>window.open('http://evil.test:PORT/at/popup')</script>",
-        Sign::PageInFront,
+        FailureSignal::PageInFront,
     ),
     (
         "/fetch",
         "<script>fetch('http://evil.test:PORT/at/fetch', { mode: 'no-cors' }).catch(() => fetch('/failed?/fetch'))</script>",
-        Sign::Told,
+        FailureSignal::Told,
     ),
     (
         "/image",
         "<img src='http://evil.test:PORT/at/image' onerror='fetch(\"/failed?/image\")'>",
-        Sign::Told,
+        FailureSignal::Told,
     ),
     (
         "/data",
         "<iframe src='data:text/html,<img src=http://evil.test:PORT/at/data>' onload='fetch(\"/failed?/data\")'></iframe>",
-        Sign::Told,
+        FailureSignal::Told,
     ),
     (
         "/made-up",
         "<iframe src='javascript:\"<img src=http://evil.test:PORT/at/made-up>\"' onload='fetch(\"/failed?/made-up\")'></iframe>",
-        Sign::Told,
+        FailureSignal::Told,
     ),
     (
         "/worker",
         "<script>new Worker('/worker.js').onmessage = () => fetch('/failed?/worker')</script>",
-        Sign::Told,
+        FailureSignal::Told,
     ),
 ];
 
@@ -259,23 +259,26 @@ const WORKER: (&str, &str) = (
     "fetch('http://evil.test:PORT/at/worker', { mode: 'no-cors' }).catch(() => postMessage('failed'))",
 );
 
-/// How it is told that a way has come to its end without arriving.
+/// The signal that an attempt was blocked.
 #[derive(Clone, Copy, PartialEq)]
-enum Sign {
-    /// The page in front says that it could not be loaded.
+enum FailureSignal {
+    /// The current page shows a load error.
     PageInFront,
-    /// `good.test` is told so.
+    /// The failure is reported to `good.test`.
     Told,
 }
 
 #[tokio::test]
 async fn no_way_leads_to_a_host_that_is_denied() {
-    let mut pages: Vec<_> = WAYS.iter().map(|&(path, page, _)| (path, page)).collect();
+    let mut pages: Vec<_> = BYPASSES
+        .iter()
+        .map(|&(path, page, _)| (path, page))
+        .collect();
     pages.push(WORKER);
-    let scene = Scene::start(&pages).await;
+    let scene = BrowserFixture::start(&pages).await;
     scene.open("good.test", "/").await;
-    // While nothing is denied every one of them arrives, or it would prove nothing.
-    for (way, ..) in WAYS {
+    // Without denied hosts every attempt must succeed; otherwise the test proves nothing.
+    for (way, ..) in BYPASSES {
         scene.open("good.test", way).await;
         scene
             .web
@@ -289,15 +292,15 @@ async fn no_way_leads_to_a_host_that_is_denied() {
         scene.web.wait_asked("evil.test", "/before").await;
         scene.web.forget();
         scene.addresses.send_replace(rules);
-        // What was open when the rules changed is no longer shown.
+        // A page that was open when the rules changed is closed.
         scene
             .read_until("an empty page", |page| page.url == "about:blank")
             .await;
-        for &(way, _, sign) in WAYS {
+        for &(way, _, sign) in BYPASSES {
             let url = scene.web.address("good.test", way);
-            // A redirect is refused within the action, the others after it.
+            // A redirect is refused during the action, the others after it.
             let _ = perform(&scene.driver, Action::OpenUrl { url }).await;
-            if sign == Sign::PageInFront {
+            if sign == FailureSignal::PageInFront {
                 let evil = scene.web.address("evil.test", &format!("/at{way}"));
                 let page = scene.read_until(&evil, |page| page.url == evil).await;
                 assert!(page.text.contains("ERR_BLOCKED_BY_CLIENT"), "{page:?}");
@@ -315,7 +318,7 @@ async fn no_way_leads_to_a_host_that_is_denied() {
 
 #[tokio::test]
 async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
-    let scene = Scene::start(&[("/", "<title>start</title>here")]).await;
+    let scene = BrowserFixture::start(&[("/", "<title>start</title>here")]).await;
     let secret = scene.desktop.path("secret.txt");
     std::fs::write(&secret, "the file was shown").unwrap();
     scene.addresses.send_replace(addresses(&["good.test"], &[]));
@@ -327,7 +330,7 @@ async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
         &file,
         &format!("view-source:{file}"),
         "data:text/html,the data was shown",
-        // A page with a dialog says nothing.
+        // A page with a dialog does not respond.
         "data:text/html,<script>setTimeout(alert, 300, 'it was shown')</script>",
         "chrome://version",
     ] {
@@ -349,7 +352,7 @@ async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
 async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
     let link =
         "<a target=_blank href='/second' style='position:fixed;inset:0'>😀一页 with a link</a>";
-    let scene = Scene::start(&[
+    let scene = BrowserFixture::start(&[
         (
             "/first",
             &format!("<title>One</title>{link}<iframe src='/frame'></iframe>"),
@@ -415,13 +418,13 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
                   onfocus='fetch(\"/focused\" + location.pathname)' \
                   oninput='location = \"http://evil.test:PORT/\"'>";
     let pages = [("/", field), ("/framed", framed), ("/moving", moving)];
-    let scene = Scene::start(&pages).await;
+    let scene = BrowserFixture::start(&pages).await;
     let long = "x".repeat(400);
     let enter = async |secret: &str| {
-        let work = Work {
+        let work = PreparedAction {
             secret: Some(SecretString::from(secret.to_owned())),
-            only_into: [WindowPattern::parse("url:bank.test").unwrap()].into(),
-            ..Work::from(Action::TypeText {
+            allowed_windows: [WindowPattern::parse("url:bank.test").unwrap()].into(),
+            ..PreparedAction::from(Action::TypeText {
                 text: Text::Secret("bank".to_owned()),
                 control_characters: ControlCharacters::AsKeys,
             })
@@ -441,27 +444,27 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     enter("hunter2").await.unwrap();
     scene.web.wait_asked("bank.test", "/typed?7").await;
 
-    // The address bar is no page, whatever page is below it.
+    // The address bar is not part of any page.
     perform(&scene.driver, chord("ctrl+l")).await.unwrap();
     scene.web.wait_asked("bank.test", "/left?7").await;
     let failure = enter("hunter2").await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::WrongWindow { .. }),
+        matches!(failure.error, Error::WindowNotAllowed { .. }),
         "{failure}"
     );
-    // A frame of another host has the keyboard, and the page around it is the one that is named.
+    // A frame of another host has the focus, inside a page of the allowed host.
     scene.open("bank.test", "/framed").await;
     perform(&scene.driver, click_in_page()).await.unwrap();
     scene.web.wait_asked("evil.test", "/").await;
     let failure = enter("hunter2").await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::WrongWindow { .. }),
+        matches!(failure.error, Error::WindowNotAllowed { .. }),
         "{failure}"
     );
     let typed = |path: &String| path.starts_with("/typed");
     assert!(!scene.web.asked_of("evil.test").iter().any(typed));
 
-    // The page goes away in the middle: no more goes in than is under way at a time.
+    // The page navigates away during typing: at most the keys in flight are still entered.
     scene.open_and_enter_field("bank.test", "/moving").await;
     let failure = enter(&long).await.unwrap_err();
     assert!(failure.input_sent, "{failure}");
@@ -475,7 +478,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
 #[tokio::test]
 async fn what_is_open_before_the_driver_comes_is_held_as_well() {
     let polling = "<script>setInterval(() => fetch('http://evil.test:PORT/poll', { mode: 'no-cors' }), 100)</script>";
-    let scene = Scene::start(&[("/", polling)]).await;
+    let scene = BrowserFixture::start(&[("/", polling)]).await;
     let port = free_port();
     let browser = chromium(&scene.desktop, port);
     let mut command = scene.desktop.command(&browser.program);
@@ -496,7 +499,7 @@ async fn what_is_open_before_the_driver_comes_is_held_as_well() {
             addresses: scene.addresses.subscribe(),
         },
     );
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_TIMEOUT;
     while late.read_page(10).await.is_err() {
         assert!(Instant::now() < end, "the browser is not connected to");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -518,7 +521,7 @@ async fn what_a_page_uploads_arrives_and_opens_no_way() {
       }
       fetch('/done');
     })()</script>";
-    let scene = Scene::start(&[("/", uploads)]).await;
+    let scene = BrowserFixture::start(&[("/", uploads)]).await;
     scene.addresses.send_replace(addresses(&["good.test"], &[]));
     scene.open("good.test", "/").await;
     for path in ["/no-text", "/large", "/done"] {
@@ -529,7 +532,7 @@ async fn what_a_page_uploads_arrives_and_opens_no_way() {
 
 #[tokio::test]
 async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
-    // It goes on by itself, again and again.
+    // The page keeps navigating by itself.
     let leaving = |after: u32| {
         format!(
             "here<script>
@@ -537,14 +540,14 @@ async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
              </script>"
         )
     };
-    let scene = Scene::start(&[("/", &leaving(100)), ("/restless", &leaving(0))]).await;
+    let scene = BrowserFixture::start(&[("/", &leaving(100)), ("/restless", &leaving(0))]).await;
     scene.open("good.test", "/").await;
     let address = scene.web.address("good.test", "/");
     for _ in 0..300 {
         assert!(scene.read().await.url.starts_with(&address));
     }
     scene.open("good.test", "/restless").await;
-    let is_restless = |error: &Error| matches!(error, Error::PageRestless { .. });
+    let is_restless = |error: &Error| matches!(error, Error::PageUnstable { .. });
     scene
         .read_until_it_fails("no page to stay", is_restless)
         .await;
@@ -552,7 +555,7 @@ async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
 
 #[tokio::test]
 async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
-    let scene = Scene::start(&[
+    let scene = BrowserFixture::start(&[
         ("/", "here"),
         ("/dialog", "<script>setTimeout(alert, 300)</script>"),
     ])
@@ -560,7 +563,7 @@ async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
     let failure = perform(&scene.driver, Action::Refresh).await.unwrap_err();
     assert!(matches!(failure.error, Error::BrowserUnreachable { .. }) && !failure.input_sent);
     scene.open("good.test", "/dialog").await;
-    let is_silent = |error: &Error| matches!(error, Error::PageSilent { .. });
+    let is_silent = |error: &Error| matches!(error, Error::PageNotResponding { .. });
     scene.read_until_it_fails("the dialog", is_silent).await;
     perform(&scene.driver, chord("Return")).await.unwrap();
     let dialog = scene.web.address("good.test", "/dialog");

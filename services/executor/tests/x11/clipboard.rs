@@ -1,11 +1,13 @@
-//! The clipboard: what is put there, pasted, and left as it was found.
+//! The clipboard: setting, pasting, and restoring it.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use motorium_executor::drivers::{Driver as _, Error, Failure, Performed, Work};
-use motorium_executor::guard::targets::WindowPattern;
+use motorium_executor::drivers::{
+    Driver as _, DriverFailure, DriverOutcome, Error, PreparedAction,
+};
+use motorium_executor::guard::allowed_windows::WindowPattern;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -15,12 +17,13 @@ use crate::support::{Desktop, start_server, wait_for};
 use crate::text::received;
 use crate::{driver, perform, type_text};
 
-/// A text that goes through the clipboard: more characters than can be lent keys.
+/// A text that must be pasted: it has more characters than can be remapped.
 fn chinese() -> String {
     ('\u{4e00}'..'\u{4e40}').collect()
 }
 
-/// Copies with another program, and waits until it is there: what `xclip` starts outlives it and is not always quick.
+/// Copies with another program and waits for the content: the process that `xclip` starts in the background can be
+/// slow.
 async fn copy(display: &str, target: &str, content: &[u8]) {
     let mut command = Command::new("xclip");
     command.args([
@@ -40,13 +43,13 @@ async fn copy(display: &str, target: &str, content: &[u8]) {
         .unwrap();
     child.stdin.take().unwrap().write_all(content).unwrap();
     assert!(child.wait().unwrap().success());
-    wait_for("what was copied", || {
+    wait_for("the copied content", || {
         (paste(display, target)? == content).then_some(())
     })
     .await;
 }
 
-/// What another program finds on the clipboard; `None` if there is nothing of that kind.
+/// Reads the clipboard with another program; `None` if there is no content of this kind.
 fn paste(display: &str, target: &str) -> Option<Vec<u8>> {
     let mut command = Command::new("xclip");
     command.args([
@@ -102,7 +105,7 @@ async fn check_restored(target: &str, content: &[u8]) {
     copy(&desktop.display, target, content).await;
     perform(&driver, type_text(&chinese())).await.unwrap();
     assert_eq!(received(&driver, &page).await, chinese());
-    wait_for("the former clipboard", || {
+    wait_for("the previous clipboard content", || {
         (paste(&desktop.display, target)? == content).then_some(())
     })
     .await;
@@ -139,7 +142,7 @@ async fn an_empty_clipboard_is_empty_again_and_typing_again_keeps_what_was_first
     for _ in 0..3 {
         perform(&driver, type_text(&chinese())).await.unwrap();
     }
-    // Asked for by name, the former content is there at once.
+    // An explicit paste restores the previous content at once.
     perform(&driver, Action::Paste { text: None })
         .await
         .unwrap();
@@ -189,7 +192,7 @@ async fn a_paste_that_nobody_takes_is_an_error_and_nothing_is_left_behind() {
     copy(&display, "UTF8_STRING", b"mine").await;
     let failure = perform(&driver, type_text(&chinese())).await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::PasteNotTaken { .. }),
+        matches!(failure.error, Error::PasteTimedOut { .. }),
         "{failure}"
     );
     assert_eq!(paste(&display, "UTF8_STRING").unwrap(), b"mine");
@@ -203,15 +206,15 @@ async fn a_secret_goes_in_as_keys_alone() {
     copy(&desktop.display, "UTF8_STRING", b"mine").await;
     let secret = format!("pässwörd {} \u{1f511}", chinese());
     let text = Text::Secret("login".to_owned());
-    let typed = Work {
+    let typed = PreparedAction {
         id: None,
         action: Action::TypeText {
             text: text.clone(),
             control_characters: ControlCharacters::AsKeys,
         },
         secret: Some(SecretString::from(secret.clone())),
-        only_into: Arc::new([WindowPattern::Application("chromium".to_owned())]),
-        page: None,
+        allowed_windows: Arc::new([WindowPattern::Application("chromium".to_owned())]),
+        focused_page: None,
     };
     let performed = driver
         .perform(typed, &CancellationToken::new())
@@ -220,20 +223,20 @@ async fn a_secret_goes_in_as_keys_alone() {
     assert!(performed.note.unwrap().contains("as keys"));
     assert_eq!(received(&driver, &page).await, secret);
     assert_eq!(paste(&desktop.display, "UTF8_STRING").unwrap(), b"mine");
-    let elsewhere = Work {
+    let elsewhere = PreparedAction {
         id: None,
         action: Action::TypeText {
             text: text.clone(),
             control_characters: ControlCharacters::AsKeys,
         },
         secret: Some(SecretString::from(secret)),
-        only_into: Arc::new([WindowPattern::Title("my bank".to_owned())]),
-        page: None,
+        allowed_windows: Arc::new([WindowPattern::Title("my bank".to_owned())]),
+        focused_page: None,
     };
     let stop = CancellationToken::new();
     let failure = driver.perform(elsewhere, &stop).await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::WrongWindow { .. }),
+        matches!(failure.error, Error::WindowNotAllowed { .. }),
         "{failure}"
     );
     assert!(!failure.input_sent);
@@ -246,7 +249,9 @@ async fn a_secret_goes_in_as_keys_alone() {
     ] {
         let failure = perform(&driver, action).await.unwrap_err();
         assert!(
-            failure.to_string().contains("never through the clipboard"),
+            failure
+                .to_string()
+                .contains("cannot be pasted or put on the clipboard"),
             "{failure}"
         );
     }
@@ -261,12 +266,12 @@ async fn a_secret_goes_in_as_keys_alone() {
     );
 }
 
-/// A text on its way into nothing, and another program that copies something as soon as the text is lent.
-async fn type_while_another_copies(what: &str) -> Result<Performed, Failure> {
+/// Types a text without a receiver, while another program copies something as soon as the text is offered.
+async fn type_while_another_copies(what: &str) -> Result<DriverOutcome, DriverFailure> {
     let (_server, display) = start_server(640, 480);
     let driver = driver(&display);
     let other = async {
-        wait_for("the lent text", || {
+        wait_for("the temporary offer", || {
             let targets = paste(&display, "TARGETS")?;
             String::from_utf8_lossy(&targets)
                 .contains("UTF8_STRING")
@@ -283,7 +288,7 @@ async fn type_while_another_copies(what: &str) -> Result<Performed, Failure> {
 async fn what_another_program_copies_during_a_paste_is_not_taken_for_the_text() {
     let failure = type_while_another_copies("mine").await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::ClipboardTakenOver),
+        matches!(failure.error, Error::ClipboardReplaced),
         "{failure:?}"
     );
     assert!(failure.input_sent);
@@ -293,7 +298,7 @@ async fn what_another_program_copies_during_a_paste_is_not_taken_for_the_text() 
 async fn a_clipboard_manager_may_take_the_text_over() {
     let failure = type_while_another_copies(&chinese()).await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::PasteNotTaken { .. }),
+        matches!(failure.error, Error::PasteTimedOut { .. }),
         "no window is there to take it: {failure:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! What every driver does alike.
+//! Conformance suite of all drivers.
 
 use motorium_executor::drivers::{Driver, Error};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
@@ -8,7 +8,7 @@ use crate::support::Desktop;
 use crate::support::page::{self, Page};
 use crate::{chord, perform, type_text};
 
-/// Plain enough for a keyboard without help, and what others get wrong: capitals, signs on other levels, a new line.
+/// Text that needs no remapping, with common sources of errors: capitals, characters on other levels, a line break.
 const TEXT: &str = "Sphinx of black QUARTZ, judge my vow: {[()]} ~@#$%^&*_+|\\/<>?\n42 times";
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn enigo() {
     let mut desktop = Desktop::start("us").await;
     let options = Options {
         display: desktop.display.clone(),
-        patience: std::time::Duration::from_secs(5),
+        display_timeout: std::time::Duration::from_secs(5),
         launcher: Launcher::default(),
     };
     let driver = PortableDriver::start(options).unwrap();
@@ -51,7 +51,7 @@ async fn text_and_chords(desktop: &mut Desktop, driver: &dyn Driver) {
     perform(driver, chord("alt+F4")).await.unwrap();
 }
 
-/// What the text area holds; it is empty afterwards.
+/// Returns and clears the content of the text area.
 async fn received(driver: &dyn Driver, page: &Page) -> String {
     page.clear();
     perform(driver, chord("f9")).await.unwrap();
@@ -97,7 +97,7 @@ async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
     };
     let failure = perform(driver, outside).await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::OutOfFrame { .. }),
+        matches!(failure.error, Error::OutOfBounds { .. }),
         "{failure}"
     );
     assert_eq!(driver.pointer().await.unwrap(), to);

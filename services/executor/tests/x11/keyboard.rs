@@ -1,4 +1,4 @@
-//! Chords and held keys, and the state in which the keyboard is found and left.
+//! Chords and held keys, and restoring the keyboard state.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::page::{self, Page};
-use crate::support::server::{Foreigner, LOCK};
+use crate::support::server::{LOCK, OtherClient};
 use crate::support::{Desktop, wait_for};
 use crate::text::received;
 use crate::{chord, driver, perform, type_text};
@@ -42,7 +42,7 @@ async fn check_chord(driver: &X11Driver, page: &Page, keys: &str, expected: &[&s
         .iter()
         .filter(|event| event["kind"] == "keyup")
         .count();
-    assert_eq!(released, expected.len(), "{keys}: as many releases");
+    assert_eq!(released, expected.len(), "{keys}: number of releases");
     let last = events
         .iter()
         .rfind(|event| event["kind"] == "keydown")
@@ -96,7 +96,7 @@ async fn chords_arrive_whole() {
     assert_eq!(downs, 3);
 }
 
-/// What a page calls a key; `None` for what the desktop or the browser takes for itself before the page.
+/// Returns the DOM name of a key; `None` if the desktop or the browser handles it before the page.
 fn name_in_a_page(key: Key) -> Option<String> {
     let name = match key {
         Key::Control => "Control",
@@ -137,7 +137,7 @@ async fn every_name_of_a_key_strikes_that_key() {
     let page = Page::open(&mut desktop, page::POINTER).await;
     let named = Key::NAMES.iter().chain(Key::PUNCTUATION);
     let named = named.map(|&(name, key)| (name.to_owned(), key));
-    // F8 and F9 are these tests' own, and F11 is the browser's. What the layout lacks comes to a browser without a name.
+    // F8 and F9 are used by these tests, and F11 by the browser. Browsers see no name for keys that the layout lacks.
     let functions = (1..=12).filter(|number| ![8, 9, 11].contains(number));
     let functions = functions.map(|number| (format!("F{number}"), Key::Function(number)));
     let characters = (' '..='~').filter(|character| *character != ' ');
@@ -162,7 +162,7 @@ async fn every_name_of_a_key_strikes_that_key() {
             .iter()
             .filter(|event| event["kind"] == "keydown" && event["key"] != "F9");
         let seen: Vec<&str> = downs.map(|event| event["key"].as_str().unwrap()).collect();
-        // A character of the shifted level brings its Shift along.
+        // A character on the shifted level also presses Shift.
         if seen.last() != Some(&expected.as_str()) {
             wrong.push(format!("{name}: {seen:?} instead of {expected}"));
         }
@@ -180,7 +180,7 @@ async fn a_key_that_the_display_lacks_is_an_error() {
     };
     let failure = perform(&driver, empty).await.unwrap_err();
     assert!(
-        matches!(failure.error, Error::Malformed { .. }) && !failure.input_sent,
+        matches!(failure.error, Error::InvalidAction { .. }) && !failure.input_sent,
         "{failure}"
     );
 }
@@ -216,7 +216,7 @@ async fn a_held_key_repeats_and_is_let_go_of_at_a_stop() {
     let (outcome, ()) = tokio::join!(holding, stopping);
     let failure = outcome.unwrap_err();
     assert_eq!((failure.error, failure.input_sent), (Error::Stopped, true));
-    assert!(Foreigner::connect(&desktop.display).pressed().is_empty());
+    assert!(OtherClient::connect(&desktop.display).pressed().is_empty());
     perform(&driver, chord("f9")).await.unwrap();
     page.wait("the last key", |event| event["key"] == "F9")
         .await;
@@ -231,12 +231,12 @@ async fn caps_lock_changes_nothing_and_is_put_back() {
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
     perform(&driver, chord("capslock")).await.unwrap();
-    let foreigner = Foreigner::connect(&desktop.display);
+    let foreigner = OtherClient::connect(&desktop.display);
     assert_eq!(foreigner.locked() & LOCK, LOCK);
     let text = "aBc1! äÖ 你好";
     perform(&driver, type_text(text)).await.unwrap();
     assert_eq!(received(&driver, &page).await, text);
-    assert_eq!(foreigner.locked() & LOCK, LOCK, "as it was");
+    assert_eq!(foreigner.locked() & LOCK, LOCK, "restored");
     perform(&driver, chord("capslock")).await.unwrap();
     assert_eq!(foreigner.locked() & LOCK, 0);
 }
@@ -246,12 +246,12 @@ async fn a_second_group_changes_nothing_and_is_put_back() {
     let mut desktop = Desktop::start("us,ru").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
-    let foreigner = Foreigner::connect(&desktop.display);
+    let foreigner = OtherClient::connect(&desktop.display);
     foreigner.lock_group(1);
     let text = "plain text, Текст";
     perform(&driver, type_text(text)).await.unwrap();
     assert_eq!(received(&driver, &page).await, text);
-    assert_eq!(foreigner.group(), 1, "as it was");
+    assert_eq!(foreigner.group(), 1, "restored");
 }
 
 #[tokio::test]
@@ -264,9 +264,9 @@ async fn every_group_of_the_layout_is_used() {
     let text = "Привет, мир! Hello, world? 'Ёж' \"ok\"";
     perform(&driver, type_text(text)).await.unwrap();
     assert_eq!(received(&driver, &page).await, text);
-    let foreigner = Foreigner::connect(&desktop.display);
-    assert_eq!(foreigner.group(), 0, "as it was");
-    assert!(foreigner.lent().is_empty(), "no key had to be lent");
+    let foreigner = OtherClient::connect(&desktop.display);
+    assert_eq!(foreigner.group(), 0, "restored");
+    assert!(foreigner.lent().is_empty(), "no key was remapped");
 }
 
 #[tokio::test]
@@ -275,12 +275,12 @@ async fn a_layout_without_latin_letters_types_them_all_the_same() {
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
     let text = "Привет, Hello";
-    let foreigner = Foreigner::connect(&desktop.display);
+    let foreigner = OtherClient::connect(&desktop.display);
     perform(&driver, type_text(text)).await.unwrap();
-    // Looked at first: what is lent is given back when it has not been used for a while.
+    // Checked first: remapped keycodes are restored after an idle time.
     assert!(!foreigner.lent().is_empty());
     assert_eq!(received(&driver, &page).await, text);
-    // The browser takes these by the place of their keys, also while a letter of them is lent.
+    // The browser resolves these by physical key, even while one of their letters is remapped.
     perform(&driver, type_text("vac")).await.unwrap();
     assert_eq!(received(&driver, &page).await, "vac");
     perform(&driver, type_text("копия")).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_layout_without_latin_letters_types_them_all_the_same() {
 async fn keys_that_a_killed_program_holds_are_released() {
     let mut desktop = Desktop::start("us").await;
     let page = Page::open(&mut desktop, page::TEXT).await;
-    let foreigner = Foreigner::connect(&desktop.display);
+    let foreigner = OtherClient::connect(&desktop.display);
     foreigner.press_shift();
     foreigner.press_button(1);
     assert_eq!(foreigner.pressed().len(), 2);
@@ -315,20 +315,20 @@ async fn keys_that_a_killed_program_holds_are_released() {
 #[tokio::test]
 async fn lent_keys_are_given_back_also_after_a_kill() {
     let desktop = Desktop::start("us").await;
-    // In this process, and therefore at once: what is lent is given back when it has not been used for a while.
-    let foreigner = Foreigner::connect(&desktop.display);
+    // In this process, to be fast enough: remapped keycodes are restored after an idle time.
+    let foreigner = OtherClient::connect(&desktop.display);
     let keymap = || foreigner.keymap();
     let before = keymap();
     let first = driver(&desktop.display);
     perform(&first, type_text("äöü")).await.unwrap();
-    assert_ne!(keymap(), before, "lent for a while");
+    assert_ne!(keymap(), before, "temporarily remapped");
     drop(first);
-    wait_for("the map as it was", || (keymap() == before).then_some(())).await;
+    wait_for("the original keymap", || (keymap() == before).then_some(())).await;
     let second = driver(&desktop.display);
     perform(&second, type_text("éèç")).await.unwrap();
-    // Like a process that is killed: its driver never comes to tidy up.
+    // Like a killed process: its driver is never dropped.
     std::mem::forget(second);
     assert_ne!(keymap(), before);
     driver(&desktop.display).pointer().await.unwrap();
-    assert_eq!(keymap(), before, "taken back by the successor");
+    assert_eq!(keymap(), before, "restored by the next process");
 }

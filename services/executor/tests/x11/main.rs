@@ -1,40 +1,43 @@
-//! The drivers on real displays, with real applications that tell what they received.
+//! Tests of the drivers on real displays, with real applications that report what they received.
 
+mod at_most_once;
 mod browser;
 mod clipboard;
 mod conformance;
-mod human;
+mod disk_and_clock;
+mod failures;
+mod human_input;
 mod keyboard;
-mod machine;
 mod pointer;
 mod served;
-mod storm;
 mod support;
 mod text;
-mod trouble;
 mod windows;
 
 use std::time::Duration;
 
 use motorium_executor::drivers::launch::Launcher;
 use motorium_executor::drivers::x11::{Options, X11Driver};
-use motorium_executor::drivers::{Driver, Failure, Performed};
+use motorium_executor::drivers::{Driver, DriverFailure, DriverOutcome};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use tokio_util::sync::CancellationToken;
 
-/// A driver on a desktop of the tests.
+/// Creates a driver for a test desktop.
 fn driver(display: &str) -> X11Driver {
     let options = Options {
         display: display.to_owned(),
-        patience: Duration::from_secs(5),
+        display_timeout: Duration::from_secs(5),
         launcher: Launcher::default(),
     };
     X11Driver::start(options).unwrap()
 }
 
-async fn perform(driver: &dyn Driver, action: Action<CapturePoint>) -> Result<Performed, Failure> {
+async fn perform(
+    driver: &dyn Driver,
+    action: Action<CapturePoint>,
+) -> Result<DriverOutcome, DriverFailure> {
     driver
         .perform(action.into(), &CancellationToken::new())
         .await
@@ -54,7 +57,7 @@ fn chord(keys: &str) -> Action<CapturePoint> {
     }
 }
 
-/// A single click of the left button.
+/// Returns a single click of the left button.
 fn click_at(at: CapturePoint) -> Action<CapturePoint> {
     Action::Click {
         at: Some(at),

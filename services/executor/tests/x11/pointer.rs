@@ -1,4 +1,4 @@
-//! Clicks, drags and scrolling, as a page sees them.
+//! Clicks, drags and scrolling as received by a page.
 
 use motorium_executor::drivers::x11::X11Driver;
 use motorium_executor::drivers::{Driver as _, Error};
@@ -11,20 +11,20 @@ use crate::support::page::{self, Page, of_kind};
 use crate::support::{Desktop, start_server};
 use crate::{driver, perform};
 
-/// A page, the driver, and where the page's corner is on the display.
-struct Scene {
+/// A page, the driver, and the position of the page's corner on the display.
+struct PointerFixture {
     _desktop: Desktop,
     driver: X11Driver,
     page: Page,
     corner: CapturePoint,
 }
 
-impl Scene {
+impl PointerFixture {
     async fn open() -> Self {
         let mut desktop = Desktop::start("us").await;
         let driver = driver(&desktop.display);
         let page = Page::open(&mut desktop, page::POINTER).await;
-        // Where the page begins is told by the first movement over it.
+        // The first move over the page reveals its position.
         perform(
             &driver,
             Action::Move {
@@ -45,12 +45,12 @@ impl Scene {
         }
     }
 
-    /// A point of the page on the display.
+    /// Converts a point of the page to the display.
     fn at(&self, x: i32, y: i32) -> CapturePoint {
         self.corner + euclid_vector(x, y)
     }
 
-    /// What the page sees of an action that brings `count` events of this kind.
+    /// Performs an action and returns the page's events once `count` of this kind have arrived.
     async fn events_of(
         &self,
         action: Action<CapturePoint>,
@@ -80,9 +80,9 @@ fn click(at: CapturePoint, button: Button, count: u8, modifiers: &[Key]) -> Acti
 
 #[tokio::test]
 async fn clicks_are_what_was_asked_for() {
-    let scene = Scene::open().await;
+    let scene = PointerFixture::open().await;
     for count in 1..=3 {
-        // Elsewhere each time, so that the last click of one gesture is not the first of the next.
+        // At different points, so that consecutive gestures are not merged into one.
         let at = scene.at(200 * i32::from(count), 600);
         let gesture = click(at, Button::Left, count, &[]);
         let events = scene
@@ -131,8 +131,8 @@ async fn clicks_are_what_was_asked_for() {
     );
 }
 
-/// A page that is drawn larger tells points of its own, each of which is a few pixels: how far every click lies from the
-/// page's corner is the same up to one of them.
+/// A scaled page reports CSS pixels, each of which covers several display pixels. The offset between each click and
+/// the page's corner must be constant within one CSS pixel.
 #[tokio::test]
 async fn clicks_land_on_their_pixel_at_every_scale() {
     for scale in [1.0, 1.25, 1.5, 2.0] {
@@ -162,7 +162,7 @@ async fn clicks_land_on_their_pixel_at_every_scale() {
 
 #[tokio::test]
 async fn a_drag_is_followed_and_dropped() {
-    let scene = Scene::open().await;
+    let scene = PointerFixture::open().await;
     let path = vec![scene.at(150, 350), scene.at(300, 420), scene.at(350, 380)];
     let drag = |path| Action::Drag {
         path,
@@ -181,14 +181,14 @@ async fn a_drag_is_followed_and_dropped() {
         .into_iter()
         .filter(|event| number(event, "buttons") == 1)
         .collect();
-    // The browser merges movements of one frame, on a busy machine all of them; the last one stays.
+    // The browser merges the moves of one frame, on a busy machine all of them; only the last is certain.
     let last = moved.last().expect("movements with the button down");
     assert_eq!((number(last, "x"), number(last, "y")), (350, 380));
 
     scene.page.clear();
     let to_target = drag(vec![scene.at(150, 150), scene.at(600, 400)]);
     perform(&scene.driver, to_target).await.unwrap();
-    // The browser may ignore keys for a moment after a drop, so none is struck here.
+    // The browser may ignore keys for a moment after a drop, so none is pressed here.
     let dropped = scene
         .page
         .wait("the drop", |event| event["kind"] == "drop")
@@ -199,7 +199,7 @@ async fn a_drag_is_followed_and_dropped() {
 
 #[tokio::test]
 async fn scrolling_goes_by_notches_on_both_axes() {
-    let scene = Scene::open().await;
+    let scene = PointerFixture::open().await;
     let total = |events: &[Value], axis: &str| {
         of_kind(events, "wheel")
             .iter()
@@ -226,7 +226,7 @@ async fn scrolling_goes_by_notches_on_both_axes() {
 
 #[tokio::test]
 async fn a_held_button_stays_until_it_is_released() {
-    let scene = Scene::open().await;
+    let scene = PointerFixture::open().await;
     let (from, to) = (scene.at(150, 350), scene.at(250, 450));
     let down = Action::MouseDown {
         at: Some(from),
@@ -283,7 +283,7 @@ async fn the_pointer_is_read_back_and_never_led_outside() {
         ] {
             let failure = perform(&driver, action).await.unwrap_err();
             assert!(
-                matches!(failure.error, Error::OutOfFrame { .. }),
+                matches!(failure.error, Error::OutOfBounds { .. }),
                 "{failure}"
             );
             assert!(!failure.input_sent);
@@ -292,11 +292,11 @@ async fn the_pointer_is_read_back_and_never_led_outside() {
     assert_eq!(
         driver.pointer().await.unwrap(),
         CapturePoint::new(400, 300),
-        "nothing has moved it"
+        "the pointer did not move"
     );
     let four = click(CapturePoint::new(1, 1), Button::Left, 4, &[]);
     assert!(matches!(
         perform(&driver, four).await.unwrap_err().error,
-        Error::Malformed { .. }
+        Error::InvalidAction { .. }
     ));
 }

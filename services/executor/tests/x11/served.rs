@@ -1,4 +1,4 @@
-//! The program itself, killed and started again while it acts on a real display.
+//! The program itself, killed and restarted while it acts on a real display.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use motorium_proto::service::{ActionProgress, Executor as _};
 
 use crate::browser::{chromium, free_port};
 use crate::support::page::{self, Page};
-use crate::support::served::{Served, TTL};
-use crate::support::server::Foreigner;
+use crate::support::served::{ExecutorProcess, TTL};
+use crate::support::server::OtherClient;
 use crate::support::web::Web;
-use crate::support::{Desktop, PATIENCE, wait_for};
+use crate::support::{Desktop, WAIT_TIMEOUT, wait_for};
 use crate::{chord, click_at, type_text};
 
 const SHORT: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ fn hold_control() -> Action<CapturePoint> {
 async fn one_action_id_is_one_click_also_across_a_kill() {
     let mut desktop = Desktop::start("us").await;
     let page = Page::open(&mut desktop, page::POINTER).await;
-    let served = Served::start(&desktop).await;
+    let served = ExecutorProcess::start(&desktop).await;
     let epoch = served.acquire(TTL).await;
     let click = click_at(CapturePoint::new(300, 300));
     let first = served
@@ -39,7 +39,7 @@ async fn one_action_id_is_one_click_also_across_a_kill() {
         .await
         .unwrap();
     assert_eq!(
-        (first.result, first.recorded),
+        (first.result, first.already_performed),
         (ActionResult::Performed, false)
     );
     assert_eq!(first.pointer, Some(CapturePoint::new(300, 300)));
@@ -49,18 +49,18 @@ async fn one_action_id_is_one_click_also_across_a_kill() {
             .perform(served.request(epoch, "pay", click.clone()))
             .await
             .unwrap()
-            .recorded
+            .already_performed
     );
     served.process.signal("KILL");
     drop(served);
-    let served = Served::start(&desktop).await;
+    let served = ExecutorProcess::start(&desktop).await;
     assert!(
         served
             .executor
             .perform(served.request(epoch, "pay", click))
             .await
             .unwrap()
-            .recorded
+            .already_performed
     );
     served
         .executor
@@ -80,8 +80,8 @@ async fn one_action_id_is_one_click_also_across_a_kill() {
 #[tokio::test]
 async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     let desktop = Desktop::start("us").await;
-    let foreigner = Foreigner::connect(&desktop.display);
-    let served = Served::start(&desktop).await;
+    let foreigner = OtherClient::connect(&desktop.display);
+    let served = ExecutorProcess::start(&desktop).await;
     let epoch = served.acquire(TTL).await;
     let lent = served
         .executor
@@ -92,9 +92,9 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     assert!(!foreigner.lent().is_empty());
     let request = served.request(epoch, "holds", hold_control());
     tokio::select! {
-        _ = served.executor.perform(request.clone()) => panic!("it holds for longer"),
+        _ = served.executor.perform(request.clone()) => panic!("the hold takes longer"),
         () = wait_for("the keys to be down", || (foreigner.pressed().len() == 2).then_some(())) => {
-            // Before the call is dropped, so that nothing tells the program to let go.
+            // Killed before the call is dropped, so that it does not get the cancellation.
             served.process.signal("KILL");
         }
     }
@@ -102,13 +102,13 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     assert_eq!(
         foreigner.pressed().len(),
         2,
-        "a killed program cannot let go"
+        "a killed program cannot release keys"
     );
     drop(served);
-    let served = Served::start(&desktop).await;
+    let served = ExecutorProcess::start(&desktop).await;
     assert!(
         foreigner.pressed().is_empty(),
-        "its successor does, before it serves anybody"
+        "the next process releases them before it serves calls"
     );
     assert!(foreigner.lent().is_empty());
     let progress = served
@@ -119,20 +119,20 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     assert_eq!(progress, ActionProgress::Unknown);
     let outcome = served.executor.perform(request).await.unwrap();
     assert_eq!(
-        (outcome.result, outcome.recorded),
+        (outcome.result, outcome.already_performed),
         (ActionResult::Unknown, true)
     );
-    assert!(foreigner.pressed().is_empty(), "and does not do it again");
+    assert!(foreigner.pressed().is_empty(), "the action is not repeated");
 }
 
 #[tokio::test]
 async fn a_call_that_is_given_up_lets_go() {
     let desktop = Desktop::start("us").await;
-    let foreigner = Foreigner::connect(&desktop.display);
-    let served = Served::start(&desktop).await;
+    let foreigner = OtherClient::connect(&desktop.display);
+    let served = ExecutorProcess::start(&desktop).await;
     let epoch = served.acquire(TTL).await;
     tokio::select! {
-        _ = served.executor.perform(served.request(epoch, "holds", hold_control())) => panic!("it holds for longer"),
+        _ = served.executor.perform(served.request(epoch, "holds", hold_control())) => panic!("the hold takes longer"),
         () = wait_for("the keys to be down", || (foreigner.pressed().len() == 2).then_some(())) => {}
     }
     wait_for("the keys to be up", || {
@@ -144,8 +144,8 @@ async fn a_call_that_is_given_up_lets_go() {
 #[tokio::test]
 async fn the_end_of_a_lease_and_of_the_program_let_go() {
     let desktop = Desktop::start("us").await;
-    let foreigner = Foreigner::connect(&desktop.display);
-    let served = Served::start(&desktop).await;
+    let foreigner = OtherClient::connect(&desktop.display);
+    let served = ExecutorProcess::start(&desktop).await;
     let down = |id: &str, epoch| {
         let down = Action::MouseDown {
             at: Some(CapturePoint::new(600, 400)),
@@ -156,7 +156,7 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
     let epoch = served.acquire(TTL).await;
     served.executor.perform(down("one", epoch)).await.unwrap();
     assert_eq!(foreigner.pressed(), ["button 1"]);
-    // Shortened only now, so that it does not end before the button is down.
+    // Shortened only now, so that the lease does not expire before the button is pressed.
     let display = served.display.clone();
     let renewed = served.executor.renew_lease(display, epoch, SHORT).await;
     renewed.unwrap();
@@ -181,7 +181,7 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
 #[tokio::test]
 async fn rules_change_with_their_file_and_nothing_is_started_again() {
     let desktop = Desktop::start("us").await;
-    let served = Served::start(&desktop).await;
+    let served = ExecutorProcess::start(&desktop).await;
     let file = desktop.path("motorium.toml");
     let epoch = served.acquire(TTL).await;
     let attempts = std::cell::Cell::new(0);
@@ -192,7 +192,7 @@ async fn rules_change_with_their_file_and_nothing_is_started_again() {
         served.executor.perform(request).await.unwrap()
     };
     let until = async |expected: ActionResult| {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT;
         loop {
             let outcome = result().await;
             if outcome.result == expected {
@@ -206,7 +206,7 @@ async fn rules_change_with_their_file_and_nothing_is_started_again() {
     std::fs::write(&file, "[executor.rules]\nforbidden_chords = [\"f9\"]\n").unwrap();
     let refused = until(ActionResult::Refused).await;
     assert_eq!(refused.rule.as_deref(), Some("rules.forbidden_chords"));
-    // What cannot be used changes nothing.
+    // An invalid configuration changes nothing.
     std::fs::write(&file, "[executor.rules]\nforbidden_chords = [\"flurb\"]\n").unwrap();
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(result().await.result, ActionResult::Refused);
@@ -230,7 +230,7 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
         std::fs::write(&file, config).unwrap();
     };
     configured("");
-    let served = Served::start(&desktop).await;
+    let served = ExecutorProcess::start(&desktop).await;
     let read = async || served.executor.read_page(None, 1_000).await;
     let error = read().await.unwrap_err();
     assert_eq!(error.reason, "BROWSER_UNREACHABLE");
@@ -250,7 +250,7 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
     );
 
     configured("rules.denied_url_hosts = [\"*.test\"]");
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT;
     while read().await.unwrap().url != "about:blank" {
         assert!(
             tokio::time::Instant::now() < deadline,

@@ -1,31 +1,31 @@
-//! What is typed is what is received.
+//! Typed text is received exactly.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use motorium_executor::drivers::Performed;
+use motorium_executor::drivers::DriverOutcome;
 use motorium_executor::drivers::x11::X11Driver;
 
 use crate::support::corpus::corpus;
 use crate::support::page::{self, Page};
-use crate::support::server::Foreigner;
+use crate::support::server::OtherClient;
 use crate::support::{Desktop, Process, wait_for};
 use crate::{chord, driver, perform, type_text};
 
-/// What became of the texts of a run.
+/// The results of a run.
 #[derive(Debug, Default)]
-struct Tally {
-    /// How many were received exactly, by the way they went in.
+struct TextResults {
+    /// Number of exactly received texts, by input method.
     exact: BTreeMap<String, usize>,
-    /// What was said of those that could not be entered.
+    /// Errors of texts that could not be entered.
     errors: Vec<String>,
     wrong: Vec<String>,
 }
 
-impl Tally {
-    fn note(&mut self, kind: &str, performed: Performed, text: &str, received: &str) {
+impl TextResults {
+    fn note(&mut self, kind: &str, performed: DriverOutcome, text: &str, received: &str) {
         if received == text {
             let way = performed.note.unwrap_or_else(|| "as keys".to_owned());
             *self.exact.entry(way).or_default() += 1;
@@ -56,9 +56,9 @@ async fn check_browser(layout: &str) {
     let mut desktop = Desktop::start(layout).await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
-    let mut tally = Tally::default();
+    let mut tally = TextResults::default();
     for (kind, text) in corpus() {
-        // Tab leaves a text area.
+        // Tab would leave the text area.
         let text = text.replace('\t', " ");
         match perform(&driver, type_text(&text)).await {
             Ok(performed) => {
@@ -90,7 +90,7 @@ async fn check_editor(layout: &str) {
     fs::write(&file, "").unwrap();
     let mut editor = desktop.command("mousepad");
     desktop.open(editor.arg(&file), "mousepad").await;
-    let mut tally = Tally::default();
+    let mut tally = TextResults::default();
     for (kind, text) in corpus() {
         perform(&driver, chord("ctrl+a")).await.unwrap();
         match perform(&driver, type_text(&text)).await {
@@ -104,7 +104,7 @@ async fn check_editor(layout: &str) {
     tally.judge(&format!("editor, {layout}"));
 }
 
-/// What an editor writes to its file.
+/// Saves in an editor and returns the file's content.
 async fn saved(driver: &X11Driver, file: &Path) -> String {
     let before = fs::metadata(file).unwrap().modified().unwrap();
     perform(driver, chord("ctrl+s")).await.unwrap();
@@ -130,7 +130,7 @@ async fn check_terminal(layout: &str) {
         .open(terminal.args(["-u8", "-e", "sh", "-c", &script]), "xterm")
         .await;
     wait_for("the terminal's program", || file.exists().then_some(())).await;
-    let mut tally = Tally::default();
+    let mut tally = TextResults::default();
     let mut before = 0;
     for (kind, text) in corpus() {
         let entered = perform(&driver, type_text(&text)).await;
@@ -148,7 +148,7 @@ async fn check_terminal(layout: &str) {
     tally.judge(&format!("terminal, {layout}"));
 }
 
-/// What a terminal's program has been given since, up to the byte that ends a text.
+/// Returns the bytes that a terminal's program has received since, up to the end-of-text byte.
 async fn bytes_after(driver: &X11Driver, file: &Path, before: usize) -> Vec<u8> {
     const END: u8 = 0x04;
     perform(driver, chord("ctrl+d")).await.unwrap();
@@ -159,11 +159,11 @@ async fn bytes_after(driver: &X11Driver, file: &Path, before: usize) -> Vec<u8> 
     .await
 }
 
-/// Beside an input method that is switched to Chinese, which takes every letter that it is shown.
+/// With an active Chinese input method, which consumes every letter that it receives.
 #[tokio::test]
 async fn an_input_method_takes_nothing_of_the_text() {
     let mut desktop = Desktop::start("us").await;
-    let foreigner = Foreigner::connect(&desktop.display);
+    let foreigner = OtherClient::connect(&desktop.display);
     let method = InputMethod::start(&desktop, &foreigner).await;
     let file = desktop.path("text.txt");
     fs::write(&file, "").unwrap();
@@ -172,10 +172,10 @@ async fn an_input_method_takes_nothing_of_the_text() {
     desktop.open(editor.arg(&file), "mousepad").await;
     method.switch_to_chinese(&desktop).await;
     let driver = driver(&desktop.display);
-    // It does take letters: these are struck by another program.
+    // Control: the input method consumes letters pressed by another program.
     foreigner.strike("ni ").await;
     let taken = saved(&driver, &file).await;
-    assert!(!taken.is_ascii(), "{taken:?} went past the input method");
+    assert!(!taken.is_ascii(), "{taken:?} bypassed the input method");
     for text in ["nihao, wo shi Motorium. 42?", "one\n\ttwo", "混合 mixed"] {
         perform(&driver, chord("ctrl+a")).await.unwrap();
         perform(&driver, type_text(text)).await.unwrap();
@@ -183,7 +183,7 @@ async fn an_input_method_takes_nothing_of_the_text() {
     }
 }
 
-/// ibus on a bus of its own.
+/// ibus on its own bus.
 struct InputMethod {
     bus: String,
     daemon: Process,
@@ -191,7 +191,7 @@ struct InputMethod {
 }
 
 impl InputMethod {
-    async fn start(desktop: &Desktop, foreigner: &Foreigner) -> Self {
+    async fn start(desktop: &Desktop, foreigner: &OtherClient) -> Self {
         let address = format!("unix:path={}", desktop.path("bus").display());
         let mut bus = desktop.command("dbus-daemon");
         bus.args(["--session", "--nofork", "--address", &address]);
@@ -220,7 +220,7 @@ impl InputMethod {
 
     async fn switch_to_chinese(&self, desktop: &Desktop) {
         wait_for("Chinese", || {
-            // It says that it failed although it did not.
+            // ibus reports a failure even on success.
             self.ibus(desktop, &["engine", "libpinyin"]);
             let engine = self.ibus(desktop, &["engine"]);
             (engine.trim() == "libpinyin").then_some(())
@@ -239,7 +239,7 @@ impl Drop for InputMethod {
         if std::thread::panicking() {
             return;
         }
-        // It ends its engines if it is asked to.
+        // On a regular exit it also ends its engines.
         self.daemon.signal("TERM");
         self.daemon.wait_gone();
     }

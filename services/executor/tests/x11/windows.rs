@@ -1,4 +1,4 @@
-//! Windows, programs, and browser verbs.
+//! Windows, programs, and browser actions.
 
 use std::time::Duration;
 
@@ -44,11 +44,14 @@ async fn windows_are_focused_by_title_class_and_number() {
     let failure = perform(&driver, focus(WindowSelector::Title("nobody".to_owned())))
         .await
         .unwrap_err();
-    assert_eq!(failure.to_string(), "no window with `nobody` in its title");
+    assert_eq!(
+        failure.to_string(),
+        "no window found with `nobody` in its title"
+    );
     let failure = perform(&driver, Action::GoBack).await.unwrap_err();
     assert_eq!(
         failure.error,
-        Error::NoBrowser {
+        Error::NotABrowser {
             application: "XTerm".to_owned()
         }
     );
@@ -72,16 +75,20 @@ async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
     let application = "XTerm".to_owned();
     assert_eq!(failure.error, Error::FocusLost { application });
     assert!(failure.input_sent);
-    // A terminal that has not yet been told to hand on every key would keep this one to itself.
-    wait_for("the thief to listen", || bytes.exists().then_some(())).await;
-    // It works on, and what came before the theft was noticed is no more than is under way at a time.
+    // A terminal whose program does not read single keys yet would hold this one back.
+    wait_for("the other window to be ready", || {
+        bytes.exists().then_some(())
+    })
+    .await;
+    // The other window keeps working, and at most the text in flight reaches it before the change of focus is
+    // detected.
     perform(&driver, chord("ctrl+d")).await.unwrap();
     let got = wait_for("the end", || {
         let bytes = std::fs::read(&bytes).ok()?;
         bytes.ends_with(&[4]).then(|| bytes.len() - 1)
     });
     let got = got.await;
-    assert!(got <= 40, "{got} characters went astray");
+    assert!(got <= 40, "{got} characters reached the wrong window");
 }
 
 #[tokio::test]
@@ -145,7 +152,7 @@ async fn programs_are_started_on_the_display_and_see_no_secrets() {
     });
     let options = Options {
         display: desktop.display.clone(),
-        patience: Duration::from_secs(5),
+        display_timeout: Duration::from_secs(5),
         launcher,
     };
     let driver = X11Driver::start(options).unwrap();

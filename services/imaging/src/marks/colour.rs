@@ -1,13 +1,13 @@
 //! Colours of the marks.
 //!
-//! Neighbouring numbers get different hues, and a number keeps its hue from picture to picture. Each hue comes dark,
-//! for light screens, and bright, for dark ones, so that a box is seen on either.
+//! Consecutive numbers get different hues, and a number keeps its hue between images. Each hue has a dark variant for
+//! light screens and a bright one for dark screens, so that boxes are visible on both.
 
 use image::Rgba;
 
-/// A mark's colour and the colour of the number on it.
+/// Colour of a mark and of the number on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scheme {
+pub(super) struct ColourScheme {
     pub(super) fill: Rgba<u8>,
     pub(super) text: Rgba<u8>,
 }
@@ -15,13 +15,13 @@ pub(super) struct Scheme {
 const WHITE: Rgba<u8> = rgb(0xffffff);
 const BLACK: Rgba<u8> = rgb(0x000000);
 
-/// Red of the pointer picture and of nothing else that is drawn.
-pub(super) const POINTER: Scheme = Scheme {
+/// Red used only for the pointer overlay.
+pub(super) const POINTER: ColourScheme = ColourScheme {
     fill: rgb(0xff3b30),
     text: WHITE,
 };
 
-/// Hue by hue: for light surroundings (white numbers), for dark ones (black numbers).
+/// Hues: for light surroundings (white numbers) and for dark ones (black numbers).
 const HUES: [(Rgba<u8>, Rgba<u8>); 10] = [
     (rgb(0xc62828), rgb(0xff8a80)),
     (rgb(0x1565c0), rgb(0x64b5f6)),
@@ -35,16 +35,18 @@ const HUES: [(Rgba<u8>, Rgba<u8>); 10] = [
     (rgb(0x5f6300), rgb(0xdce775)),
 ];
 
-/// The colours of a number, for surroundings of a brightness of 0 (black) to 255 (white).
-pub(super) fn of(number: u32, surroundings: u8) -> Scheme {
+/// Returns the colours of a number for surroundings of brightness 0 (black) to 255 (white).
+pub(super) fn scheme_for(number: u32, surroundings: u8) -> ColourScheme {
     let (dark, bright) = HUES[number as usize % HUES.len()];
+    // 110, below the middle of 255: dark fills keep enough contrast on medium backgrounds (WCAG 4.5:1 is tested on
+    // white and black).
     if surroundings >= 110 {
-        Scheme {
+        ColourScheme {
             fill: dark,
             text: WHITE,
         }
     } else {
-        Scheme {
+        ColourScheme {
             fill: bright,
             text: BLACK,
         }
@@ -59,7 +61,7 @@ const fn rgb(hex: u32) -> Rgba<u8> {
 mod tests {
     use super::*;
 
-    /// Contrast ratio after WCAG 2.
+    /// Contrast ratio according to WCAG 2.
     fn contrast(a: Rgba<u8>, b: Rgba<u8>) -> f64 {
         let luminance = |colour: Rgba<u8>| {
             let linear = |value: u8| {
@@ -81,7 +83,7 @@ mod tests {
     fn every_number_can_be_read_and_every_box_seen() {
         for number in 0..HUES.len() as u32 {
             for (surroundings, ground) in [(255, WHITE), (0, BLACK)] {
-                let scheme = of(number, surroundings);
+                let scheme = scheme_for(number, surroundings);
                 assert!(
                     contrast(scheme.fill, scheme.text) >= 4.5,
                     "number on {number} {scheme:?}"

@@ -1,27 +1,27 @@
-//! Numbered boxes over a screenshot.
+//! Draws numbered boxes over a screenshot.
 
 use image::RgbaImage;
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::domain::id::ElementId;
 
-use super::colour::{self, Scheme};
-use super::frame::{Frame, Frames};
-use super::ground::Ground;
-use super::ink::{Area, Line, Place, fill};
-use super::layout::{Spot, Subject, place};
+use super::brightness_map::BrightnessMap;
+use super::colour::{self, ColourScheme};
+use super::label_placement::{LabelPlacement, LabelledBox, place_labels};
+use super::outline::{Outline, Outlines};
+use super::primitives::{GlyphRun, Pixel, PixelRect, fill};
 use crate::space::{ModelRect, ModelSpace};
 
-/// One box with its number.
+/// Box with its number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mark {
-    /// The number that is drawn.
+    /// Number to draw.
     pub id: ElementId,
-    /// Where, in the picture that is drawn on.
+    /// Box in pixels of the image.
     pub bounds: ModelRect,
 }
 
-/// The marks of the elements that show in a picture, where `frame` is the extent of the frame that they are on.
+/// Returns the marks of the elements visible in an image; `frame` is the size of their frame.
 #[must_use]
 pub fn marks(elements: &[Element], frame: CaptureSize, space: &ModelSpace) -> Vec<Mark> {
     let picture = ModelRect::from_size(space.model_size());
@@ -35,28 +35,29 @@ pub fn marks(elements: &[Element], frame: CaptureSize, space: &ModelSpace) -> Ve
         .collect()
 }
 
-/// Draws numbered boxes over a picture so that what they number can still be read. A box is drawn around its element,
-/// not on it, and behind the letters of elements that stand close; its number stands beside it as long as there is
-/// room. What does not show in the picture is left out.
+/// Draws numbered boxes over an image so that the marked content stays legible. A box is drawn around its element and
+/// behind the letters of close neighbours; its number is placed beside it if there is room. Marks outside the image are
+/// skipped.
 pub fn draw(picture: &mut RgbaImage, marks: &[Mark]) {
     if marks.is_empty() {
         return;
     }
-    // Everything is decided on the untouched picture, and numbers are drawn after all boxes: no outline crosses one.
-    let ground = Ground::of(picture);
-    let style = Style::of(picture);
-    let drawings: Vec<Drawing> = marks
+    // All decisions use the unmodified image, and numbers are drawn after all boxes, so that no outline crosses a
+    // number.
+    let ground = BrightnessMap::from_image(picture);
+    let style = MarkStyle::for_image(picture);
+    let drawings: Vec<MarkDrawing> = marks
         .iter()
-        .filter_map(|mark| Drawing::new(mark, &ground, &style))
+        .filter_map(|mark| MarkDrawing::new(mark, &ground, &style))
         .collect();
-    let boxes: Vec<Area> = drawings.iter().map(|drawing| drawing.bounds).collect();
-    let frames = Frames::around(&boxes, style.outline);
-    let subjects: Vec<Subject> = drawings
+    let boxes: Vec<PixelRect> = drawings.iter().map(|drawing| drawing.bounds).collect();
+    let frames = Outlines::around(&boxes, style.outline_thickness);
+    let subjects: Vec<LabelledBox> = drawings
         .iter()
         .zip(frames.list())
         .map(|(drawing, frame)| drawing.subject(*frame, &style))
         .collect();
-    let spots = place(&ground, &subjects);
+    let spots = place_labels(&ground, &subjects);
     for (index, drawing) in drawings.iter().enumerate() {
         frames.draw(index, picture, &ground, drawing.scheme.fill);
     }
@@ -65,41 +66,41 @@ pub fn draw(picture: &mut RgbaImage, marks: &[Mark]) {
     }
 }
 
-/// Extents that grow with the picture.
-struct Style {
-    /// Thickness of a box's line in pixels.
-    outline: i32,
-    /// Height of the numbers' font in pixels.
-    text: f32,
-    small_text: f32,
-    /// Left free around a number, in pixels.
+/// Sizes that scale with the image.
+struct MarkStyle {
+    /// Thickness of an outline in pixels.
+    outline_thickness: i32,
+    /// Font size of the numbers in pixels.
+    font_size: f32,
+    small_font_size: f32,
+    /// Padding around a number, in pixels.
     padding: i32,
 }
 
-impl Style {
-    /// Sizes that can be read at 1920 pixels, in proportion to the longer side; never smaller than a model can read.
-    fn of(picture: &RgbaImage) -> Self {
+impl MarkStyle {
+    /// Chooses sizes in proportion to the longer side: legible at 1920 pixels, and never smaller than a model can read.
+    fn for_image(picture: &RgbaImage) -> Self {
         let side = picture.width().max(picture.height()) as f32;
-        let text = (side * 15.0 / 1920.0).clamp(13.0, 60.0);
+        let font_size = (side * 15.0 / 1920.0).clamp(13.0, 60.0);
         Self {
-            outline: (side / 960.0).round().max(1.0) as i32,
-            text,
-            small_text: (text * 0.8).max(11.0),
+            outline_thickness: (side / 960.0).round().max(1.0) as i32,
+            font_size,
+            small_font_size: (font_size * 0.8).max(11.0),
             padding: (side / 960.0).round().max(1.0) as i32,
         }
     }
 }
 
-/// A mark that shows in the picture, ready to be drawn.
-struct Drawing {
-    bounds: Area,
-    scheme: Scheme,
-    number: Line,
-    small_number: Line,
+/// Visible mark, ready to be drawn.
+struct MarkDrawing {
+    bounds: PixelRect,
+    scheme: ColourScheme,
+    number: GlyphRun,
+    small_number: GlyphRun,
 }
 
-impl Drawing {
-    fn new(mark: &Mark, ground: &Ground, style: &Style) -> Option<Self> {
+impl MarkDrawing {
+    fn new(mark: &Mark, ground: &BrightnessMap, style: &MarkStyle) -> Option<Self> {
         let bounds = mark
             .bounds
             .round_out()
@@ -108,23 +109,24 @@ impl Drawing {
         let number = mark.id.to_string();
         Some(Self {
             bounds,
-            scheme: colour::of(mark.id.0, brightness_around(ground, bounds)),
-            number: Line::new(&number, style.text),
-            small_number: Line::new(&number, style.small_text),
+            scheme: colour::scheme_for(mark.id.0, brightness_around(ground, bounds)),
+            number: GlyphRun::new(&number, style.font_size),
+            small_number: GlyphRun::new(&number, style.small_font_size),
         })
     }
 
-    fn subject(&self, frame: Frame, style: &Style) -> Subject {
-        let around =
-            |line: &Line, padding: i32| line.size() + euclid::Size2D::new(padding * 2, padding * 2);
-        Subject {
+    fn subject(&self, frame: Outline, style: &MarkStyle) -> LabelledBox {
+        let around = |line: &GlyphRun, padding: i32| {
+            line.size() + euclid::Size2D::new(padding * 2, padding * 2)
+        };
+        LabelledBox {
             frame,
             normal: around(&self.number, style.padding),
             small: around(&self.small_number, 1),
         }
     }
 
-    fn draw_number(&self, picture: &mut RgbaImage, spot: Spot) {
+    fn draw_number(&self, picture: &mut RgbaImage, spot: LabelPlacement) {
         let line = if spot.small {
             &self.small_number
         } else {
@@ -134,7 +136,7 @@ impl Drawing {
         let margin = (spot.area.size() - line.size()) / 2;
         line.draw(
             picture,
-            Place::new(
+            Pixel::new(
                 spot.area.min.x + margin.width,
                 spot.area.min.y + margin.height,
             ),
@@ -143,12 +145,12 @@ impl Drawing {
     }
 }
 
-/// Mean brightness of the picture along the outside of a box, 0 to 255, from a few pixels of each side.
-fn brightness_around(ground: &Ground, bounds: Area) -> u8 {
+/// Returns the mean brightness along the outside of a box, 0 to 255, from a few samples per side.
+fn brightness_around(ground: &BrightnessMap, bounds: PixelRect) -> u8 {
     const SAMPLES: i32 = 8;
     let (mut sum, mut count) = (0u32, 0u32);
     let mut look_at = |x: i32, y: i32| {
-        if let Some(brightness) = ground.brightness(Place::new(x, y)) {
+        if let Some(brightness) = ground.brightness(Pixel::new(x, y)) {
             sum += u32::from(brightness);
             count += 1;
         }
@@ -173,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::space::PictureSize;
+    use crate::space::ImageSize;
 
     const WHITE: Rgba<u8> = Rgba([255, 255, 255, 255]);
 
@@ -205,7 +207,7 @@ mod tests {
             for (x, y) in (y1..y2).flat_map(|y| (x1..x2).map(move |x| (x, y))) {
                 assert_eq!(*picture.get_pixel(x, y), WHITE, "at {x},{y}");
             }
-            // The box itself is there.
+            // The outline is drawn.
             assert_ne!(*picture.get_pixel(x1 - 1, y1 + 3), WHITE);
             assert_ne!(*picture.get_pixel(x2, y2 - 3), WHITE);
         }
@@ -221,7 +223,7 @@ mod tests {
                 &[mark(id, bounds.0, bounds.1, bounds.2, bounds.3)],
             )
         };
-        // 10 hues: 3 and 13 have the same colour and differ only in what is written.
+        // There are 10 hues: 3 and 13 have the same colour and differ only in the number.
         assert_ne!(picture(3), picture(13));
         assert_eq!(picture(3), picture(3));
     }
@@ -271,7 +273,7 @@ mod tests {
             element(2, rect(600, 300, 700, 350)),
         ];
         let closer =
-            ModelSpace::of_region(rect(500, 250, 1000, 500), PictureSize::new(1000, 500)).unwrap();
+            ModelSpace::for_region(rect(500, 250, 1000, 500), ImageSize::new(1000, 500)).unwrap();
         let shown = marks(&elements, frame, &closer);
         assert_eq!(shown.iter().map(|mark| mark.id.0).collect::<Vec<_>>(), [2]);
         assert_eq!(

@@ -1,18 +1,18 @@
-//! The Set of Marks: elements as numbered boxes on the picture, and as one line of text each.
+//! Set-of-marks: elements as numbered boxes on an image, and as one prompt line each.
 //!
-//! Both Perception (for people who look at what it sees) and the Planner (for each model anew, at its size) make
-//! them, therefore they are here. Neither finds elements nor numbers them.
+//! Used by Perception (for people who inspect its results) and by the planner (per model, at its image size). Neither
+//! detection nor numbering is done here.
 //!
-//! [`draw`] paints the boxes, [`pointer`] shows where the mouse pointer is, [`prompt`] writes the lines and
-//! [`select`] decides which elements get a place where there is not room for all.
+//! [`draw`] draws the boxes, [`pointer`] marks the mouse pointer, [`prompt`] writes the lines, and [`select`] chooses
+//! the elements if there are too many.
 
+mod brightness_map;
 mod colour;
 mod draw;
-mod frame;
-mod ground;
-mod ink;
-mod layout;
+mod label_placement;
+mod outline;
 pub mod pointer;
+mod primitives;
 pub mod prompt;
 mod select;
 

@@ -1,6 +1,6 @@
-//! A picture that shows a model where the mouse pointer is: a ring around it, an arrow to it, and the words.
+//! Pointer overlay for models: a ring around the mouse pointer, an arrow to it, and a label.
 //!
-//! Nothing is drawn within the ring, so that the pointer and what it points at stay visible.
+//! The inside of the ring stays free, so that the pointer and its target are visible.
 
 use euclid::{Size2D, Vector2D};
 use image::RgbaImage;
@@ -9,17 +9,16 @@ use imageproc::point::Point;
 use motorium_proto::domain::geometry::{ModelPoint, ModelPx};
 
 use super::colour::POINTER;
-use super::ink::{self, Area, Line, Place, fill, stroke};
+use super::primitives::{self, GlyphRun, Pixel, PixelRect, fill, stroke};
 
-/// Radius of the ring's outer edge in pixels. Ring, arrow and colour are those that pointer checks are known to work
-/// with.
+/// Outer radius of the ring in pixels. Ring, arrow and colour are known to work for pointer checks by models.
 pub const RING_RADIUS: f32 = 12.0;
-/// Thickness of the ring, inwards, in pixels.
+/// Thickness of the ring in pixels, measured inwards.
 pub const RING_THICKNESS: f32 = 4.0;
-/// From the arrow's tail to the pointer, on both axes, in pixels.
-pub const ARROW_REACH: i32 = 80;
-/// What is written at the arrow's tail.
-pub const WORDS: &str = "mouse pointer";
+/// Offset of the arrow's tail from the pointer on both axes, in pixels.
+pub const ARROW_OFFSET: i32 = 80;
+/// Label at the arrow's tail.
+pub const LABEL: &str = "mouse pointer";
 
 const SHAFT_THICKNESS: f32 = 4.0;
 const HEAD_LENGTH: f32 = 14.0;
@@ -29,73 +28,73 @@ const TEXT_PADDING: i32 = 4;
 
 type Vector = Vector2D<f32, ModelPx>;
 
-/// Draws the ring around the pointer at `at`, the arrow from the upper left, and the words. At an edge of the picture
-/// the arrow comes from the other side, so that the words stay in the picture.
+/// Draws the ring around the pointer at `at`, the arrow from the upper left, and the label. Near an edge the arrow
+/// comes from the other side, so that the label stays inside the image.
 pub fn draw_pointer(picture: &mut RgbaImage, at: ModelPoint) {
-    let words = Line::new(WORDS, TEXT_SIZE);
-    let plan = Plan::new(
+    let words = GlyphRun::new(LABEL, TEXT_SIZE);
+    let plan = PointerLayout::new(
         picture,
         at,
         words.size() + Size2D::new(TEXT_PADDING, TEXT_PADDING) * 2,
     );
     draw_arrow(picture, plan.tail.to_f32(), plan.pointer.to_f32());
     draw_ring(picture, plan.pointer);
-    fill(picture, plan.words, POINTER.fill);
+    fill(picture, plan.label, POINTER.fill);
     words.draw(
         picture,
-        plan.words.min + Vector2D::new(TEXT_PADDING, TEXT_PADDING),
+        plan.label.min + Vector2D::new(TEXT_PADDING, TEXT_PADDING),
         POINTER.text,
     );
 }
 
-/// Where things go.
+/// Positions of the parts of the overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Plan {
-    pointer: Place,
-    tail: Place,
-    words: Area,
+struct PointerLayout {
+    pointer: Pixel,
+    tail: Pixel,
+    label: PixelRect,
 }
 
-impl Plan {
+impl PointerLayout {
     fn new(picture: &RgbaImage, at: ModelPoint, words: Size2D<i32, ModelPx>) -> Self {
-        let frame = ink::whole(picture);
+        let frame = primitives::image_bounds(picture);
         let pointer =
-            Place::new(at.x.round() as i32, at.y.round() as i32).clamp(frame.min, frame.max);
-        // Up and left, unless the words would not fit there and would on the other side.
+            Pixel::new(at.x.round() as i32, at.y.round() as i32).clamp(frame.min, frame.max);
+        // Up and left, unless the label fits only on the other side.
         let flip = |room_before: i32, room_after: i32, needed: i32| {
             room_before < needed && room_after > room_before
         };
         let from_right = flip(
             pointer.x,
             frame.max.x - pointer.x,
-            ARROW_REACH + words.width / 2,
+            ARROW_OFFSET + words.width / 2,
         );
         let from_below = flip(
             pointer.y,
             frame.max.y - pointer.y,
-            ARROW_REACH + words.height,
+            ARROW_OFFSET + words.height,
         );
-        let reach = |flipped: bool| if flipped { ARROW_REACH } else { -ARROW_REACH };
+        let reach = |flipped: bool| if flipped { ARROW_OFFSET } else { -ARROW_OFFSET };
         let tail = pointer + Vector2D::new(reach(from_right), reach(from_below));
         let top = if from_below {
             tail.y
         } else {
             tail.y - words.height
         };
-        let corner = Place::new(tail.x - words.width / 2, top);
+        let corner = Pixel::new(tail.x - words.width / 2, top);
         let corner = corner.clamp(frame.min, (frame.max - words.to_vector()).max(frame.min));
         Self {
             pointer,
             tail,
-            words: Area::from_origin_and_size(corner, words),
+            label: PixelRect::from_origin_and_size(corner, words),
         }
     }
 }
 
-/// A circle of [`RING_RADIUS`], its line going inwards.
-fn draw_ring(picture: &mut RgbaImage, centre: Place) {
+/// Draws a ring with outer radius [`RING_RADIUS`].
+fn draw_ring(picture: &mut RgbaImage, centre: Pixel) {
     let (middle, half) = (RING_RADIUS - RING_THICKNESS / 2.0, RING_THICKNESS / 2.0);
-    let area = Area::new(centre, centre + Vector2D::new(1, 1))
+    let area = PixelRect::new(centre, centre + Vector2D::new(1, 1))
         .inflate(RING_RADIUS as i32 + 1, RING_RADIUS as i32 + 1);
     let centre = centre.to_f32() + Vector2D::new(0.5, 0.5);
     stroke(picture, area, half, POINTER.fill, |x, y| {
@@ -103,7 +102,7 @@ fn draw_ring(picture: &mut RgbaImage, centre: Place) {
     });
 }
 
-/// A straight arrow whose tip touches the ring.
+/// Draws a straight arrow whose tip touches the ring.
 fn draw_arrow(
     picture: &mut RgbaImage,
     tail: euclid::Point2D<f32, ModelPx>,
@@ -113,7 +112,7 @@ fn draw_arrow(
     let tip = pointer - along * RING_RADIUS;
     let neck = tip - along * HEAD_LENGTH;
     let half_width = SHAFT_THICKNESS / 2.0;
-    let area = Area::from_points([tail.round().to_i32(), neck.round().to_i32()]).inflate(4, 4);
+    let area = PixelRect::from_points([tail.round().to_i32(), neck.round().to_i32()]).inflate(4, 4);
     stroke(picture, area, half_width, POINTER.fill, |x, y| {
         distance_to_segment(x, y, tail, neck)
     });
@@ -148,8 +147,8 @@ mod tests {
 
     const WHITE: Rgba<u8> = Rgba([255, 255, 255, 255]);
 
-    fn plan(width: u32, height: u32, x: f64, y: f64) -> Plan {
-        Plan::new(
+    fn plan(width: u32, height: u32, x: f64, y: f64) -> PointerLayout {
+        PointerLayout::new(
             &RgbaImage::new(width, height),
             ModelPoint::new(x, y),
             Size2D::new(120, 24),
@@ -196,9 +195,9 @@ mod tests {
             width in 300u32..3000, height in 250u32..2000, x in 0.0..1.0, y in 0.0..1.0
         ) {
             let plan = plan(width, height, x * f64::from(width), y * f64::from(height));
-            prop_assert!(Area::from_size(Size2D::new(width as i32, height as i32)).contains_box(&plan.words));
-            let ring = Area::new(plan.pointer, plan.pointer).inflate(RING_RADIUS as i32, RING_RADIUS as i32);
-            prop_assert!(!ring.intersects(&plan.words));
+            prop_assert!(PixelRect::from_size(Size2D::new(width as i32, height as i32)).contains_box(&plan.label));
+            let ring = PixelRect::new(plan.pointer, plan.pointer).inflate(RING_RADIUS as i32, RING_RADIUS as i32);
+            prop_assert!(!ring.intersects(&plan.label));
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! Elements as lines of text, the way a prompt lists them:
+//! Elements as lines of a prompt:
 //!
 //! ```text
 //! [3] ● button | "Save" | top right
@@ -6,10 +6,10 @@
 //! [7] ○ label | "3 files selected" | bottom left
 //! ```
 //!
-//! `●` is something one can act on, `○` is something that is only read.
+//! `●` marks an interactable element, `○` a static one.
 //!
-//! Invariant: an element is exactly one line, whatever its text contains; text from the screen cannot end the quotes
-//! around it, begin a new line or hide itself behind invisible characters.
+//! Invariant: an element is exactly one line, whatever its text contains. Screen text cannot end its quotes, start a
+//! new line, or hide behind invisible characters.
 
 use std::fmt::Write as _;
 
@@ -17,14 +17,14 @@ use motorium_proto::domain::action::Place;
 use motorium_proto::domain::element::{Element, ElementState};
 use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
 
-/// Stands before the kind of an element that one can act on.
+/// Marker of an interactable element.
 pub const INTERACTABLE: char = '●';
-/// Stands before the kind of an element that is only read.
+/// Marker of a static element.
 pub const STATIC: char = '○';
-/// Characters of an element's text that a line shows. Longer text is cut and ends in `…`.
-pub const MAX_CONTENT: usize = 120;
+/// Maximum number of characters of an element's text. Longer text is cut and ends in `…`.
+pub const MAX_CONTENT_CHARS: usize = 120;
 
-/// The lines of some elements, each with its line end.
+/// Returns the lines of several elements, each with a line end.
 #[must_use]
 pub fn lines<'a>(elements: impl IntoIterator<Item = &'a Element>) -> String {
     elements
@@ -32,7 +32,7 @@ pub fn lines<'a>(elements: impl IntoIterator<Item = &'a Element>) -> String {
         .fold(String::new(), |text, element| text + &line(element) + "\n")
 }
 
-/// One element as one line, without a line end.
+/// Returns the line of one element, without a line end.
 #[must_use]
 pub fn line(element: &Element) -> String {
     let mark = if element.interactable {
@@ -50,7 +50,7 @@ pub fn line(element: &Element) -> String {
     )
 }
 
-/// The ninth of the frame in which the middle of a box lies.
+/// Returns the ninth of the frame that contains the centre of a box.
 #[must_use]
 pub fn place(bounds: &NormalisedRect) -> Place {
     let NormalisedPoint { x, y, .. } = bounds.center();
@@ -64,7 +64,7 @@ pub fn place(bounds: &NormalisedRect) -> Place {
     Place::ALL[third(y) * 3 + third(x)]
 }
 
-/// What is known of the state, as words after the kind.
+/// Returns the known states as words after the kind.
 fn state_words(state: ElementState) -> String {
     let words = [
         (state.checked, ", checked", ", not checked"),
@@ -82,14 +82,14 @@ fn state_words(state: ElementState) -> String {
     words.into_iter().map(word).collect()
 }
 
-/// Text in quotes, at most [`MAX_CONTENT`] characters of it.
+/// Quotes a text, limited to [`MAX_CONTENT_CHARS`] characters.
 fn quoted(text: &str) -> String {
     let text = text.trim();
     let cut = text
         .char_indices()
-        .nth(MAX_CONTENT)
+        .nth(MAX_CONTENT_CHARS)
         .map(|(end, _)| text[..end].trim_end());
-    let mut quoted = String::with_capacity(text.len().min(MAX_CONTENT * 4) + 8);
+    let mut quoted = String::with_capacity(text.len().min(MAX_CONTENT_CHARS * 4) + 8);
     quoted.push('"');
     for character in cut.unwrap_or(text).chars() {
         push_escaped(&mut quoted, character);
@@ -113,8 +113,8 @@ fn push_escaped(text: &mut String, character: char) {
     }
 }
 
-/// Characters that change how text is shown or broken into lines and are not seen themselves: soft hyphen, zero
-/// widths and joiners, line and paragraph separators, direction controls, byte order mark, tags.
+/// Returns whether a character is invisible and affects display or line breaking: soft hyphen, zero widths and joiners,
+/// line and paragraph separators, direction controls, byte order mark, tags.
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -235,7 +235,7 @@ mod tests {
             let breaks = ['\n', '\r', '\u{2028}', '\u{85}'];
             prop_assert!(!line.contains(breaks), "{line:?}");
             let inner = line.strip_prefix("[3] ● text_field | \"").and_then(|rest| rest.strip_suffix("\" | centre"));
-            let inner = inner.expect("the frame of the line is intact");
+            let inner = inner.expect("the line has the expected prefix and suffix");
             // No quote within that is not escaped.
             let unescaped = inner.replace("\\\\", "").replace("\\\"", "");
             prop_assert!(!unescaped.contains('"'));

@@ -1,14 +1,14 @@
-//! Which elements get a place where there is not room for all.
+//! Selects elements if there are more than fit.
 
 use std::cmp::Reverse;
 
 use motorium_proto::domain::element::Element;
 
-/// How many elements a prompt lists unless it is asked for another number.
+/// Default maximum number of elements in a prompt.
 pub const DEFAULT_MAX_ELEMENTS: usize = 40;
 
-/// At most `max` elements (`None`: all of them), in the order in which they came. What can be acted on wins, then
-/// what is seen with more confidence, then short text: names of things one can act on are short, prose is long.
+/// Returns at most `max` elements (`None`: all), in input order. Interactable elements take precedence, then higher
+/// confidence, then shorter text: names of controls are short, prose is long.
 #[must_use]
 pub fn select(elements: &[Element], max: Option<usize>) -> Vec<&Element> {
     let max = max.unwrap_or(elements.len());
@@ -16,14 +16,14 @@ pub fn select(elements: &[Element], max: Option<usize>) -> Vec<&Element> {
         return elements.iter().collect();
     }
     let mut by_worth: Vec<usize> = (0..elements.len()).collect();
-    by_worth.sort_by_key(|index| Reverse(worth(&elements[*index])));
+    by_worth.sort_by_key(|index| Reverse(priority(&elements[*index])));
     let mut kept = by_worth[..max].to_vec();
     kept.sort_unstable();
     kept.into_iter().map(|index| &elements[index]).collect()
 }
 
-/// Confidence counts in steps of a tenth: within one, recognisers give differences that mean nothing.
-fn worth(element: &Element) -> (bool, i32, Reverse<usize>) {
+/// Sort key of an element. Confidence is rounded to tenths, because smaller differences are not meaningful.
+fn priority(element: &Element) -> (bool, i32, Reverse<usize>) {
     let confidence = (element.confidence * 10.0).round() as i32;
     (
         element.interactable,
@@ -84,7 +84,7 @@ mod tests {
         check(&scene, Some(1), &[4]);
         check(&scene, Some(0), &[]);
         check(&[], Some(5), &[]);
-        // Among equals the short one, and of those the first.
+        // Among equals the shortest wins, then the first.
         check(
             &[
                 (false, 0.98, "a long sentence of prose"),

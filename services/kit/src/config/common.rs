@@ -1,4 +1,4 @@
-//! The settings that every server has: where data lies, how it logs, how its listener is protected.
+//! Settings common to all servers: the data folder, logging, and the protection of listeners.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Error, Listen, Secret, Span};
+use super::{Environment, Error, HumanDuration, ListenAddress, Secret};
 use crate::limits::Limits;
 use crate::{client, server, telemetry};
 
-/// The part common to all servers, as written.
+/// Settings common to all servers, as written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CommonSettings {
@@ -20,22 +20,22 @@ pub(super) struct CommonSettings {
     pub(super) client: ClientSettings,
 }
 
-/// How listeners are protected and how they end, as written: the section `[server]`.
+/// Settings of the section `[server]`, as written: the protection and shutdown of listeners.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
-    /// The bearer token that callers must present. Prefer `token_file`.
+    /// Bearer token that callers must send. Prefer `token_file`.
     pub token: Option<Secret>,
-    /// A file with the token; white space around it does not count.
+    /// File with the token. Surrounding white space is ignored.
     pub token_file: Option<PathBuf>,
     /// PEM file with the server's certificate chain.
     pub tls_certificate: Option<PathBuf>,
     /// PEM file with the certificate's private key.
     pub tls_key: Option<PathBuf>,
-    /// PEM file with the authorities whose clients are let in (mutual TLS).
+    /// PEM file with the certificate authorities of accepted clients (mutual TLS).
     pub tls_client_ca: Option<PathBuf>,
-    /// How long calls may go on after the server was asked to end.
-    pub grace: Span,
+    /// Time that running calls have to finish after a shutdown was requested.
+    pub grace_period: HumanDuration,
 }
 
 impl Default for ServerSettings {
@@ -46,40 +46,41 @@ impl Default for ServerSettings {
             tls_certificate: None,
             tls_key: None,
             tls_client_ca: None,
-            grace: Span(Duration::from_secs(20)),
+            // Below the 30 s after which Kubernetes kills a pod by default.
+            grace_period: HumanDuration(Duration::from_secs(20)),
         }
     }
 }
 
-/// How other services are called, as written: the section `[client]`.
+/// Settings of the section `[client]`, as written: calls to other services.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientSettings {
-    /// PEM file with the authority that signed the services' certificates.
+    /// PEM file with the certificate authority of the services.
     pub tls_ca: Option<PathBuf>,
-    /// PEM file with our own certificate, where services ask for one.
+    /// PEM file with the client certificate, for services that require one.
     pub tls_certificate: Option<PathBuf>,
-    /// PEM file with the private key of that.
+    /// PEM file with the private key of the client certificate.
     pub tls_key: Option<PathBuf>,
-    /// The bearer token that the services want. Without one, the token of our own server is sent.
+    /// Bearer token for the services. Defaults to the token of this process's own servers.
     pub token: Option<Secret>,
-    /// A file with the token; white space around it does not count.
+    /// File with the token. Surrounding white space is ignored.
     pub token_file: Option<PathBuf>,
 }
 
-/// The part common to all servers, as meant.
+/// Resolved configuration common to all servers.
 #[derive(Debug, Clone)]
 pub struct Common {
     data: Option<PathBuf>,
-    /// How to log.
+    /// Logging configuration.
     pub log: telemetry::Config,
-    protection: Protection,
+    protection: ListenerSecurity,
     client: client::Config,
 }
 
-/// What every listener of a process shares.
+/// Security and shutdown configuration shared by all listeners of a process.
 #[derive(Debug, Clone)]
-struct Protection {
+struct ListenerSecurity {
     token: Option<Secret>,
     tls: Option<server::Tls>,
     grace: Duration,
@@ -116,36 +117,36 @@ impl Common {
                 token: their_token.or_else(|| own_token.clone()),
                 ..client::Config::new("")
             },
-            protection: Protection {
+            protection: ListenerSecurity {
                 token: own_token,
                 tls: tls(&settings.server)?,
-                grace: settings.server.grace.0,
+                grace: settings.server.grace_period.0,
             },
         })
     }
 
-    /// The folder for everything that is kept. It exists only once something made it.
+    /// Returns the data folder, which may not exist yet.
     ///
     /// # Errors
-    /// If none is configured and there is no home folder to have it in.
+    /// If none is configured and there is no home folder.
     pub fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or_else(|| {
-            let text = "there is no home folder to keep data in; set MOTORIUM_DATA to a folder";
+            let text = "no data folder: there is no home folder; set MOTORIUM_DATA to a folder";
             Error::Inconsistent(text.to_owned())
         })
     }
 
-    /// What a server on `listen` is to be like.
+    /// Returns the configuration of a server on `listen`.
     ///
     /// # Errors
     /// If the address can be reached from other machines and neither TLS nor a token protects it.
-    pub fn server(&self, listen: Listen) -> Result<server::Config, Error> {
+    pub fn server(&self, listen: ListenAddress) -> Result<server::Config, Error> {
         let config = server::Config {
             listen,
             tls: self.protection.tls.clone(),
             token: self.protection.token.clone(),
             limits: Limits::default(),
-            grace: self.protection.grace,
+            grace_period: self.protection.grace,
         };
         config
             .check_exposure(listen.0)
@@ -153,7 +154,7 @@ impl Common {
         Ok(config)
     }
 
-    /// How the service at `uri` is called.
+    /// Returns the client configuration for the service at `uri`.
     #[must_use]
     pub fn client(&self, uri: impl Into<String>) -> client::Config {
         client::Config {
@@ -162,7 +163,7 @@ impl Common {
         }
     }
 
-    /// The token that callers of this process's servers must present, for those of its parts that call them.
+    /// Returns the token of this process's servers, for parts of the process that call them.
     #[must_use]
     pub fn token(&self) -> Option<&Secret> {
         self.protection.token.as_ref()
@@ -188,7 +189,7 @@ fn identity(settings: &ClientSettings) -> Result<Option<(String, Secret)>, Error
         (None, None) => Ok(None),
         _ => {
             let text =
-                "a client's certificate needs both client.tls_certificate and client.tls_key";
+                "a client certificate requires both client.tls_certificate and client.tls_key";
             Err(Error::Inconsistent(text.to_owned()))
         }
     }
@@ -198,7 +199,7 @@ fn token(key: &str, token: Option<&Secret>, file: Option<&Path>) -> Result<Optio
     let token = match (token, file) {
         (Some(_), Some(_)) => {
             return Err(Error::Inconsistent(format!(
-                "both {key}.token and {key}.token_file are set; keep one"
+                "both {key}.token and {key}.token_file are set; remove one"
             )));
         }
         (Some(token), None) => token.clone(),
@@ -207,7 +208,7 @@ fn token(key: &str, token: Option<&Secret>, file: Option<&Path>) -> Result<Optio
     };
     if token.expose().is_empty() {
         return Err(Error::Inconsistent(format!(
-            "the token of {key} is empty; give one or unset it"
+            "{key}.token is empty; set a token or remove the setting"
         )));
     }
     Ok(Some(token))
@@ -222,7 +223,7 @@ fn tls(settings: &ServerSettings) -> Result<Option<server::Tls>, Error> {
         (Some(certificate), Some(key), _) => (certificate, key),
         (None, None, None) => return Ok(None),
         _ => {
-            let text = "TLS needs both server.tls_certificate and server.tls_key (and server.tls_client_ca only with them)";
+            let text = "TLS requires both server.tls_certificate and server.tls_key; server.tls_client_ca also requires them";
             return Err(Error::Inconsistent(text.to_owned()));
         }
     };

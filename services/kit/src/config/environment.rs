@@ -1,10 +1,9 @@
-//! The environment as a layer of configuration: `MOTORIUM_PERCEPTION__LISTEN` is `perception.listen`.
+//! Environment variables as a configuration layer: `MOTORIUM_PERCEPTION__LISTEN` sets `perception.listen`.
 //!
-//! Only variables with a double underscore are settings; `MOTORIUM_CONFIG` and `MOTORIUM_DATA` stand outside of the
-//! nesting, and others (`MOTORIUM_SOMETHING` of a script) are none of our business. The variables are handed in, so
-//! that a test need not change its process.
+//! Only variables with a double underscore are settings, plus `MOTORIUM_CONFIG` and `MOTORIUM_DATA`. Others, such as
+//! `MOTORIUM_SOMETHING` of a script, are ignored. The variables are injected, so that tests do not change their process.
 
-/// What all our variables begin with.
+/// Prefix of all variables.
 pub(super) const PREFIX: &str = "MOTORIUM_";
 
 /// A snapshot of environment variables.
@@ -12,16 +11,16 @@ pub(super) const PREFIX: &str = "MOTORIUM_";
 pub struct Environment(Vec<(String, String)>);
 
 impl Environment {
-    /// The process's own. Variables that are not valid Unicode are left out.
+    /// Reads the variables of the process. Skips those that are not valid Unicode.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
         Self(std::env::vars_os().filter_map(readable).collect())
     }
 
-    /// These variables and no others.
+    /// Creates a snapshot with only these variables.
     #[must_use]
     pub fn of<const N: usize>(variables: [(&str, &str); N]) -> Self {
         Self(
@@ -31,7 +30,7 @@ impl Environment {
         )
     }
 
-    /// The value of one variable; an empty one counts as absent.
+    /// Returns the value of a variable. An empty value counts as absent.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0
@@ -40,7 +39,7 @@ impl Environment {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The settings among the variables: the path of each key and its text.
+    /// Returns the settings among the variables: the path of each key and its text.
     pub(super) fn settings(&self) -> impl Iterator<Item = (String, &str)> {
         let nested = self.0.iter().filter_map(|(name, value)| {
             let nested = name.strip_prefix(PREFIX)?;
@@ -57,7 +56,7 @@ impl Environment {
     }
 }
 
-/// The variable that stands for the setting at `path`.
+/// Returns the name of the variable for the setting at `path`.
 pub(super) fn variable(path: &str) -> String {
     match path {
         "data" => format!("{PREFIX}DATA"),

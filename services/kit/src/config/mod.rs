@@ -1,10 +1,10 @@
-//! Layered configuration: defaults, then a TOML file, then `MOTORIUM_*` variables, then flags; later ones win.
+//! Layered configuration: defaults, a TOML file, `MOTORIUM_*` variables, and flags; later layers override earlier ones.
 //!
-//! It is resolved twice. A service's *settings* are what is written: optional, textual, refusing unknown keys. From
-//! them the service makes its *configuration*: derived, checked, free of raw text. Nothing downstream sees settings.
+//! It is resolved in two stages. The *settings* of a service are what is written: optional, textual, without unknown keys.
+//! The service derives its validated *configuration* from them. No code downstream uses settings.
 //!
-//! Every error names the key and where its value came from, and [`Loaded::print`] shows the same for what is in force.
-//! Secrets are masked wherever anything is shown. Invariant: nothing here changes the process or creates files.
+//! Every error names the key and the source of its value, and [`Loaded::print`] shows the source of every active value.
+//! Secrets are always masked. Invariant: nothing here changes the process or creates files.
 
 mod common;
 mod environment;
@@ -29,9 +29,9 @@ pub use common::{ClientSettings, Common, ServerSettings};
 pub use environment::Environment;
 pub use error::Error;
 pub use secret::{MASK, Secret};
-pub use values::{Listen, Span};
+pub use values::{HumanDuration, ListenAddress};
 
-/// Every top-level key that some part of Motorium reads. One file may configure all of them.
+/// Top-level keys of all parts of Motorium. One file may configure all of them.
 const KEYS: [&str; 12] = [
     "client",
     "data",
@@ -47,39 +47,39 @@ const KEYS: [&str; 12] = [
     "up",
 ];
 
-/// Name of the environment's layer.
-const ENVIRONMENT: &str = "environment";
+/// Name of the layer of environment variables.
+const ENVIRONMENT_LAYER: &str = "environment";
 
-/// The keys that [`Loaded::common`] reads.
-const COMMON: [&str; 4] = ["client", "data", "log", "server"];
+/// Top-level keys that [`Loaded::common`] reads.
+const COMMON_KEYS: [&str; 4] = ["client", "data", "log", "server"];
 
-/// A service's own part of the configuration: its settings and their name.
+/// The configuration section of a service.
 ///
 /// Derive `Serialize`, `Deserialize` and `Default`, with `#[serde(default, deny_unknown_fields)]`.
 pub trait Section: Default + Serialize + DeserializeOwned {
-    /// The top-level key.
+    /// Top-level key of the section.
     const NAME: &'static str;
 }
 
-/// The flags that every server understands.
+/// Flags of every server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigFlags {
-    /// Configuration file (TOML). Without it, $MOTORIUM_CONFIG, then only defaults.
+    /// Configuration file (TOML) [default: $MOTORIUM_CONFIG, if set]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder for everything that is kept. [default: $XDG_DATA_HOME/motorium]
+    /// Data folder [default: $XDG_DATA_HOME/motorium]
     #[arg(long, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
-    /// Sets any configuration key, such as perception.listen=127.0.0.1:7411. May be repeated.
+    /// Set a configuration key, for example perception.listen=127.0.0.1:7411 (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
-/// The command line of a server that has no flags of its own.
+/// Command line of a server without flags of its own.
 #[derive(Debug, Clone, Default, clap::Parser)]
 #[command(version)]
 pub struct Flags {
-    /// The configuration's flags.
+    /// Configuration flags.
     #[command(flatten)]
     pub config: ConfigFlags,
 }
@@ -90,36 +90,36 @@ impl From<Flags> for ConfigFlags {
     }
 }
 
-/// The layers, read and merged, each value still with its source.
+/// The merged layers, in which each value has its source.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LayeredConfig {
     figment: Figment,
     environment: Environment,
     flags: ConfigFlags,
-    /// The file that was read, if one was named.
+    /// Configuration file, if there is one.
     file: Option<File>,
 }
 
-/// A configuration file as it was read.
+/// A configuration file and its content.
 #[derive(Debug, Clone)]
 struct File {
     path: PathBuf,
     content: String,
 }
 
-impl Loaded {
-    /// Reads the file, the process's environment and the flags.
+impl LayeredConfig {
+    /// Loads the file, the environment of the process and the flags.
     ///
     /// # Errors
-    /// If the file is named but unreadable or not TOML, a flag is malformed, or a top-level key is unknown.
+    /// If the file is unreadable or not TOML, a flag is malformed, or a top-level key is unknown.
     pub fn load(flags: impl Into<ConfigFlags>) -> Result<Self, Error> {
-        Self::load_from(&flags.into(), Environment::of_process())
+        Self::load_from(&flags.into(), Environment::from_process())
     }
 
-    /// Like [`Loaded::load`], with a given environment.
+    /// Loads the configuration like [`Loaded::load`], with a given environment.
     ///
     /// # Errors
-    /// As there.
+    /// Like [`Loaded::load`].
     pub fn load_from(flags: &ConfigFlags, environment: Environment) -> Result<Self, Error> {
         let mut figment = Figment::new();
         let named = environment.get("MOTORIUM_CONFIG").map(PathBuf::from);
@@ -128,14 +128,14 @@ impl Loaded {
             figment = figment.merge(file.layer()?);
         }
         for (key, text) in environment.settings() {
-            figment = figment.merge(Given {
-                layer: ENVIRONMENT,
+            figment = figment.merge(TextLayer {
+                layer: ENVIRONMENT_LAYER,
                 key: &key,
                 text,
             });
         }
         if let Some(data) = &flags.data {
-            figment = figment.merge(Given {
+            figment = figment.merge(TextLayer {
                 layer: "--data",
                 key: "data",
                 text: &data.to_string_lossy(),
@@ -145,7 +145,7 @@ impl Loaded {
             let (key, text) = flag
                 .split_once('=')
                 .ok_or_else(|| Error::BadFlag { flag: flag.clone() })?;
-            figment = figment.merge(Given {
+            figment = figment.merge(TextLayer {
                 layer: "--set",
                 key: key.trim(),
                 text,
@@ -161,18 +161,18 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// What all servers share, as meant.
+    /// Resolves the configuration common to all servers.
     ///
     /// # Errors
-    /// If a value cannot be used, a file it names cannot be read, or values contradict each other.
+    /// If a value is invalid, a file it names cannot be read, or values contradict each other.
     pub fn common(&self) -> Result<Common, Error> {
         Common::resolve(self.common_settings()?, &self.environment)
     }
 
-    /// A service's own settings, as written.
+    /// Returns the settings of a service, as written.
     ///
     /// # Errors
-    /// If a key is unknown or a value cannot be used; the error names both and the source.
+    /// If a key is unknown or a value is invalid; the error names the key and its source.
     pub fn section<S: Section>(&self) -> Result<S, Error> {
         debug_assert!(
             KEYS.contains(&S::NAME),
@@ -189,39 +189,39 @@ impl Loaded {
             }
             Ok(_) => Err(self.bad_value(
                 S::NAME,
-                format!("it is a section: write [{}] and its keys below", S::NAME),
+                format!("it is a section; write [{}] with its keys below", S::NAME),
             )),
         }
     }
 
-    /// Whether any layer but the defaults gives this key, such as `log.level`.
+    /// Returns true if any layer except the defaults sets this key, such as `log.level`.
     #[must_use]
     pub fn is_set(&self, key: &str) -> bool {
         self.figment.contains(key)
     }
 
-    /// What is in force for everyone and for one section: a line for each value, with its source, secrets masked.
+    /// Prints the active common settings and one section: one line per value with its source, secrets masked.
     ///
     /// # Errors
-    /// As for [`Loaded::common`] and [`Loaded::section`].
+    /// Like [`Loaded::common`] and [`Loaded::section`].
     pub fn print<S: Section>(&self) -> Result<String, Error> {
         Ok(self.print_common()? + &self.print_section::<S>()?)
     }
 
-    /// What is in force for everyone, as [`Loaded::print`] does.
+    /// Prints the active common settings, like [`Loaded::print`].
     ///
     /// # Errors
-    /// As for [`Loaded::common`].
+    /// Like [`Loaded::common`].
     pub fn print_common(&self) -> Result<String, Error> {
         let mut settings = self.common_settings()?;
         settings.data = self.common()?.data().ok().map(Path::to_owned);
         Ok(self.lines("", &settings))
     }
 
-    /// What is in force for one section, as [`Loaded::print`] does.
+    /// Prints the active settings of one section, like [`Loaded::print`].
     ///
     /// # Errors
-    /// As for [`Loaded::section`].
+    /// Like [`Loaded::section`].
     pub fn print_section<S: Section>(&self) -> Result<String, Error> {
         Ok(self.lines(S::NAME, &self.section::<S>()?))
     }
@@ -233,7 +233,7 @@ impl Loaded {
             .map_err(|error| self.explain(error, ""))?;
         let own = all
             .into_iter()
-            .filter(|(key, _)| COMMON.contains(&key.as_str()))
+            .filter(|(key, _)| COMMON_KEYS.contains(&key.as_str()))
             .collect::<Dict>();
         let own = Figment::from(figment::providers::Serialized::defaults(own));
         own.extract_lossy().map_err(|error| self.explain(error, ""))
@@ -250,20 +250,19 @@ impl Loaded {
         }
     }
 
-    /// Says where the value at `path` came from.
+    /// Describes the source of the value at `path`.
     fn origin(&self, path: &str) -> String {
         let Some(metadata) = self.figment.find_metadata(path) else {
             return "default".to_owned();
         };
         match (&*metadata.name, &metadata.source) {
-            (ENVIRONMENT, _) => format!("from ${}", environment::variable(path)),
+            (ENVIRONMENT_LAYER, _) => format!("from ${}", environment::variable(path)),
             (_, Some(source)) => format!("from {source}"),
             (flag, None) => format!("from {flag}"),
         }
     }
 
-    /// An error of figment's in our words; its path begins below `section`.
-    /// An error of figment's in our words; its path begins below `section`.
+    /// Converts an error of figment, whose path is relative to `section`.
     fn explain(&self, error: figment::Error, section: &str) -> Error {
         let section = Some(section).filter(|section| !section.is_empty());
         let below = error.path.iter().map(String::as_str);
@@ -295,7 +294,8 @@ impl Loaded {
             .min();
         let suggestion = match closest {
             Some((distance, name)) if distance <= 2 => format!("; did you mean `{name}`?"),
-            _ => format!("; known are: {}", known.join(", ")),
+            // Farther than two edits is more likely another word than a typing error.
+            _ => format!("; known keys: {}", known.join(", ")),
         };
         Error::UnknownKey {
             origin: self.origin(&key),
@@ -337,9 +337,9 @@ impl File {
         }
     }
 
-    /// The file as a layer.
+    /// Returns the file as a layer.
     fn layer(&self) -> Result<figment::providers::Data<Toml>, Error> {
-        // Parsed here only for its error, which has line and column; figment reads the file again with its source.
+        // Parsed here only for its error with line and column; figment reads the file again to record its source.
         if let Err(error) = self.content.parse::<toml::Table>() {
             return Err(Error::NotToml {
                 path: self.path.clone(),
@@ -350,21 +350,21 @@ impl File {
     }
 }
 
-/// One setting given as text, as a layer of its own, so that its source is known.
-struct Given<'a> {
+/// A layer with one setting given as text, so that its source is recorded.
+struct TextLayer<'a> {
     layer: &'static str,
     key: &'a str,
     text: &'a str,
 }
 
-impl figment::Provider for Given<'_> {
+impl figment::Provider for TextLayer<'_> {
     fn metadata(&self) -> figment::Metadata {
         figment::Metadata::named(self.layer)
     }
 
     fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
-        // Text stays text (a token may consist of digits); numbers and truth values are read from it where they are
-        // asked for. Only what is evidently a list or a table is parsed here.
+        // Text stays text (a token may consist of digits); the typed settings parse numbers and booleans from it. Only
+        // text that starts like a list or a table is parsed here.
         let value = match self.text.trim_start().chars().next() {
             Some('[' | '{') => self
                 .text

@@ -1,30 +1,30 @@
-//! A value that is never shown: not by `Debug`, not by `motorium config`, not in an error.
+//! Secret values, which are masked in `Debug`, in `motorium config` and in errors.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use subtle::ConstantTimeEq as _;
 
-/// What is shown in its place.
+/// Text shown in place of a secret.
 pub const MASK: &str = "<secret>";
 
-/// A secret text. Reading it takes a deliberate [`Secret::expose`].
+/// A secret text. Reading it requires an explicit [`Secret::expose`].
 #[derive(Clone, Default)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the text as it is.
+    /// Wraps the text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// Returns the text.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether `other` is the same text, in a time that depends only on the lengths.
+    /// Compares with `other` in a time that depends only on the lengths.
     #[must_use]
     pub fn matches(&self, other: &str) -> bool {
         self.0.as_bytes().ct_eq(other.as_bytes()).into()

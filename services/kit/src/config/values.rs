@@ -1,4 +1,4 @@
-//! Values that are written as text in a configuration and mean something more precise.
+//! Typed values that are written as text in a configuration.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An address to listen on: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`; port 0 takes a free one.
+/// An address to listen on: `127.0.0.1:7411`, `[::1]:7411` or `localhost:7411`. Port 0 selects a free port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listen(pub SocketAddr);
+pub struct ListenAddress(pub SocketAddr);
 
-impl Listen {
-    /// The loopback address with this port.
+impl ListenAddress {
+    /// Returns the loopback address with this port.
     #[must_use]
     pub const fn loopback(port: u16) -> Self {
         Self(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
@@ -20,19 +20,19 @@ impl Listen {
 }
 
 /// A free port of the loopback address.
-impl Default for Listen {
+impl Default for ListenAddress {
     fn default() -> Self {
         Self::loopback(0)
     }
 }
 
-impl fmt::Display for Listen {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-impl FromStr for Listen {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -41,33 +41,33 @@ impl FromStr for Listen {
             None => text.to_owned(),
         };
         numeric.parse().map(Self).map_err(|_| {
-            format!("`{text}` is not an address and a port, such as 127.0.0.1:7411 or [::1]:7411")
+            format!("`{text}` is not an address with a port, such as 127.0.0.1:7411 or [::1]:7411")
         })
     }
 }
 
-/// A length of time: `250ms`, `30s`, `8m`, `24h`.
+/// A duration: `250ms`, `30s`, `8m`, `24h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Span(pub Duration);
+pub struct HumanDuration(pub Duration);
 
-impl Span {
-    /// This many milliseconds.
+impl HumanDuration {
+    /// Creates a duration in milliseconds.
     #[must_use]
     pub const fn milliseconds(count: u64) -> Self {
         Self(Duration::from_millis(count))
     }
 
-    /// This many seconds.
+    /// Creates a duration in seconds.
     #[must_use]
     pub const fn seconds(count: u64) -> Self {
         Self(Duration::from_secs(count))
     }
 }
 
-/// Milliseconds in one of each unit, the largest first.
+/// Units in milliseconds, the largest first.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-impl fmt::Display for Span {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
         let (unit, size) = UNITS
@@ -78,7 +78,7 @@ impl fmt::Display for Span {
     }
 }
 
-impl FromStr for Span {
+impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -97,13 +97,13 @@ impl FromStr for Span {
             .and_then(|(count, size)| count.checked_mul(size));
         millis.map(Self::milliseconds).ok_or_else(|| {
             format!(
-                "`{text}` is not a length of time: a whole number and ms, s, m or h, such as 30s"
+                "`{text}` is not a duration: use a whole number with ms, s, m or h, such as 30s"
             )
         })
     }
 }
 
-/// Writes and reads a value as its text.
+/// Implements serialisation of a value as text.
 macro_rules! as_text {
     ($($name:ident),+) => {$(
         impl Serialize for $name {
@@ -120,7 +120,7 @@ macro_rules! as_text {
     )+};
 }
 
-as_text!(Listen, Span);
+as_text!(ListenAddress, HumanDuration);
 
 #[cfg(test)]
 mod tests {
@@ -138,7 +138,7 @@ mod tests {
             ("example.org:80", None),
             ("127.0.0.1:70000", None),
         ] {
-            let parsed = text.parse::<Listen>();
+            let parsed = text.parse::<ListenAddress>();
             assert_eq!(
                 parsed.as_ref().ok().map(ToString::to_string).as_deref(),
                 expected,
@@ -158,8 +158,8 @@ mod tests {
             ("0s", 0, "0s"),
             ("1500ms", 1500, "1500ms"),
         ] {
-            let span: Span = text.parse().unwrap();
-            assert_eq!(span, Span::milliseconds(millis), "{text}");
+            let span: HumanDuration = text.parse().unwrap();
+            assert_eq!(span, HumanDuration::milliseconds(millis), "{text}");
             assert_eq!(span.to_string(), written);
         }
         for text in [
@@ -172,7 +172,7 @@ mod tests {
             "99999999999999999999s",
             "9999999999999999h",
         ] {
-            assert!(text.parse::<Span>().is_err(), "{text}");
+            assert!(text.parse::<HumanDuration>().is_err(), "{text}");
         }
     }
 }

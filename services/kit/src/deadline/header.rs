@@ -1,4 +1,4 @@
-//! The `grpc-timeout` header: at most eight digits and a unit.
+//! The `grpc-timeout` header: up to eight digits and a unit.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderValue};
 /// Name of the header.
 pub(crate) const NAME: &str = "grpc-timeout";
 
-/// Largest value that eight digits can say.
-const LARGEST: u128 = 99_999_999;
+/// Largest value with eight digits, the maximum of the gRPC protocol.
+const MAX_VALUE: u128 = 99_999_999;
 
-/// The time a request allows, if it says so in the form the gRPC protocol prescribes.
+/// Parses the timeout of a request. `None` if it is absent or malformed.
 pub(crate) fn parse(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(NAME)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -29,16 +29,16 @@ pub(crate) fn parse(headers: &HeaderMap) -> Option<Duration> {
     })
 }
 
-/// The header for this much time, in the finest unit that fits, rounded up.
+/// Formats a timeout, rounded up, in the finest unit that fits.
 pub(crate) fn format(left: Duration) -> HeaderValue {
     let units = [("u", 1_000), ("m", 1_000_000), ("S", 1_000_000_000)];
     let nanos = left.as_nanos();
     let text = units
         .iter()
         .map(|(unit, size)| (nanos.div_ceil(*size), unit))
-        .find(|(value, _)| *value <= LARGEST)
+        .find(|(value, _)| *value <= MAX_VALUE)
         .map_or_else(
-            || format!("{LARGEST}S"),
+            || format!("{MAX_VALUE}S"),
             |(value, unit)| format!("{value}{unit}"),
         );
     HeaderValue::from_str(&text).expect("digits and a letter")

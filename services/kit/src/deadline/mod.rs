@@ -1,13 +1,13 @@
-//! How much time a call has left: read on arrival, kept to on both sides, handed on to every call made meanwhile.
+//! Deadlines of calls: enforced on servers and clients, and propagated to nested calls.
 //!
-//! tonic bounds only the head of a response, does not bound streams, and hands nothing on. Here
-//! a server cuts the handler *and* the stream it answers with, a client does the same with what it receives, and a
-//! handler's own calls get what is left minus a margin, so that they end while there is still time to answer.
+//! tonic limits only the head of a response, does not limit streams, and propagates nothing. Here a server ends both
+//! the handler and its response stream at the deadline, and a client does the same with the response. Calls made by a
+//! handler get the remaining time minus a margin, so that they end while there is still time to respond.
 //!
-//! The deadline of the call being served follows the handler's task. A task that the handler spawns does not inherit
-//! it unless it is wrapped in [`inherited`].
+//! The deadline of the current call is bound to the handler's task. A task that the handler spawns does not inherit it
+//! unless it is wrapped in [`inherited`].
 
-mod cut;
+mod cutoff;
 pub(crate) mod header;
 
 use std::future::Future;
@@ -16,61 +16,63 @@ use std::time::Duration;
 use motorium_proto::limits;
 use tokio::time::Instant;
 
-pub(crate) use cut::cut;
+pub(crate) use cutoff::with_cutoff;
 
 tokio::task_local! {
     static CURRENT: Deadline;
 }
 
-/// The largest share of the time left that is kept back from a call made on behalf of another.
-const LARGEST_MARGIN_SHARE: u32 = 10;
+/// Divisor for the maximum margin of a nested call: at most a tenth of the remaining time.
+// Keeps short deadlines usable: with the fixed margin alone, a call with 20 ms left could make no call at all.
+const MAX_MARGIN_DIVISOR: u32 = 10;
 
-/// A moment after which nobody waits for the answer.
+/// The time after which the caller no longer waits for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// The deadline this far from now. A time beyond what a clock can say is taken as a year.
+    /// Creates a deadline after this time. Longer times are capped at a year.
     #[must_use]
     pub fn after(time: Duration) -> Self {
+        // Adding `Duration::MAX` to an instant would overflow.
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         Self(Instant::now() + time.min(YEAR))
     }
 
-    /// The deadline at this instant.
+    /// Creates a deadline at this instant.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self(instant)
     }
 
-    /// The deadline of the call that this task is serving.
+    /// Returns the deadline of the call that this task serves.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|deadline| *deadline).ok()
     }
 
-    /// The instant itself.
+    /// Returns the instant.
     #[must_use]
     pub fn instant(self) -> Instant {
         self.0
     }
 
-    /// How much time is left; zero when it has passed.
+    /// Returns the remaining time; zero after the deadline.
     #[must_use]
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 
-    /// Runs `future` with this as the current deadline. It is handed on to calls, not enforced on the future.
+    /// Runs `future` with this as the current deadline, which is propagated to calls but not enforced on the future.
     pub async fn scope<F: Future>(self, future: F) -> F::Output {
         CURRENT.scope(self, future).await
     }
 
-    /// The deadline for a call made on behalf of one with this deadline: earlier by
-    /// [`DEADLINE_MARGIN`](limits::DEADLINE_MARGIN), but by no more than a tenth of what is left.
+    /// Returns the deadline for a nested call: earlier by [`DEADLINE_MARGIN`](limits::DEADLINE_MARGIN), but at most by a
+    /// tenth of the remaining time.
     #[must_use]
     pub fn for_nested_call(self) -> Self {
-        let margin = limits::DEADLINE_MARGIN.min(self.remaining() / LARGEST_MARGIN_SHARE);
+        let margin = limits::DEADLINE_MARGIN.min(self.remaining() / MAX_MARGIN_DIVISOR);
         Self(self.0.checked_sub(margin).unwrap_or(self.0))
     }
 
@@ -82,7 +84,7 @@ impl Deadline {
     }
 }
 
-/// Gives a future that is about to be spawned the deadline of the call that spawns it.
+/// Wraps a future that is about to be spawned, so that it inherits the current deadline.
 pub fn inherited<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let deadline = Deadline::current();
     async move {
@@ -93,8 +95,8 @@ pub fn inherited<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Waits for the deadline; for ever if there is none.
-pub(crate) async fn passed(deadline: Option<Deadline>) {
+/// Waits until the deadline; forever if there is none.
+pub(crate) async fn wait_for_deadline(deadline: Option<Deadline>) {
     match deadline {
         Some(Deadline(instant)) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! What happens to every call between the connection and its handler.
+//! Middleware that every call passes between the connection and its handler.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,38 +16,38 @@ use tracing::{Instrument as _, debug_span};
 
 use crate::caller::Caller;
 use crate::config::Secret;
-use crate::deadline::{Deadline, cut, header as timeout, passed};
+use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
 use crate::panics;
 
-/// Services whose endless streams end as soon as the server drains; health also answers without a token.
+/// Services whose endless streams end as soon as the server drains. Health also requires no token.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 const REFLECTION: &str = "/grpc.reflection.";
 
-/// When calls are to end.
+/// Signals that end calls.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stops {
-    /// The server takes no new connections and finishes what it has.
+pub(super) struct StopSignals {
+    /// The server accepts no new connections and finishes running calls.
     pub(super) draining: CancellationToken,
-    /// Whatever still runs is cut off.
+    /// Running calls are cut off.
     pub(super) stopping: CancellationToken,
 }
 
-/// What every call of one server shares.
+/// State shared by all calls of one server.
 #[derive(Debug, Clone)]
-pub(super) struct Calls {
+pub(super) struct CallLayer {
     token: Option<Secret>,
-    stops: Stops,
+    stops: StopSignals,
 }
 
-impl Calls {
-    pub(super) fn new(token: Option<Secret>, stops: Stops) -> Self {
+impl CallLayer {
+    pub(super) fn new(token: Option<Secret>, stops: StopSignals) -> Self {
         Self { token, stops }
     }
 
-    /// The routes behind all of it.
-    pub(super) fn serving(self, routes: Routes) -> Served {
-        Served {
+    /// Wraps the routes.
+    pub(super) fn layer(self, routes: Routes) -> CallService {
+        CallService {
             calls: self,
             routes,
         }
@@ -66,15 +66,15 @@ impl Calls {
             .and_then(bearer);
         match presented {
             Some(presented) if token.matches(presented) => Ok(()),
-            Some(_) => Err(unauthenticated("the token is not the right one")),
+            Some(_) => Err(unauthenticated("the token is wrong")),
             None => Err(unauthenticated(
-                "a token is needed: send the header `authorization: Bearer <token>`",
+                "missing token; send the header `authorization: Bearer <token>`",
             )),
         }
     }
 
-    /// When the call at `path` ends, at the latest, and what its caller is told.
-    fn last_moment(
+    /// Returns the cutoff of the call at `path`: its deadline or the end of the server, with the error for the caller.
+    fn cutoff(
         &self,
         path: &str,
         deadline: Option<Deadline>,
@@ -85,7 +85,7 @@ impl Calls {
         let ended = async move {
             if infrastructure {
                 stops.draining.cancelled().await;
-                // One turn more, so that watchers of health still get the news.
+                // Yields once, so that watchers of health still receive the status change.
                 tokio::task::yield_now().await;
             } else {
                 stops.stopping.cancelled().await;
@@ -94,14 +94,14 @@ impl Calls {
         Box::pin(async move {
             tokio::select! {
                 biased;
-                () = passed(deadline) => deadline_exceeded(&method),
+                () = wait_for_deadline(deadline) => deadline_exceeded(&method),
                 () = ended => shutting_down(),
             }
         })
     }
 }
 
-/// The token of an `authorization` header; the scheme's name may be written in any case.
+/// Returns the token of an `authorization` header. The scheme is case-insensitive.
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     scheme
@@ -113,14 +113,14 @@ fn unauthenticated(problem: &str) -> ErrorReport {
     ErrorReport::new(Code::Unauthenticated, reason::UNAUTHENTICATED, problem)
 }
 
-/// The routes, guarded.
+/// The routes behind the middleware.
 #[derive(Debug, Clone)]
-pub(super) struct Served {
-    calls: Calls,
+pub(super) struct CallService {
+    calls: CallLayer,
     routes: Routes,
 }
 
-impl Service<Request<Body>> for Served {
+impl Service<Request<Body>> for CallService {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
@@ -130,8 +130,8 @@ impl Service<Request<Body>> for Served {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The deadline is taken here and not in the future: tonic starts its own timer, whose bare CANCELLED must not
-        // come first, after this function has returned.
+        // The deadline is computed here, not in the future: tonic starts its own timer after this function has returned,
+        // and its bare CANCELLED must not come first.
         let deadline = timeout::parse(request.headers()).map(Deadline::after);
         let path = request.uri().path().to_owned();
         let span = debug_span!("call", method = %path);
@@ -145,9 +145,9 @@ impl Service<Request<Body>> for Served {
     }
 }
 
-/// The whole way of a call, from the outside in.
+/// Processes a call, from the outermost layer to the handler.
 async fn answer(
-    calls: Calls,
+    calls: CallLayer,
     mut routes: Routes,
     mut request: Request<Body>,
     path: String,
@@ -165,10 +165,10 @@ async fn answer(
             Ok(response) => response,
         }
     });
-    // Nothing outlives its deadline, or the server; neither the handler nor what it streams.
-    let bounded = cut(handler, deadline, calls.last_moment(&path, deadline));
-    // Whatever tonic answered by itself gets its reason.
-    let explained = async { error_info::explained(bounded.await, path.clone()) };
-    // A defect in a handler costs one call, not the connection.
-    panics::caught(explained).await
+    // Neither the handler nor its stream outlives the deadline or the server.
+    let bounded = with_cutoff(handler, deadline, calls.cutoff(&path, deadline));
+    // Statuses that tonic itself returned get a reason.
+    let explained = async { error_info::with_error_info(bounded.await, path.clone()) };
+    // A panic in a handler fails one call, not the connection.
+    panics::catch_panics(explained).await
 }

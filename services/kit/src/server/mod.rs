@@ -1,10 +1,11 @@
-//! A gRPC server around a service: health, reflection, TLS, tokens, limits, deadlines, and an orderly end.
+//! A gRPC server with health, reflection, TLS, tokens, limits, deadlines and graceful shutdown.
 //!
 //! [`Builder`] collects services together with their descriptors, so that reflection and health list exactly what is
-//! mounted. It serves four programs of their own and one that runs all of them; it does not know what they do, and
-//! keeps no state between calls. Invariant: once [`Builder::start`] has returned, the port is open and health answers.
+//! mounted. The four service programs and the one that runs all of them use it. It has no domain logic and keeps no state
+//! between calls. Invariant: once [`Builder::start`] has returned, the port is open and health responds.
 
 mod call;
+mod memory;
 mod registry;
 
 use std::fmt;
@@ -15,70 +16,74 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{Stream, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tonic::transport::server::TcpIncoming;
+use tonic::transport::server::{Connected, TcpIncoming};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower::layer::layer_fn;
 use tracing::{info, warn};
 
-use crate::config::{Listen, Secret};
+use crate::config::{ListenAddress, Secret};
 use crate::limits::Limits;
 use crate::shutdown::Shutdown;
-use call::{Calls, Stops};
+use call::{CallLayer, StopSignals};
+pub use memory::MemoryConnector;
 pub use registry::Mountable;
 use registry::Registry;
 
-/// How long connections may take to close after every call on them has been ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Timeout for closing connections after all calls on them have ended.
+// Bounds the shutdown: a peer that does not read would otherwise keep its connection open.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a client may take for its TLS handshake.
-const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// Timeout for the TLS handshake of a client.
+// Bounds how long an unauthenticated peer can occupy a connection.
+const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a server is to be like, as meant; see [`crate::config::Common::server`].
+/// Resolved configuration of a server; see [`crate::config::Common::server`].
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen.
-    pub listen: Listen,
-    /// Encryption, and perhaps the clients' certificates.
+    /// Address to listen on.
+    pub listen: ListenAddress,
+    /// TLS configuration, optionally with client certificates.
     pub tls: Option<Tls>,
-    /// What callers must present as `authorization: Bearer …`; health checks need not.
+    /// Token that callers must send as `authorization: Bearer …`. Not required for health checks.
     pub token: Option<Secret>,
-    /// What bounds connections and calls.
+    /// Limits of connections and calls.
     pub limits: Limits,
-    /// How long calls may go on after the server was asked to end.
-    pub grace: Duration,
+    /// Time that running calls have to finish after a shutdown was requested.
+    pub grace_period: Duration,
 }
 
-/// What TLS needs, as PEM.
+/// TLS certificates and keys, as PEM.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// The server's certificate and those between it and a known authority.
+    /// Certificate chain of the server.
     pub certificate: String,
-    /// The private key of the first of them.
+    /// Private key of the server's certificate.
     pub key: Secret,
-    /// With it, only clients with a certificate of this authority get in.
+    /// Certificate authority of clients. If set, only clients with its certificates are accepted.
     pub client_ca: Option<String>,
 }
 
 impl Config {
-    /// A server on a free port of the loopback address, without TLS or token.
+    /// Returns a configuration for a free port of the loopback address, without TLS or token.
     #[must_use]
     pub fn loopback() -> Self {
         Self {
-            listen: Listen::default(),
+            listen: ListenAddress::default(),
             tls: None,
             token: None,
             limits: Limits::default(),
-            grace: Duration::from_secs(20),
+            grace_period: Duration::from_secs(20),
         }
     }
 
-    /// Refuses what would let anyone on the network use this computer.
+    /// Rejects an address that other machines can reach without authentication.
     pub(crate) fn check_exposure(&self, address: SocketAddr) -> Result<(), Error> {
         let client_certificates = self.tls.is_some();
         if address.ip().is_loopback() || client_certificates || self.token.is_some() {
@@ -88,7 +93,7 @@ impl Config {
     }
 }
 
-/// Why a server cannot start, or ended badly.
+/// An error that prevents a server from starting or ends it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address can be reached from other machines, and nothing protects it.
@@ -97,44 +102,44 @@ pub enum Error {
          server.tls_certificate and server.tls_key, or server.token_file, or listen on 127.0.0.1"
     )]
     Exposed {
-        /// The address in question.
+        /// Address to listen on.
         address: SocketAddr,
     },
-    /// Another program listens there.
+    /// Another program already listens on the address.
     #[error(
-        "{address} is taken by another program; end it, or choose another address (port 0 takes a free one)"
+        "{address} is taken by another program; stop it, or choose another address (port 0 selects a free port)"
     )]
     AddressInUse {
-        /// The address in question.
+        /// Address to listen on.
         address: SocketAddr,
     },
-    /// The system does not let us listen there.
+    /// The operating system does not allow listening on the address.
     #[error(
-        "listening on {address}: {source}; choose an address of this machine and a port this user may open"
+        "cannot listen on {address}: {source}; choose an address of this machine and a port that this user may open"
     )]
     Bind {
-        /// The address in question.
+        /// Address to listen on.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The certificate or the key cannot be used.
-    #[error("the TLS certificate and key cannot be used: {0}")]
+    /// The certificate or the key is unusable.
+    #[error("unusable TLS certificate and key: {0}")]
     Tls(String),
-    /// A service was mounted with descriptors that do not describe it, or twice.
-    #[error("mounting {service}: {problem}")]
+    /// A service was mounted twice, or with descriptors that do not describe it.
+    #[error("cannot mount {service}: {problem}")]
     Mount {
         /// Full name of the service.
         service: String,
-        /// What is wrong.
+        /// Problem with the service.
         problem: String,
     },
-    /// The server ended by itself.
-    #[error("serving on {address}: {problem}")]
+    /// The server ended unexpectedly.
+    #[error("server on {address} failed: {problem}")]
     Serve {
-        /// Where it listened.
+        /// Address of the server.
         address: SocketAddr,
-        /// What happened.
+        /// Problem that ended it.
         problem: String,
     },
 }
@@ -144,17 +149,18 @@ pub enum Error {
 pub struct Builder {
     config: Config,
     registry: Registry,
-    warming: Vec<Warming>,
+    warming: Vec<PendingService>,
 }
 
-/// A service that is not ready at once.
-struct Warming {
+/// A service that is not ready at startup.
+struct PendingService {
     service: &'static str,
-    /// Whether it is, in the end. Locked by nobody: a builder, which holds it, is shared between threads by futures.
+    /// Resolves to true once the service is ready, to false if it never will be. The mutex is never locked; it only makes
+    /// the builder `Sync`, as futures that hold it require.
     ready: Mutex<Pin<Box<dyn Future<Output = bool> + Send>>>,
 }
 
-impl fmt::Debug for Warming {
+impl fmt::Debug for PendingService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Warming")
             .field("service", &self.service)
@@ -163,7 +169,7 @@ impl fmt::Debug for Warming {
 }
 
 impl Builder {
-    /// A server like this, with nothing on it yet.
+    /// Creates a builder without services.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -173,18 +179,18 @@ impl Builder {
         }
     }
 
-    /// Mounts a generated service. `descriptors` is an encoded `FileDescriptorSet` that describes it; several
-    /// services may bring the same one.
+    /// Mounts a generated service. `descriptors` is an encoded `FileDescriptorSet` that describes it; several services
+    /// may share one.
     ///
-    /// The largest message it accepts is set on the service itself (`max_decoding_message_size`).
+    /// The maximum message size is set on the service itself (`max_decoding_message_size`).
     #[must_use]
     pub fn service(mut self, service: impl Mountable, descriptors: &'static [u8]) -> Self {
         self.registry.mount(service, descriptors);
         self
     }
 
-    /// As [`Self::service`], and lets health say of it, and of the whole, that it does not serve until `ready` says it
-    /// does; if that says it never will, for good. Calls are answered all the same.
+    /// Mounts a service like [`Self::service`]. Health reports it, and the server as a whole, as not serving until `ready`
+    /// resolves to true; if it resolves to false, permanently. Calls are served in any case.
     #[must_use]
     pub fn service_with_readiness<S: Mountable>(
         mut self,
@@ -192,7 +198,7 @@ impl Builder {
         descriptors: &'static [u8],
         ready: impl Future<Output = bool> + Send + 'static,
     ) -> Self {
-        self.warming.push(Warming {
+        self.warming.push(PendingService {
             service: S::NAME,
             ready: Mutex::new(Box::pin(ready)),
         });
@@ -202,9 +208,9 @@ impl Builder {
     /// Opens the configured address and serves until `shutdown`.
     ///
     /// # Errors
-    /// If the address is exposed, taken or not ours, TLS cannot be set up, or a service does not match its
+    /// If the address is unprotected, taken or not of this machine, TLS cannot be set up, or a service does not match its
     /// descriptors.
-    pub async fn start(self, shutdown: &Shutdown) -> Result<Running, Error> {
+    pub async fn start(self, shutdown: &Shutdown) -> Result<RunningServer, Error> {
         let address = self.config.listen.0;
         self.config.check_exposure(address)?;
         let listener = TcpListener::bind(address)
@@ -216,26 +222,55 @@ impl Builder {
         self.start_on(listener, shutdown).await
     }
 
-    /// Serves on a listener that is already open, until `shutdown`.
+    /// Serves on an open listener until `shutdown`.
     ///
     /// # Errors
-    /// As for [`Builder::start`].
+    /// Like [`Builder::start`].
     pub async fn start_on(
         self,
         listener: TcpListener,
         shutdown: &Shutdown,
-    ) -> Result<Running, Error> {
+    ) -> Result<RunningServer, Error> {
+        let address = listener.local_addr().map_err(|source| Error::Bind {
+            address: self.config.listen.0,
+            source,
+        })?;
+        self.config.check_exposure(address)?;
+        let incoming = TcpIncoming::from(listener)
+            .with_nodelay(Some(true))
+            .with_keepalive(Some(self.config.limits.keepalive_interval));
+        self.serve(address, incoming, shutdown).await
+    }
+
+    /// Serves within this process until `shutdown`, without a socket: only holders of the connector can reach the services.
+    ///
+    /// # Errors
+    /// If a service does not match its descriptors.
+    pub async fn start_in_memory(
+        self,
+        shutdown: &Shutdown,
+    ) -> Result<(RunningServer, MemoryConnector), Error> {
+        let (connector, incoming) = memory::listen();
+        let address = self.config.listen.0;
+        let running = self.serve(address, incoming, shutdown).await?;
+        Ok((running, connector))
+    }
+
+    async fn serve<I, IO>(
+        self,
+        address: SocketAddr,
+        incoming: I,
+        shutdown: &Shutdown,
+    ) -> Result<RunningServer, Error>
+    where
+        I: Stream<Item = io::Result<IO>> + Send + 'static,
+        IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+    {
         let Self {
             config,
             registry,
             warming,
         } = self;
-        let address = listener.local_addr().map_err(|source| Error::Bind {
-            address: config.listen.0,
-            source,
-        })?;
-        config.check_exposure(address)?;
-
         let shutdown = shutdown.child();
         let health = HealthReporter::new();
         let is_warming = |name: &str| warming.iter().any(|one| one.service == name);
@@ -254,16 +289,13 @@ impl Builder {
         let names = registry.names().to_vec();
         let routes = registry.into_routes(&health)?;
         if !warming.is_empty() {
-            tokio::spawn(warm_up(warming, health.clone(), shutdown.clone()));
+            tokio::spawn(report_readiness(warming, health.clone(), shutdown.clone()));
         }
 
-        let stops = Stops::default();
-        let calls = Calls::new(config.token.clone(), stops.clone());
+        let stops = StopSignals::default();
+        let calls = CallLayer::new(config.token.clone(), stops.clone());
         let mut server =
-            transport(&config)?.layer(layer_fn(move |routes| calls.clone().serving(routes)));
-        let incoming = TcpIncoming::from(listener)
-            .with_nodelay(Some(true))
-            .with_keepalive(Some(config.limits.keepalive_interval));
+            transport(&config)?.layer(layer_fn(move |routes| calls.clone().layer(routes)));
         let closing = stops.draining.clone();
         let serving = tokio::spawn(
             server
@@ -272,16 +304,16 @@ impl Builder {
         );
 
         info!(%address, services = names.join(","), tls = config.tls.is_some(), token = config.token.is_some(), "ready");
-        let life = Life {
+        let life = ServerTask {
             address,
             serving,
             health,
             names,
             stops,
-            grace: config.grace,
+            grace: config.grace_period,
         };
         let ended = tokio::spawn(life.run(shutdown.clone()));
-        Ok(Running {
+        Ok(RunningServer {
             address,
             shutdown,
             ended,
@@ -289,8 +321,12 @@ impl Builder {
     }
 }
 
-/// Waits until everything is ready, and lets health say so of each service as soon as it is.
-async fn warm_up(warming: Vec<Warming>, health: HealthReporter, shutdown: Shutdown) {
+/// Waits for the readiness of all services and reports each to health.
+async fn report_readiness(
+    warming: Vec<PendingService>,
+    health: HealthReporter,
+    shutdown: Shutdown,
+) {
     let mut warming: FuturesUnordered<_> = warming
         .into_iter()
         .map(|one| async move {
@@ -313,16 +349,16 @@ async fn warm_up(warming: Vec<Warming>, health: HealthReporter, shutdown: Shutdo
         };
         all_ready &= is_ready;
         if is_ready {
-            serve(&health, service, &shutdown).await;
+            report_serving(&health, service, &shutdown).await;
         }
     }
     if all_ready {
-        serve(&health, "", &shutdown).await;
+        report_serving(&health, "", &shutdown).await;
     }
 }
 
-/// Says that a service serves, unless the server is on its way out: then it has said otherwise, or is about to.
-async fn serve(health: &HealthReporter, service: &str, shutdown: &Shutdown) {
+/// Reports a service as serving, unless the server drains: then it must be reported as not serving.
+async fn report_serving(health: &HealthReporter, service: &str, shutdown: &Shutdown) {
     health
         .set_service_status(service, ServingStatus::Serving)
         .await;
@@ -333,7 +369,7 @@ async fn serve(health: &HealthReporter, service: &str, shutdown: &Shutdown) {
     }
 }
 
-/// The transport with the configured limits and TLS.
+/// Creates the transport with the configured limits and TLS.
 fn transport(config: &Config) -> Result<tonic::transport::Server, Error> {
     let limits = &config.limits;
     let server = tonic::transport::Server::builder()
@@ -346,7 +382,7 @@ fn transport(config: &Config) -> Result<tonic::transport::Server, Error> {
     };
     let mut settings = ServerTlsConfig::new()
         .identity(Identity::from_pem(&tls.certificate, tls.key.expose()))
-        .timeout(TLS_HANDSHAKE);
+        .timeout(TLS_HANDSHAKE_TIMEOUT);
     if let Some(authority) = &tls.client_ca {
         settings = settings.client_ca_root(Certificate::from_pem(authority));
     }
@@ -355,31 +391,31 @@ fn transport(config: &Config) -> Result<tonic::transport::Server, Error> {
         .map_err(|error| Error::Tls(crate::chain(&error)))
 }
 
-/// A server that is up.
+/// A running server.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     address: SocketAddr,
     shutdown: Shutdown,
     ended: JoinHandle<Result<(), Error>>,
 }
 
-impl Running {
-    /// Where it listens; the real port also where 0 was asked for.
+impl RunningServer {
+    /// Returns the address with the actual port, also if port 0 was configured.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The signal that ends this server alone.
+    /// Returns the signal that shuts down only this server.
     #[must_use]
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown
     }
 
-    /// Waits until it has ended.
+    /// Waits until the server has ended.
     ///
     /// # Errors
-    /// If it ended by itself. Calls that had to be cut off are no error; they are logged.
+    /// If it ended unexpectedly. Calls that were cut off are logged, not returned as errors.
     pub async fn join(self) -> Result<(), Error> {
         let address = self.address;
         self.ended.await.unwrap_or_else(|error| {
@@ -390,34 +426,34 @@ impl Running {
         })
     }
 
-    /// Asks it to end and waits.
+    /// Shuts the server down and waits until it has ended.
     ///
     /// # Errors
-    /// As for [`Running::join`].
-    pub async fn end(self) -> Result<(), Error> {
+    /// Like [`Running::join`].
+    pub async fn stop(self) -> Result<(), Error> {
         self.shutdown.drain();
         self.join().await
     }
 }
 
-/// What happens from "ready" to the end.
-struct Life {
+/// The lifecycle of a server after it has started.
+struct ServerTask {
     address: SocketAddr,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     health: HealthReporter,
     names: Vec<String>,
-    stops: Stops,
+    stops: StopSignals,
     grace: Duration,
 }
 
-impl Life {
+impl ServerTask {
     async fn run(mut self, shutdown: Shutdown) -> Result<(), Error> {
         tokio::select! {
-            ended = &mut self.serving => return self.ended_by_itself(&ended),
+            ended = &mut self.serving => return self.unexpected_end(&ended),
             () = shutdown.draining() => {}
         }
         info!(address = %self.address, grace = ?self.grace, "draining");
-        // Health first, so that whoever watches it hears of the end before the connection goes away.
+        // Health first, so that its watchers are notified before the connection closes.
         for name in std::iter::once("").chain(self.names.iter().map(String::as_str)) {
             self.health
                 .set_service_status(name, ServingStatus::NotServing)
@@ -426,14 +462,14 @@ impl Life {
         self.stops.draining.cancel();
 
         let in_time = tokio::select! {
-            done = until(self.grace, &mut self.serving) => done,
+            done = ends_within(self.grace, &mut self.serving) => done,
             () = shutdown.stopping() => false,
         };
         if !in_time {
-            warn!(address = %self.address, "ending the calls that are still running");
+            warn!(address = %self.address, "cutting off running calls");
             self.stops.stopping.cancel();
-            if !until(LAST_WORDS, &mut self.serving).await {
-                // A peer that does not read holds its connection open; it goes with the process.
+            if !ends_within(CLOSE_TIMEOUT, &mut self.serving).await {
+                // A peer that does not read keeps its connection open; it closes when the process exits.
                 warn!(address = %self.address, "connections are still open");
                 self.serving.abort();
             }
@@ -442,15 +478,15 @@ impl Life {
         Ok(())
     }
 
-    fn ended_by_itself(&self, ended: &impl fmt::Debug) -> Result<(), Error> {
+    fn unexpected_end(&self, ended: &impl fmt::Debug) -> Result<(), Error> {
         Err(Error::Serve {
             address: self.address,
-            problem: format!("the listener ended: {ended:?}"),
+            problem: format!("the listener ended unexpectedly: {ended:?}"),
         })
     }
 }
 
-/// Whether `task` ends within `time`.
-async fn until<T>(time: Duration, task: &mut (impl Future<Output = T> + Unpin)) -> bool {
+/// Returns true if `task` ends within `time`.
+async fn ends_within<T>(time: Duration, task: &mut (impl Future<Output = T> + Unpin)) -> bool {
     tokio::time::timeout(time, task).await.is_ok()
 }

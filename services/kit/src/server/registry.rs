@@ -1,4 +1,4 @@
-//! What is mounted: routes, names and descriptors together, so that none of them can drift from the others.
+//! Registry of mounted services: routes, names and descriptors, kept together so that they cannot diverge.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use tower::Service;
 
 use super::Error;
 
-/// What generated services are: whatever tonic's router takes.
+/// A generated service that tonic's router accepts.
 pub trait Mountable:
     Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
     + NamedService
@@ -52,7 +52,7 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn mount<S: Mountable>(&mut self, service: S, descriptors: &'static [u8]) {
-        // The router panics when a path is taken; the error is kept for when it can be returned.
+        // The router panics on a duplicate path, so the duplicate is recorded and returned as an error later.
         if self.names.iter().any(|name| name == S::NAME) {
             self.duplicate = Some(S::NAME.to_owned());
             return;
@@ -68,7 +68,7 @@ impl Registry {
         &self.names
     }
 
-    /// Everything mounted, with health and reflection beside it.
+    /// Returns the routes of all mounted services, plus health and reflection.
     pub(super) fn into_routes(self, health: &HealthReporter) -> Result<Routes, Error> {
         if let Some(service) = self.duplicate {
             return Err(Error::Mount {
@@ -118,7 +118,8 @@ impl Registry {
         )
     }
 
-    /// A name that the descriptors do not have would be listed by reflection and then not be found there.
+    /// Checks that the descriptors have every mounted service: otherwise reflection would list a service it cannot
+    /// describe.
     fn check_descriptors(&self) -> Result<(), Error> {
         let mut described = BTreeSet::new();
         for set in &self.descriptors {

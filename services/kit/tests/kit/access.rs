@@ -1,9 +1,9 @@
-//! Who gets in: tokens, TLS, client certificates.
+//! Authentication: tokens, TLS, client certificates.
 
 use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
-use motorium_kit::server::{Config, Running, Tls};
+use motorium_kit::server::{Config, RunningServer, Tls};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
 use rcgen::{
@@ -12,14 +12,14 @@ use rcgen::{
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::probe::{self, Probe, call, channel, foreign, send, soon, verdict};
+use crate::probe::{self, Probe, call, channel, code_and_reason, foreign, send, with_timeout};
 
-async fn serve(config: Config) -> Running {
+async fn serve(config: Config) -> RunningServer {
     let shutdown = Shutdown::new();
     probe::serve(config, Probe::new(&shutdown), &shutdown).await
 }
 
-fn with_token(server: &Running, token: &str) -> Channel {
+fn with_token(server: &RunningServer, token: &str) -> Channel {
     let config = client::Config {
         token: Some(Secret::new(token)),
         ..client::Config::new(probe::uri(server))
@@ -42,10 +42,13 @@ async fn tokens() {
         b"x"
     );
     assert_eq!(
-        verdict(call(with_token(&server, "wrong"), "Echo", b"x").await),
+        code_and_reason(call(with_token(&server, "wrong"), "Echo", b"x").await),
         refused
     );
-    assert_eq!(verdict(call(channel(&server), "Echo", b"x").await), refused);
+    assert_eq!(
+        code_and_reason(call(channel(&server), "Echo", b"x").await),
+        refused
+    );
     for (header, allowed) in [
         ("bearer right", true),
         ("right", false),
@@ -63,7 +66,7 @@ async fn tokens() {
             "{header}"
         );
     }
-    // A probe of the platform has no token.
+    // Health probes of the platform have no token.
     HealthClient::new(channel(&server))
         .check(HealthCheckRequest::default())
         .await
@@ -84,7 +87,7 @@ async fn callers_are_told_apart_by_their_connections() {
         let (one, other) = (connect(), connect());
         let mut callers = Vec::new();
         for channel in [one.clone(), one, other] {
-            let caller = soon(call(channel, "Caller", b"")).await.unwrap();
+            let caller = with_timeout(call(channel, "Caller", b"")).await.unwrap();
             callers.push(String::from_utf8(caller).unwrap());
         }
         assert_eq!(callers[0], callers[1]);
@@ -124,7 +127,7 @@ impl Authority {
         }
     }
 
-    fn client(&self, server: &Running) -> client::Config {
+    fn client(&self, server: &RunningServer) -> client::Config {
         let uri = format!("https://{}", server.local_address());
         client::Config {
             ca: Some(self.0.pem()),
@@ -134,7 +137,7 @@ impl Authority {
 }
 
 async fn echo(config: &client::Config) -> Result<Vec<u8>, tonic::Status> {
-    soon(call(Channel::connect_lazy(config).unwrap(), "Echo", b"x")).await
+    with_timeout(call(Channel::connect_lazy(config).unwrap(), "Echo", b"x")).await
 }
 
 #[tokio::test]
@@ -143,11 +146,11 @@ async fn tls() {
     let server = serve(ours.server(None)).await;
     assert_eq!(echo(&ours.client(&server)).await.unwrap(), b"x");
     assert_eq!(
-        verdict(echo(&others.client(&server)).await).0,
+        code_and_reason(echo(&others.client(&server)).await).0,
         Code::Unavailable
     );
     assert_eq!(
-        verdict(echo(&client::Config::new(probe::uri(&server))).await).0,
+        code_and_reason(echo(&client::Config::new(probe::uri(&server))).await).0,
         Code::Unavailable
     );
 }
@@ -164,10 +167,13 @@ async fn mutual_tls() {
         |authority: &Authority| Some(authority.certificate(ExtendedKeyUsagePurpose::ClientAuth));
     assert_eq!(echo(&with(client(&ours))).await.unwrap(), b"x");
     assert_eq!(
-        verdict(echo(&with(client(&others))).await).0,
+        code_and_reason(echo(&with(client(&others))).await).0,
         Code::Unavailable
     );
-    assert_eq!(verdict(echo(&with(None)).await).0, Code::Unavailable);
+    assert_eq!(
+        code_and_reason(echo(&with(None)).await).0,
+        Code::Unavailable
+    );
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
-//! Layers, sources, and what is said about a configuration that cannot be used.
+//! Layers and sources of the configuration, and the messages for invalid ones.
 
 use std::fs;
 
 use motorium_kit::config::{
-    Common, ConfigFlags, Environment, Error, Listen, Loaded, Secret, Section, Span,
+    Common, ConfigFlags, Environment, Error, HumanDuration, LayeredConfig, ListenAddress, Secret,
+    Section,
 };
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -11,10 +12,10 @@ use tempfile::TempDir;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
-    listen: Listen,
+    listen: ListenAddress,
     threads: u32,
     keep: bool,
-    quiet: Span,
+    quiet: HumanDuration,
     apps: Vec<String>,
     api_key: Option<Secret>,
     nested: Nested,
@@ -29,10 +30,10 @@ struct Nested {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: Listen::loopback(7411),
+            listen: ListenAddress::loopback(7411),
             threads: 2,
             keep: false,
-            quiet: Span::milliseconds(150),
+            quiet: HumanDuration::milliseconds(150),
             apps: Vec::new(),
             api_key: None,
             nested: Nested::default(),
@@ -44,13 +45,13 @@ impl Section for Settings {
     const NAME: &'static str = "perception";
 }
 
-/// A file, if there is text for one, and a folder for everything.
+/// Loads a configuration from a file (if there is text for one), with a data folder.
 fn load<const N: usize>(
     folder: &TempDir,
     file: &str,
     variables: [(&str, &str); N],
     set: &[&str],
-) -> Result<Loaded, Error> {
+) -> Result<LayeredConfig, Error> {
     let path = folder.path().join("motorium.toml");
     fs::write(&path, file).unwrap();
     let flags = ConfigFlags {
@@ -58,7 +59,7 @@ fn load<const N: usize>(
         data: None,
         set: set.iter().map(|&flag| flag.to_owned()).collect(),
     };
-    Loaded::load_from(&flags, Environment::of(variables))
+    LayeredConfig::load_from(&flags, Environment::of(variables))
 }
 
 fn folder() -> TempDir {
@@ -81,11 +82,11 @@ fn later_layers_win() {
     let settings: Settings = loaded.unwrap().section().unwrap();
     assert_eq!(
         (settings.listen, settings.threads, settings.keep),
-        (Listen::loopback(3), 3, true)
+        (ListenAddress::loopback(3), 3, true)
     );
     assert_eq!(
         (settings.apps, settings.quiet),
-        (vec!["a".to_owned()], Span::milliseconds(150))
+        (vec!["a".to_owned()], HumanDuration::milliseconds(150))
     );
 }
 
@@ -105,14 +106,14 @@ fn text_numbers_and_lists_from_the_environment() {
     assert_eq!(settings.api_key.unwrap().expose(), "0123");
     assert_eq!(
         (settings.keep, settings.quiet, settings.apps.len()),
-        (true, Span::seconds(2), 2)
+        (true, HumanDuration::seconds(2), 2)
     );
     assert_eq!(settings.nested.name, "7");
 }
 
 #[test]
 fn without_anything_there_are_the_defaults() {
-    let loaded = Loaded::load_from(
+    let loaded = LayeredConfig::load_from(
         &ConfigFlags::default(),
         Environment::of([("HOME", "/home/someone")]),
     )
@@ -157,7 +158,7 @@ fn the_data_folder() {
     assert!(homeless.to_string().contains("MOTORIUM_DATA"), "{homeless}");
 }
 
-/// The message of the error, with the folder's name replaced.
+/// Returns the message of the error, with the name of the folder replaced.
 fn complaint<const N: usize>(file: &str, variables: [(&str, &str); N], set: &[&str]) -> String {
     let folder = folder();
     let loaded = load(&folder, file, variables, set);
@@ -197,7 +198,7 @@ fn errors_name_the_key_and_its_source() {
         &[
             "`perception.nested.what`",
             "motorium.toml",
-            "known are: name",
+            "known keys: name",
         ],
     );
     check(
@@ -242,7 +243,7 @@ fn errors_name_the_key_and_its_source() {
     );
     check(
         &complaint("[server]\ngrace = 3", [], &[]),
-        &["`server.grace`", "motorium.toml"],
+        &["`server.grace_period`", "motorium.toml"],
     );
     check(
         &complaint("[server]\ntoken_file = '/nowhere/token'", [], &[]),
@@ -269,13 +270,13 @@ fn a_named_file_must_be_there() {
         config: Some("/nowhere/motorium.toml".into()),
         ..Default::default()
     };
-    let error = Loaded::load_from(&flags, Environment::default())
+    let error = LayeredConfig::load_from(&flags, Environment::default())
         .unwrap_err()
         .to_string();
     check(&error, &["/nowhere/motorium.toml", "No such file"]);
     let environment = Environment::of([("MOTORIUM_CONFIG", "/nowhere/other.toml")]);
     check(
-        &Loaded::load_from(&ConfigFlags::default(), environment)
+        &LayeredConfig::load_from(&ConfigFlags::default(), environment)
             .unwrap_err()
             .to_string(),
         &["/nowhere/other.toml"],
@@ -285,7 +286,7 @@ fn a_named_file_must_be_there() {
 #[test]
 fn a_listener_for_others_needs_protection() {
     let folder = folder();
-    let anywhere: Listen = "0.0.0.0:7411".parse().unwrap();
+    let anywhere: ListenAddress = "0.0.0.0:7411".parse().unwrap();
     let home = ("HOME", "/h");
     let common =
         |file: &str| -> Common { load(&folder, file, [home], &[]).unwrap().common().unwrap() };
@@ -293,7 +294,7 @@ fn a_listener_for_others_needs_protection() {
         &common("").server(anywhere).unwrap_err().to_string(),
         &["0.0.0.0:7411", "without TLS or a token"],
     );
-    common("").server(Listen::loopback(0)).unwrap();
+    common("").server(ListenAddress::loopback(0)).unwrap();
 
     let token = folder.path().join("token");
     fs::write(&token, "sesame\n").unwrap();
@@ -327,7 +328,7 @@ fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
         ("perception.quiet = \"150ms\"", "default"),
         ("perception.nested.name = \"n\"", "from --set"),
         ("server.token = \"<secret>\"", "motorium.toml"),
-        ("server.grace = \"20s\"", "default"),
+        ("server.grace_period = \"20s\"", "default"),
         ("data = \"/d\"", "from $MOTORIUM_DATA"),
         ("log.format = \"auto\"", "default"),
     ] {

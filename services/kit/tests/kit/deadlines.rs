@@ -1,4 +1,4 @@
-//! A deadline cuts unary calls and streams, on the server and on the client alone, and shrinks from hop to hop.
+//! A deadline ends unary calls and streams, on the server and on the client alone, and shrinks from hop to hop.
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::deadline::Deadline;
@@ -8,21 +8,23 @@ use motorium_proto::error::reason;
 use std::time::Duration;
 use tonic::Code;
 
-use crate::probe::{self, Probe, call, channel, foreign, plain, read, send, soon, verdict, within};
+use crate::probe::{
+    self, Probe, call, channel, code_and_reason, foreign, plain, read, send, with_timeout, within,
+};
 
 const PASSED: (Code, &str) = (Code::DeadlineExceeded, reason::DEADLINE_EXCEEDED);
 
 #[tokio::test]
 async fn the_server_cuts_a_unary_call_and_drops_its_handler() {
     let (server, probe) = plain().await;
-    // tonic's own client would give up at the same time with its own CANCELLED, so only the header tells the server.
+    // Sets only the header: tonic's own client would time out at the same moment with its own CANCELLED.
     let mut request = tonic::Request::new(Vec::new());
     request
         .metadata_mut()
         .insert("grpc-timeout", "300m".parse().unwrap());
     let answer = raw::call(&server, "Hang", request).await;
     assert_eq!((answer.0, answer.1.as_str()), PASSED);
-    soon(probe.seen().wait_for(|seen| seen.dropped == 1))
+    with_timeout(probe.seen().wait_for(|seen| seen.dropped == 1))
         .await
         .unwrap();
 }
@@ -32,8 +34,8 @@ async fn the_server_cuts_a_stream() {
     let (server, probe) = plain().await;
     let (items, end) = read(foreign(&server).await, "Drip", within(300)).await;
     assert!(items.len() < 40, "{} items", items.len());
-    assert_eq!(verdict(end), (PASSED.0, PASSED.1.to_owned()));
-    soon(probe.seen().wait_for(|seen| seen.dropped == 1))
+    assert_eq!(code_and_reason(end), (PASSED.0, PASSED.1.to_owned()));
+    with_timeout(probe.seen().wait_for(|seen| seen.dropped == 1))
         .await
         .unwrap();
 }
@@ -43,8 +45,8 @@ async fn the_server_cuts_a_stream_that_always_has_something_ready() {
     let (server, probe) = plain().await;
     let (items, end) = read(foreign(&server).await, "Flood", within(300)).await;
     assert!(!items.is_empty());
-    assert_eq!(verdict(end), (PASSED.0, PASSED.1.to_owned()));
-    soon(probe.seen().wait_for(|seen| seen.dropped == 1))
+    assert_eq!(code_and_reason(end), (PASSED.0, PASSED.1.to_owned()));
+    with_timeout(probe.seen().wait_for(|seen| seen.dropped == 1))
         .await
         .unwrap();
 }
@@ -55,12 +57,12 @@ async fn the_client_cuts_what_a_foreign_server_does_not() {
     let ours = || Channel::connect_lazy(&client::Config::new(format!("http://{address}"))).unwrap();
     let (items, end) = read(ours(), "Drip", within(300)).await;
     assert!(items.len() < 40, "{} items", items.len());
-    assert_eq!(verdict(end), (PASSED.0, PASSED.1.to_owned()));
+    assert_eq!(code_and_reason(end), (PASSED.0, PASSED.1.to_owned()));
     assert_eq!(
-        verdict(send(ours(), "Hang", within(100)).await),
+        code_and_reason(send(ours(), "Hang", within(100)).await),
         (PASSED.0, PASSED.1.to_owned())
     );
-    soon(probe.seen().wait_for(|seen| seen.dropped == 2))
+    with_timeout(probe.seen().wait_for(|seen| seen.dropped == 2))
         .await
         .unwrap();
 }
@@ -112,7 +114,7 @@ async fn a_nested_call_gets_less() {
         "{nested} µs are left at the second hop"
     );
     assert!(nested < own);
-    // Without a deadline there is none to hand on.
+    // Without a deadline there is none to propagate.
     assert_eq!(
         micros(&call(channel(&first), "Relay", b"").await.unwrap()),
         0
@@ -142,7 +144,7 @@ async fn a_call_after_the_deadline_is_not_sent() {
     let answer = Deadline::after(Duration::ZERO)
         .scope(call(channel(&server), "Echo", b"x"))
         .await;
-    assert_eq!(verdict(answer), (PASSED.0, PASSED.1.to_owned()));
+    assert_eq!(code_and_reason(answer), (PASSED.0, PASSED.1.to_owned()));
     assert_eq!(probe.seen().borrow().entered, 0);
 }
 
@@ -155,19 +157,19 @@ async fn a_default_bounds_calls_that_have_no_deadline() {
     };
     let channel = Channel::connect_lazy(&config).unwrap();
     assert_eq!(
-        verdict(call(channel, "Hang", b"").await),
+        code_and_reason(call(channel, "Hang", b"").await),
         (PASSED.0, PASSED.1.to_owned())
     );
 }
 
 #[tokio::test]
 async fn waiting_for_a_connection_counts() {
-    // This listener's queue accepts, but nobody ever answers.
+    // The listener's backlog accepts the connection, but no one ever responds.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", silent.local_addr().unwrap());
     let channel = Channel::connect_lazy(&client::Config::new(uri)).unwrap();
     assert_eq!(
-        verdict(send(channel, "Echo", within(200)).await),
+        code_and_reason(send(channel, "Echo", within(200)).await),
         (PASSED.0, PASSED.1.to_owned())
     );
 }
@@ -176,18 +178,18 @@ fn micros(text: &[u8]) -> u64 {
     std::str::from_utf8(text).unwrap().parse().unwrap()
 }
 
-/// The other side without the kit.
+/// The other side of a call, without the kit.
 mod raw {
     use super::*;
     use bytes::{BufMut as _, Bytes};
     use http_body_util::{BodyExt as _, Full};
-    use motorium_kit::server::Running;
+    use motorium_kit::server::RunningServer;
     use motorium_proto::error::ErrorReport;
     use std::net::SocketAddr;
     use tonic::Status;
     use tonic::body::Body;
 
-    /// The probe behind tonic's own server.
+    /// Starts the probe behind a plain tonic server.
     pub(super) async fn server() -> (SocketAddr, Probe) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -203,9 +205,9 @@ mod raw {
         (address, probe)
     }
 
-    /// A unary call by a client that keeps to no deadline of its own.
+    /// Makes a unary call from a client that enforces no deadline of its own.
     pub(super) async fn call(
-        server: &Running,
+        server: &RunningServer,
         method: &str,
         request: tonic::Request<Vec<u8>>,
     ) -> (Code, String) {
@@ -229,7 +231,7 @@ mod raw {
         *http.headers_mut() = metadata.into_headers();
         http.headers_mut()
             .insert("content-type", "application/grpc".parse().unwrap());
-        let response = soon(sender.send_request(http)).await.unwrap();
+        let response = with_timeout(sender.send_request(http)).await.unwrap();
         let head = response.headers().clone();
         let trailers = response
             .into_body()

@@ -10,7 +10,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::probe::{self, Probe, call, channel, foreign, plain, soon};
+use crate::probe::{self, Probe, call, channel, foreign, plain, with_timeout};
 
 #[tokio::test]
 async fn health_of_the_whole_and_of_each_service() {
@@ -58,7 +58,7 @@ async fn health_says_when_a_service_is_ready_and_calls_are_answered_before() {
     assert_eq!(call(channel(&server), "Echo", b"x").await.unwrap(), b"x");
     ready.send(true).unwrap();
     for mut watch in watches {
-        let next = soon(watch.next()).await.unwrap().unwrap().status();
+        let next = with_timeout(watch.next()).await.unwrap().unwrap().status();
         assert_eq!(next, ServingStatus::Serving);
     }
 }
@@ -87,16 +87,20 @@ async fn watchers_of_health_hear_of_the_end() {
         }
         shutdown.drain();
         assert_eq!(
-            soon(watch.next()).await.unwrap().unwrap().status(),
+            with_timeout(watch.next()).await.unwrap().unwrap().status(),
             ServingStatus::NotServing
         );
-        // The stream ends by itself, so that it does not hold the server up.
+        // The stream ends by itself, so that it does not delay the shutdown.
         assert_eq!(
-            soon(watch.next()).await.unwrap().unwrap_err().code(),
+            with_timeout(watch.next())
+                .await
+                .unwrap()
+                .unwrap_err()
+                .code(),
             Code::Unavailable
         );
     }
-    soon(server.join()).await.unwrap();
+    with_timeout(server.join()).await.unwrap();
 }
 
 #[tokio::test]

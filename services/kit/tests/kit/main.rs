@@ -1,4 +1,4 @@
-//! The kit over real sockets: what a caller, an operator or a mesh would notice.
+//! Tests of the kit over real sockets, from the view of a caller, an operator or a service mesh.
 
 mod access;
 mod configuration;

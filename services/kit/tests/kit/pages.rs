@@ -1,4 +1,4 @@
-//! Each reason that the kit gives has its page.
+//! Each reason that the kit returns has a documentation page.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A small service that is served by the kit, and ways to call it. Its messages are the well-known wrappers.
+//! A small test service on top of the kit, and helpers to call it. Its messages are the well-known wrappers.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use http::{Request, Response};
 use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::deadline::Deadline;
-use motorium_kit::server::{Builder, Config, Running};
+use motorium_kit::server::{Builder, Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::ErrorReport;
 use prost::Message as _;
@@ -30,17 +30,17 @@ use tower::Service;
 
 pub(crate) const NAME: &str = "kit.test.v1.ProbeService";
 
-/// What becomes of the probe's handlers, for a test to wait on.
+/// Counts of the probe's handlers, which tests wait on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct HandlerCounts {
     pub(crate) entered: usize,
     pub(crate) dropped: usize,
 }
 
-/// The service. Each method does one thing that the kit has to deal with.
+/// The test service. Each method exercises one behaviour of the kit.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
-    seen: Arc<watch::Sender<Seen>>,
+    seen: Arc<watch::Sender<HandlerCounts>>,
     shutdown: Shutdown,
     next: Option<Channel>,
 }
@@ -48,19 +48,19 @@ pub(crate) struct Probe {
 impl Probe {
     pub(crate) fn new(shutdown: &Shutdown) -> Self {
         Self {
-            seen: Arc::new(watch::Sender::new(Seen::default())),
+            seen: Arc::new(watch::Sender::new(HandlerCounts::default())),
             shutdown: shutdown.clone(),
             next: None,
         }
     }
 
-    /// The service to which `Relay` passes on.
+    /// Sets the service that `Relay` calls.
     pub(crate) fn relaying_to(mut self, next: Channel) -> Self {
         self.next = Some(next);
         self
     }
 
-    pub(crate) fn seen(&self) -> watch::Receiver<Seen> {
+    pub(crate) fn seen(&self) -> watch::Receiver<HandlerCounts> {
         self.seen.subscribe()
     }
 
@@ -141,7 +141,7 @@ impl Probe {
             "PanicLater" => Box::pin(stream::once(async { Ok(vec![0]) }).chain(stream::once(
                 async move {
                     let _inside = inside;
-                    // What was ready together with the panic would be lost with it.
+                    // Yields first: an item that is ready together with the panic would be lost.
                     tokio::task::yield_now().await;
                     panic!("a stream that panics")
                 },
@@ -154,8 +154,8 @@ impl Probe {
 
 type Drops = Pin<Box<dyn Stream<Item = Result<Vec<u8>, Status>> + Send>>;
 
-/// Counts a handler that ends, whether it was done or was dropped.
-struct Inside(Arc<watch::Sender<Seen>>);
+/// Counts a handler that ends, either because it is done or because it was dropped.
+struct Inside(Arc<watch::Sender<HandlerCounts>>);
 
 impl Drop for Inside {
     fn drop(&mut self) {
@@ -231,7 +231,7 @@ impl Service<Request<Body>> for Probe {
     }
 }
 
-/// What describes the probe.
+/// Returns the descriptors of the probe.
 pub(crate) fn descriptors() -> &'static [u8] {
     static SET: OnceLock<Vec<u8>> = OnceLock::new();
     SET.get_or_init(|| {
@@ -259,8 +259,8 @@ pub(crate) fn descriptors() -> &'static [u8] {
     })
 }
 
-/// A running probe.
-pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> Running {
+/// Starts a probe.
+pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> RunningServer {
     Builder::new(config)
         .service(probe, descriptors())
         .start(shutdown)
@@ -268,8 +268,8 @@ pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> 
         .unwrap()
 }
 
-/// A running probe with nothing special about it.
-pub(crate) async fn plain() -> (Running, Probe) {
+/// Starts a probe with the default configuration.
+pub(crate) async fn plain() -> (RunningServer, Probe) {
     let shutdown = Shutdown::new();
     let probe = Probe::new(&shutdown);
     (
@@ -278,17 +278,17 @@ pub(crate) async fn plain() -> (Running, Probe) {
     )
 }
 
-pub(crate) fn uri(server: &Running) -> String {
+pub(crate) fn uri(server: &RunningServer) -> String {
     format!("http://{}", server.local_address())
 }
 
-/// Our channel to a server.
-pub(crate) fn channel(server: &Running) -> Channel {
+/// Returns a channel of the kit to a server.
+pub(crate) fn channel(server: &RunningServer) -> Channel {
     Channel::connect_lazy(&client::Config::new(uri(server))).unwrap()
 }
 
-/// tonic's own channel to a server, as a foreign client has.
-pub(crate) async fn foreign(server: &Running) -> tonic::transport::Channel {
+/// Returns a plain tonic channel to a server, as a third-party client would use.
+pub(crate) async fn foreign(server: &RunningServer) -> tonic::transport::Channel {
     tonic::transport::Endpoint::new(uri(server))
         .unwrap()
         .connect()
@@ -296,7 +296,7 @@ pub(crate) async fn foreign(server: &Running) -> tonic::transport::Channel {
         .unwrap()
 }
 
-/// A request that allows this much time.
+/// Returns a request with this timeout.
 pub(crate) fn within(millis: u64) -> tonic::Request<Vec<u8>> {
     let mut request = tonic::Request::new(Vec::new());
     request.set_timeout(Duration::from_millis(millis));
@@ -333,7 +333,7 @@ where
         .map(tonic::Response::into_inner)
 }
 
-/// Calls a streaming method and reads to the end: how many items came, and how it ended.
+/// Calls a streaming method and reads to the end. Returns the number of items and the final status.
 pub(crate) async fn read<C>(
     channel: C,
     method: &str,
@@ -379,15 +379,15 @@ where
         .map(tonic::Response::into_inner)
 }
 
-/// The code and the reason of a status.
+/// Returns the code and the reason of a status.
 #[track_caller]
-pub(crate) fn verdict<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, String) {
+pub(crate) fn code_and_reason<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, String) {
     let report = ErrorReport::from_status(&result.expect_err("the call should fail"));
     (report.code, report.reason)
 }
 
-/// Fails a test that would otherwise hang.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+/// Awaits a future with a timeout, so that a test fails instead of hanging.
+pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future)
         .await
         .expect("it should have happened by now")

@@ -1,4 +1,4 @@
-//! A whole server program (`examples/minimal.rs`): what an operator sees of it from outside.
+//! A complete server program (`examples/minimal.rs`), as an operator sees it.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,9 +10,9 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::probe::soon;
+use crate::probe::with_timeout;
 
-/// Cargo builds examples together with the tests, two folders up from where the tests lie.
+/// Returns the example program, which Cargo builds with the tests, two folders above the test binary.
 fn program() -> Command {
     let tests = std::env::current_exe().unwrap();
     let path: PathBuf = tests
@@ -33,7 +33,7 @@ fn program() -> Command {
 
 async fn line_with(lines: &mut Lines<BufReader<ChildStderr>>, message: &str) -> serde_json::Value {
     loop {
-        let line = soon(lines.next_line())
+        let line = with_timeout(lines.next_line())
             .await
             .unwrap()
             .unwrap_or_else(|| panic!("no line says `{message}`"));
@@ -73,7 +73,7 @@ async fn it_becomes_ready_answers_and_ends_when_asked() {
     signal(&child, Signal::TERM);
     line_with(&mut lines, "draining").await;
     line_with(&mut lines, "ended").await;
-    assert!(soon(child.wait()).await.unwrap().success());
+    assert!(with_timeout(child.wait()).await.unwrap().success());
 }
 
 #[tokio::test]
@@ -92,7 +92,9 @@ async fn it_says_what_is_wrong_and_fails() {
             "error: refusing to listen on 0.0.0.0:0 without TLS or a token",
         ),
     ] {
-        let output = soon(program().args(arguments).output()).await.unwrap();
+        let output = with_timeout(program().args(arguments).output())
+            .await
+            .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(text.starts_with(expected), "{text}");
@@ -102,7 +104,9 @@ async fn it_says_what_is_wrong_and_fails() {
 
 #[tokio::test]
 async fn it_explains_its_flags() {
-    let output = soon(program().arg("--help").output()).await.unwrap();
+    let output = with_timeout(program().arg("--help").output())
+        .await
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     for flag in [
         "--config <FILE>",

@@ -1,20 +1,20 @@
-//! A server that is asked to end finishes what it has, takes nothing new, and does end.
+//! A server that shuts down finishes running calls, accepts no new ones, and ends.
 
 use std::time::Duration;
 
-use motorium_kit::server::{Config, Running};
+use motorium_kit::server::{Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
 use tonic::Code;
 
-use crate::probe::{self, Probe, call, foreign, open, soon, verdict};
+use crate::probe::{self, Probe, call, code_and_reason, foreign, open, with_timeout};
 
-async fn with_grace(grace: Duration) -> (Running, Probe, Shutdown) {
+async fn with_grace(grace: Duration) -> (RunningServer, Probe, Shutdown) {
     let shutdown = Shutdown::new();
     let probe = Probe::new(&shutdown);
     let server = probe::serve(
         Config {
-            grace,
+            grace_period: grace,
             ..Config::loopback()
         },
         probe.clone(),
@@ -32,12 +32,12 @@ fn nothing() -> tonic::Request<Vec<u8>> {
 async fn a_call_in_flight_is_finished() {
     let (server, probe, shutdown) = with_grace(Duration::from_secs(60)).await;
     let flight = tokio::spawn(call(foreign(&server).await, "Drain", b"".as_slice()));
-    soon(probe.seen().wait_for(|seen| seen.entered == 1))
+    with_timeout(probe.seen().wait_for(|seen| seen.entered == 1))
         .await
         .unwrap();
     shutdown.drain();
-    assert_eq!(soon(flight).await.unwrap().unwrap(), b"drained");
-    soon(server.join()).await.unwrap();
+    assert_eq!(with_timeout(flight).await.unwrap().unwrap(), b"drained");
+    with_timeout(server.join()).await.unwrap();
 }
 
 #[tokio::test]
@@ -48,9 +48,9 @@ async fn a_stream_that_listens_for_the_end_ends_cleanly() {
         .unwrap();
     assert_eq!(stream.message().await.unwrap(), Some(vec![0]));
     shutdown.drain();
-    assert_eq!(soon(stream.message()).await.unwrap(), Some(vec![1]));
-    assert_eq!(soon(stream.message()).await.unwrap(), None);
-    soon(server.join()).await.unwrap();
+    assert_eq!(with_timeout(stream.message()).await.unwrap(), Some(vec![1]));
+    assert_eq!(with_timeout(stream.message()).await.unwrap(), None);
+    with_timeout(server.join()).await.unwrap();
 }
 
 #[tokio::test]
@@ -60,14 +60,14 @@ async fn what_does_not_end_is_ended_after_the_grace() {
     let mut stream = open(foreign.clone(), "Endless", nothing()).await.unwrap();
     assert_eq!(stream.message().await.unwrap(), Some(vec![0]));
     let hanging = tokio::spawn(call(foreign, "Hang", b"".as_slice()));
-    soon(probe.seen().wait_for(|seen| seen.entered == 2))
+    with_timeout(probe.seen().wait_for(|seen| seen.entered == 2))
         .await
         .unwrap();
     shutdown.drain();
     let told = (Code::Unavailable, reason::SHUTTING_DOWN.to_owned());
-    assert_eq!(verdict(soon(stream.message()).await), told);
-    assert_eq!(verdict(soon(hanging).await.unwrap()), told);
-    soon(server.join()).await.unwrap();
+    assert_eq!(code_and_reason(with_timeout(stream.message()).await), told);
+    assert_eq!(code_and_reason(with_timeout(hanging).await.unwrap()), told);
+    with_timeout(server.join()).await.unwrap();
     assert_eq!(probe.seen().borrow().dropped, 2);
 }
 
@@ -75,16 +75,16 @@ async fn what_does_not_end_is_ended_after_the_grace() {
 async fn being_told_twice_does_not_wait_for_the_grace() {
     let (server, probe, shutdown) = with_grace(Duration::from_secs(3600)).await;
     let hanging = tokio::spawn(call(foreign(&server).await, "Hang", b"".as_slice()));
-    soon(probe.seen().wait_for(|seen| seen.entered == 1))
+    with_timeout(probe.seen().wait_for(|seen| seen.entered == 1))
         .await
         .unwrap();
     shutdown.drain();
     shutdown.stop();
     assert_eq!(
-        verdict(soon(hanging).await.unwrap()),
+        code_and_reason(with_timeout(hanging).await.unwrap()),
         (Code::Unavailable, reason::SHUTTING_DOWN.to_owned())
     );
-    soon(server.join()).await.unwrap();
+    with_timeout(server.join()).await.unwrap();
 }
 
 #[tokio::test]
@@ -92,12 +92,12 @@ async fn nothing_new_is_taken() {
     let (server, probe, shutdown) = with_grace(Duration::from_secs(60)).await;
     let address = server.local_address();
     let flight = tokio::spawn(call(foreign(&server).await, "Drain", b"".as_slice()));
-    soon(probe.seen().wait_for(|seen| seen.entered == 1))
+    with_timeout(probe.seen().wait_for(|seen| seen.entered == 1))
         .await
         .unwrap();
     shutdown.drain();
-    soon(flight).await.unwrap().unwrap();
-    soon(server.join()).await.unwrap();
+    with_timeout(flight).await.unwrap().unwrap();
+    with_timeout(server.join()).await.unwrap();
     assert!(
         tokio::net::TcpStream::connect(address).await.is_err(),
         "the port is still open"
@@ -108,13 +108,13 @@ async fn nothing_new_is_taken() {
 async fn one_server_ends_without_the_others() {
     let (first, _, shutdown) = with_grace(Duration::from_secs(60)).await;
     let second = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
-    soon(first.end()).await.unwrap();
+    with_timeout(first.stop()).await.unwrap();
     assert_eq!(
         call(foreign(&second).await, "Echo", b"here").await.unwrap(),
         b"here"
     );
     shutdown.drain();
-    soon(second.join()).await.unwrap();
+    with_timeout(second.join()).await.unwrap();
 }
 
 #[tokio::test]
@@ -123,11 +123,11 @@ async fn a_peer_that_does_not_read_cannot_hold_the_server() {
     let stream = open(foreign(&server).await, "Flood", nothing())
         .await
         .unwrap();
-    soon(probe.seen().wait_for(|seen| seen.entered == 1))
+    with_timeout(probe.seen().wait_for(|seen| seen.entered == 1))
         .await
         .unwrap();
     shutdown.drain();
-    soon(server.join()).await.unwrap();
+    with_timeout(server.join()).await.unwrap();
     drop(stream);
 }
 
@@ -138,5 +138,5 @@ async fn a_signal_is_a_shutdown() {
     let shutdown = Shutdown::on_signals().unwrap();
     let server = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
     kill_process(getpid(), Signal::TERM).unwrap();
-    soon(server.join()).await.unwrap();
+    with_timeout(server.join()).await.unwrap();
 }

@@ -1,6 +1,7 @@
-//! A server either starts or says what to do.
+//! A server either starts or returns an error with a remedy.
 
-use motorium_kit::config::{Listen, Secret};
+use motorium_kit::client;
+use motorium_kit::config::{ListenAddress, Secret};
 use motorium_kit::server::{Builder, Config, Error};
 use motorium_kit::shutdown::Shutdown;
 
@@ -43,10 +44,30 @@ async fn a_given_listener_is_used() {
 }
 
 #[tokio::test]
+async fn a_server_of_this_process_needs_no_socket() {
+    let (server, connector) = builder(Config::loopback())
+        .start_in_memory(&Shutdown::new())
+        .await
+        .unwrap();
+    let config = client::Config::new("http://in-process");
+    let channel = client::Channel::in_memory(connector, &config).unwrap();
+    assert_eq!(call(channel.clone(), "Echo", b"x").await.unwrap(), b"x");
+    assert_eq!(
+        server.local_address().port(),
+        0,
+        "a port was opened where none is needed"
+    );
+
+    server.stop().await.unwrap();
+    let error = call(channel, "Echo", b"x").await.unwrap_err();
+    assert_eq!(error.code(), tonic::Code::Unavailable, "{error}");
+}
+
+#[tokio::test]
 async fn a_taken_port() {
     let (server, _) = probe::plain().await;
     let taken = Config {
-        listen: Listen(server.local_address()),
+        listen: ListenAddress(server.local_address()),
         ..Config::loopback()
     };
     let error = refusal(builder(taken)).await.to_string();
@@ -58,7 +79,7 @@ async fn a_taken_port() {
 
 #[tokio::test]
 async fn an_address_of_another_machine() {
-    // TEST-NET-1 belongs to nobody.
+    // TEST-NET-1 is reserved for documentation, so no machine has this address.
     let config = Config {
         token: Some(Secret::new("t")),
         ..listening("192.0.2.1:7411")

@@ -1,11 +1,11 @@
-//! Every status that a caller sees has a code and a reason, whoever made it.
+//! Every status that a caller receives has a code and a reason, regardless of its origin.
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::limits::Limits;
 use motorium_proto::error::{ErrorReport, reason};
 use tonic::Code;
 
-use crate::probe::{self, call, channel, foreign, plain, read, soon, verdict};
+use crate::probe::{self, call, channel, code_and_reason, foreign, plain, read, with_timeout};
 
 fn nothing() -> tonic::Request<Vec<u8>> {
     tonic::Request::new(Vec::new())
@@ -30,14 +30,14 @@ async fn our_client_does_not_send_what_would_be_refused() {
     let (server, probe) = plain().await;
     let answer = call(channel(&server), "Echo", &vec![0; 17 << 20]).await;
     assert_eq!(
-        verdict(answer),
+        code_and_reason(answer),
         (
             Code::ResourceExhausted,
             reason::MESSAGE_TOO_LARGE.to_owned()
         )
     );
     assert_eq!(probe.seen().borrow().entered, 0);
-    // The connection is still good.
+    // The connection is still usable.
     assert_eq!(
         call(channel(&server), "Echo", b"still there")
             .await
@@ -60,7 +60,7 @@ async fn our_client_does_not_take_an_oversize_answer() {
     let small = Channel::connect_lazy(&config).unwrap();
     let answer = call(small.clone(), "Blow", b"2000").await;
     assert_eq!(
-        verdict(answer),
+        code_and_reason(answer),
         (
             Code::ResourceExhausted,
             reason::MESSAGE_TOO_LARGE.to_owned()
@@ -78,7 +78,7 @@ async fn methods_and_services_that_are_not_there() {
         let codec = tonic_prost::ProstCodec::<Vec<u8>, Vec<u8>>::default();
         let answer = grpc.unary(nothing(), path.parse().unwrap(), codec).await;
         assert_eq!(
-            verdict(answer),
+            code_and_reason(answer),
             (Code::Unimplemented, reason::NOT_SERVED.to_owned()),
             "{path}"
         );
@@ -90,10 +90,13 @@ async fn a_status_is_explained_only_if_it_does_not_explain_itself() {
     let (server, _) = plain().await;
     let foreign = foreign(&server).await;
     let bare = call(foreign.clone(), "Bare", b"").await;
-    assert_eq!(verdict(bare), (Code::Internal, reason::INTERNAL.to_owned()));
+    assert_eq!(
+        code_and_reason(bare),
+        (Code::Internal, reason::INTERNAL.to_owned())
+    );
     let detailed = call(foreign, "Detailed", b"").await;
     assert_eq!(
-        verdict(detailed),
+        code_and_reason(detailed),
         (Code::NotFound, "THERE_IS_NONE".to_owned())
     );
 }
@@ -103,13 +106,16 @@ async fn a_panic_costs_one_call_and_not_the_server() {
     let (server, probe) = plain().await;
     let foreign = foreign(&server).await;
     assert_eq!(
-        verdict(call(foreign.clone(), "Panic", b"").await),
+        code_and_reason(call(foreign.clone(), "Panic", b"").await),
         (Code::Internal, reason::INTERNAL.to_owned())
     );
     let (items, end) = read(foreign.clone(), "PanicLater", nothing()).await;
     assert_eq!(items, [[0]]);
-    assert_eq!(verdict(end), (Code::Internal, reason::INTERNAL.to_owned()));
-    soon(probe.seen().wait_for(|seen| seen.dropped == 2))
+    assert_eq!(
+        code_and_reason(end),
+        (Code::Internal, reason::INTERNAL.to_owned())
+    );
+    with_timeout(probe.seen().wait_for(|seen| seen.dropped == 2))
         .await
         .unwrap();
     assert_eq!(
@@ -122,7 +128,7 @@ async fn a_panic_costs_one_call_and_not_the_server() {
 async fn a_server_that_is_not_there() {
     let (server, _) = plain().await;
     let uri = probe::uri(&server);
-    server.end().await.unwrap();
+    server.stop().await.unwrap();
     let channel = Channel::connect_lazy(&client::Config::new(&uri)).unwrap();
     let report = ErrorReport::from_status(&call(channel, "Echo", b"").await.unwrap_err());
     assert_eq!(
@@ -152,7 +158,7 @@ async fn a_connection_that_breaks_in_the_middle_of_a_stream() {
     let mut stream = probe::open(channel, "Endless", nothing()).await.unwrap();
     assert_eq!(stream.message().await.unwrap(), Some(vec![0]));
     proxy.abort();
-    let report = ErrorReport::from_status(&soon(stream.message()).await.unwrap_err());
+    let report = ErrorReport::from_status(&with_timeout(stream.message()).await.unwrap_err());
     assert_eq!(
         (report.code, report.reason.as_str()),
         (Code::Unavailable, reason::TRANSPORT)
@@ -165,18 +171,18 @@ async fn a_channel_survives_its_server_being_restarted() {
     let (server, _) = plain().await;
     let (address, channel) = (server.local_address(), channel(&server));
     call(channel.clone(), "Echo", b"1").await.unwrap();
-    server.end().await.unwrap();
+    server.stop().await.unwrap();
     call(channel.clone(), "Echo", b"2").await.unwrap_err();
 
     let shutdown = motorium_kit::shutdown::Shutdown::new();
-    let listen = motorium_kit::config::Listen(address);
+    let listen = motorium_kit::config::ListenAddress(address);
     let config = motorium_kit::server::Config {
         listen,
         ..motorium_kit::server::Config::loopback()
     };
     let again = probe::serve(config, probe::Probe::new(&shutdown), &shutdown).await;
     assert_eq!(call(channel, "Echo", b"3").await.unwrap(), b"3");
-    again.end().await.unwrap();
+    again.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! `motorium act`: one action on a display, under the same rules and the same lease as those of a task.
+//! `motorium act`: performs one action on a display, under the same rules and leases as a task.
 //!
-//! A running Executor is asked, so that nobody is interfered with: a desktop that a task holds is refused. Without one
-//! the action is performed in this process, unless another command does so already: they share a folder, and its lock.
-//! Pressing a button and leaving it down is no action here: it would have to outlive the command.
+//! A running Executor is used if there is one, so a desktop that is leased by a task is refused. Otherwise the action
+//! is performed in this process; a folder lock prevents two such commands at the same time. Pressing a button without
+//! releasing it is not available, because it would have to outlive the command.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use motorium_executor::ExecutorService;
 use motorium_executor::config::Settings;
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{Listen, Loaded};
+use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Text, WindowSelector,
@@ -29,42 +29,46 @@ use motorium_proto::service::{
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-use crate::cli::{Act, ActAt, Deed, Direction, MouseButton};
+use crate::cli::{Act, ActAt, ActionCommand, Direction, MouseButton};
 use crate::error::Error;
 use crate::output;
 use crate::process;
 
-/// Whether something listens on this machine is known at once, or it is not there.
-const LISTENING: Duration = Duration::from_millis(300);
+/// Timeout for connecting to a local port, which either succeeds at once or is refused.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Performs the action and says what became of it. Success only if it was performed.
-pub(crate) async fn act(loaded: &Loaded, args: Act) -> Result<ExitCode, Error> {
-    let action = action_of(args.deed)?;
-    let hands = Hands::reach(loaded, args.executor.as_deref(), args.in_process).await?;
+/// Performs the action and prints its outcome. The exit code is 0 only if it was performed.
+pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
+    let action = action_of(args.action)?;
+    let hands = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
     let display = args.display.map(DisplayId::new);
     let outcome = perform(hands.executor.as_ref(), display, action).await;
-    hands.let_go().await;
+    hands.close().await;
     let outcome = outcome?;
-    output::line(&said(&outcome));
+    output::line(&outcome_line(&outcome));
     Ok(match outcome.result {
         ActionResult::Performed => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
 }
 
-/// Who acts.
-struct Hands {
+/// The Executor that performs the action.
+struct ExecutorHandle {
     executor: Arc<dyn Executor>,
-    /// If it is of this process: it leaves the display as it was found.
+    /// Set if it runs in this process, where it must be closed to restore the display.
     own: Option<Arc<ExecutorService>>,
 }
 
-impl Hands {
-    async fn reach(loaded: &Loaded, named: Option<&str>, in_process: bool) -> Result<Self, Error> {
+impl ExecutorHandle {
+    async fn connect(
+        loaded: &LayeredConfig,
+        named: Option<&str>,
+        in_process: bool,
+    ) -> Result<Self, Error> {
         let address = match named {
             _ if in_process => None,
             Some(address) => Some(address.to_owned()),
-            None => running_here(loaded).await?,
+            None => local_executor_url(loaded).await?,
         };
         if let Some(address) = address {
             let config = client::Config {
@@ -78,29 +82,30 @@ impl Hands {
                 own: None,
             });
         }
-        let own = process::executor_here(loaded).await?;
+        let own = process::local_executor(loaded).await?;
         Ok(Self {
             executor: own.clone(),
             own: Some(own),
         })
     }
 
-    async fn let_go(self) {
+    async fn close(self) {
         if let Some(own) = self.own {
             own.close().await;
         }
     }
 }
 
-/// The address of the Executor that the configuration describes, if something listens there.
-async fn running_here(loaded: &Loaded) -> Result<Option<String>, Error> {
-    let Listen(address) = loaded.section::<Settings>()?.listen;
+/// Returns the URL of the configured Executor, if something listens there.
+async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Error> {
+    let ListenAddress(address) = loaded.section::<Settings>()?.listen;
     let connecting = TcpStream::connect(address);
-    match tokio::time::timeout(LISTENING, connecting).await {
+    match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
-        // Whatever is there is asked: what is wrong with it, the call says. Nobody acts beside it.
+        // Anything but a refused connection counts as running: the call then reports what is wrong, and no second
+        // Executor acts on the display.
         _ if loaded.is_set("server.tls_certificate") => Err(Error::Usage(format!(
-            "an Executor may be running at {address} behind TLS: name it by --executor https://…"
+            "an Executor with TLS may be running at {address}; specify it with --executor https://…"
         ))),
         _ => Ok(Some(format!("http://{address}"))),
     }
@@ -132,9 +137,9 @@ async fn perform(
     };
     let performed = tokio::select! {
         biased;
-        // Whoever drops a call stops its action, and what it pressed is released.
+        // Dropping the call stops its action and releases what it pressed.
         () = interrupted.draining() => None,
-        performed = keeping(executor, &lease, executor.perform(request)) => Some(performed),
+        performed = with_lease_renewal(executor, &lease, executor.perform(request)) => Some(performed),
     };
     let released = tokio::select! {
         released = executor.release_desktop(lease.display.clone(), lease.epoch) => released,
@@ -143,21 +148,21 @@ async fn perform(
     let performed = match performed {
         Some(performed) => performed,
         None => tokio::select! {
-            ended = how_it_ended(executor, lease.display, action_id) => ended,
+            ended = interrupted_outcome(executor, lease.display, action_id) => ended,
             () = interrupted.stopping() => {
-                Ok(ActionOutcome::new(ActionResult::Unknown, "interrupted; look at the screen"))
+                Ok(ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen"))
             }
         },
     };
     let outcome = performed.map_err(Error::Service)?;
     if let Err(report) = released {
-        tracing::warn!(%report, "the desktop was not given back");
+        tracing::warn!(%report, "the desktop could not be released");
     }
     Ok(outcome)
 }
 
-/// What became of an action whose call was given up.
-async fn how_it_ended(
+/// Returns the outcome of an action whose call was interrupted.
+async fn interrupted_outcome(
     executor: &dyn Executor,
     display: DisplayId,
     action: ActionId,
@@ -165,37 +170,43 @@ async fn how_it_ended(
     Ok(
         match executor.look_up_action(Some(display), action).await? {
             ActionProgress::Finished(outcome) => outcome,
-            ActionProgress::NotStarted => {
-                ActionOutcome::new(ActionResult::Cancelled, "interrupted before it had begun")
-            }
+            ActionProgress::NotStarted => ActionOutcome::new(
+                ActionResult::Cancelled,
+                "interrupted before the action started",
+            ),
             ActionProgress::Running | ActionProgress::Unknown => {
-                ActionOutcome::new(ActionResult::Unknown, "interrupted; look at the screen")
+                ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen")
             }
         },
     )
 }
 
-/// Does `work` while the lease is kept: some actions take longer than one lasts.
-async fn keeping<T>(executor: &dyn Executor, lease: &Lease, work: impl Future<Output = T>) -> T {
+/// Runs `work` while renewing the lease: some actions take longer than its duration.
+async fn with_lease_renewal<T>(
+    executor: &dyn Executor,
+    lease: &Lease,
+    work: impl Future<Output = T>,
+) -> T {
     tokio::pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return done,
+            // A third of the duration: one failed renewal does not lose the lease.
             () = tokio::time::sleep(AcquireRequest::DEFAULT_TTL / 3) => {
                 let ttl = AcquireRequest::DEFAULT_TTL;
-                // If it is lost, the action says so.
+                // If the lease is lost, the action fails with that error.
                 let _ = executor.renew_lease(lease.display.clone(), lease.epoch, ttl).await;
             }
         }
     }
 }
 
-fn action_of(deed: Deed) -> Result<Action<CapturePoint>, Error> {
+fn action_of(deed: ActionCommand) -> Result<Action<CapturePoint>, Error> {
     Ok(match deed {
-        Deed::Move { x, y } => Action::Move {
+        ActionCommand::Move { x, y } => Action::Move {
             to: CapturePoint::new(x, y),
         },
-        Deed::Click {
+        ActionCommand::Click {
             at,
             button,
             count,
@@ -206,7 +217,7 @@ fn action_of(deed: Deed) -> Result<Action<CapturePoint>, Error> {
             count,
             modifiers: keys_of("--with", with.as_deref())?,
         },
-        Deed::Drag {
+        ActionCommand::Drag {
             points,
             button,
             with,
@@ -217,7 +228,7 @@ fn action_of(deed: Deed) -> Result<Action<CapturePoint>, Error> {
             modifiers: keys_of("--with", with.as_deref())?,
             duration,
         },
-        Deed::Scroll {
+        ActionCommand::Scroll {
             direction,
             amount,
             pixels,
@@ -228,7 +239,7 @@ fn action_of(deed: Deed) -> Result<Action<CapturePoint>, Error> {
             amount: amount_of(direction, amount, pixels),
             modifiers: keys_of("--with", with.as_deref())?,
         },
-        Deed::Type {
+        ActionCommand::Type {
             text,
             secret,
             as_text,
@@ -242,27 +253,27 @@ fn action_of(deed: Deed) -> Result<Action<CapturePoint>, Error> {
                 false => ControlCharacters::AsKeys,
             },
         },
-        Deed::Key { chord, repeat } => Action::KeyChord {
+        ActionCommand::Key { chord, repeat } => Action::KeyChord {
             keys: keys_of("chord", Some(&chord))?,
             repeat,
         },
-        Deed::Hold { chord, duration } => Action::HoldKey {
+        ActionCommand::Hold { chord, duration } => Action::HoldKey {
             keys: keys_of("chord", Some(&chord))?,
             duration,
         },
-        Deed::Wait { duration } => Action::Wait { duration },
-        Deed::Paste { text } => Action::Paste {
+        ActionCommand::Wait { duration } => Action::Wait { duration },
+        ActionCommand::Paste { text } => Action::Paste {
             text: text.map(Text::Literal),
         },
-        Deed::Open { name } => Action::OpenApplication { name },
-        Deed::Url { url } => Action::OpenUrl { url },
-        Deed::Focus { title } => Action::FocusWindow {
+        ActionCommand::Open { name } => Action::OpenApplication { name },
+        ActionCommand::Url { url } => Action::OpenUrl { url },
+        ActionCommand::Focus { title } => Action::FocusWindow {
             window: WindowSelector::Title(title),
         },
-        Deed::Go { url } => Action::GoToUrl { url },
-        Deed::Back => Action::GoBack,
-        Deed::Forward => Action::GoForward,
-        Deed::Refresh => Action::Refresh,
+        ActionCommand::Go { url } => Action::GoToUrl { url },
+        ActionCommand::Back => Action::GoBack,
+        ActionCommand::Forward => Action::GoForward,
+        ActionCommand::Refresh => Action::Refresh,
     })
 }
 
@@ -276,7 +287,7 @@ fn keys_of(field: &str, chord: Option<&str>) -> Result<Vec<Key>, Error> {
 fn path_of(numbers: &[i32]) -> Result<Vec<CapturePoint>, Error> {
     let (points, rest) = numbers.as_chunks::<2>();
     if points.len() < 2 || !rest.is_empty() {
-        let problem = "a drag is written as at least two points: X1 Y1 X2 Y2";
+        let problem = "a drag needs at least two points: X1 Y1 X2 Y2";
         return Err(Error::Usage(problem.to_owned()));
     }
     Ok(points
@@ -300,8 +311,8 @@ fn amount_of(direction: Direction, amount: u16, pixels: bool) -> ScrollAmount {
     }
 }
 
-/// What became of it, in a line for people.
-fn said(outcome: &ActionOutcome) -> String {
+/// Formats the outcome as one line for people.
+fn outcome_line(outcome: &ActionOutcome) -> String {
     let word = match outcome.result {
         ActionResult::Performed => "performed",
         ActionResult::Refused => "refused",

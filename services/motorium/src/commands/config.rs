@@ -1,14 +1,14 @@
-//! `motorium config`: what is in force, and where each value comes from.
+//! `motorium config`: prints the effective configuration with the source of each value.
 
 use std::process::ExitCode;
 
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 
 use crate::error::Error;
 use crate::output;
 
 /// Prints the configuration of every service, secrets masked.
-pub(crate) fn config(loaded: &Loaded) -> Result<ExitCode, Error> {
+pub(crate) fn config(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
     let sections = [
         loaded.print_common()?,
         loaded.print_section::<motorium_orchestrator::Settings>()?,

@@ -1,11 +1,11 @@
-//! `motorium desktops`: what tasks can run on.
+//! `motorium desktops`: lists the available desktops.
 
 use std::process::ExitCode;
 
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{connect, unreachable_hint};
+use super::{connect, service_error};
 use crate::cli::Server;
 use crate::error::Error;
 use crate::output;
@@ -19,7 +19,7 @@ pub(crate) async fn desktops(server: Server) -> Result<ExitCode, Error> {
         .list_desktops(wire::ListDesktopsRequest::default())
         .await;
     let page =
-        page.map_err(|status| unreachable_hint(&server.server, ErrorReport::from_status(&status)))?;
+        page.map_err(|status| service_error(&server.server, ErrorReport::from_status(&status)))?;
     output::line(&table::desktops(&page.into_inner().desktops));
     Ok(ExitCode::SUCCESS)
 }

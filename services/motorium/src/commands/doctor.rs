@@ -1,21 +1,21 @@
-//! `motorium doctor`: what is missing on this machine, and how to get it.
+//! `motorium doctor`: checks this machine for missing requirements and shows how to install them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 use motorium_perception::config::Settings as PerceptionSettings;
 use motorium_proto::service::Perception as _;
 
 use crate::error::Error;
 use crate::{output, process};
 
-/// What a look at one thing found.
-enum Finding {
-    Well(String),
-    /// Something works less well or not at all without it, but not everything needs it.
-    Lacking {
+/// The result of one check.
+enum Diagnosis {
+    Ok(String),
+    /// A feature works less well or not at all, but is not always needed.
+    Degraded {
         what: String,
         remedy: String,
     },
@@ -25,8 +25,8 @@ enum Finding {
     },
 }
 
-/// Looks at everything. Exit code 1 if something needed is missing.
-pub(crate) async fn doctor(loaded: &Loaded) -> Result<ExitCode, Error> {
+/// Runs all checks. The exit code is 1 if a requirement is missing.
+pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
     let common = loaded.common()?;
     let data = common.data()?;
     let mut findings = vec![data_folder(data)];
@@ -36,74 +36,73 @@ pub(crate) async fn doctor(loaded: &Loaded) -> Result<ExitCode, Error> {
     findings.push(display(loaded).await);
     let missing = findings
         .iter()
-        .filter(|finding| matches!(finding, Finding::Missing { .. }))
+        .filter(|finding| matches!(finding, Diagnosis::Missing { .. }))
         .count();
     for finding in &findings {
-        output::line(&words(finding));
+        output::line(&diagnosis_line(finding));
     }
     if missing == 0 {
-        output::line("everything that is needed is here");
+        output::line("all requirements are met");
         return Ok(ExitCode::SUCCESS);
     }
-    output::line(&format!("{missing} needed things are missing"));
+    output::line(&format!("{missing} requirements are missing"));
     Ok(ExitCode::FAILURE)
 }
 
-fn words(finding: &Finding) -> String {
+fn diagnosis_line(finding: &Diagnosis) -> String {
     match finding {
-        Finding::Well(what) => format!("  ok       {what}"),
-        Finding::Lacking { what, remedy } => format!("  lacking  {what}\n             {remedy}"),
-        Finding::Missing { what, remedy } => format!("  missing  {what}\n             {remedy}"),
+        Diagnosis::Ok(what) => format!("  ok       {what}"),
+        Diagnosis::Degraded { what, remedy } => format!("  warning  {what}\n             {remedy}"),
+        Diagnosis::Missing { what, remedy } => format!("  missing  {what}\n             {remedy}"),
     }
 }
 
-fn data_folder(data: &Path) -> Finding {
+fn data_folder(data: &Path) -> Diagnosis {
     let probe = data.join(".doctor");
     let written = fs::create_dir_all(data)
         .and_then(|()| fs::write(&probe, b""))
         .and_then(|()| fs::remove_file(&probe));
     match written {
-        Ok(()) => Finding::Well(format!("data folder {}", data.display())),
-        Err(error) => Finding::Missing {
+        Ok(()) => Diagnosis::Ok(format!("data folder {}", data.display())),
+        Err(error) => Diagnosis::Missing {
             what: format!("data folder {} cannot be written: {error}", data.display()),
-            remedy: "choose another one with --data or MOTORIUM_DATA".to_owned(),
+            remedy: "choose another folder with --data or MOTORIUM_DATA".to_owned(),
         },
     }
 }
 
-fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Finding> {
+fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Diagnosis> {
     let files = match settings.model_files(data) {
         Ok(files) => files,
         Err(error) => {
-            return vec![Finding::Missing {
+            return vec![Diagnosis::Missing {
                 what: error.to_string(),
-                remedy: "correct the setting, or take it away".to_owned(),
+                remedy: "correct the setting, or remove it".to_owned(),
             }];
         }
     };
     let ocr = data.join("models/ocr");
     let look = |(name, path): (&str, &PathBuf)| {
         if !path.is_file() {
-            return Finding::Missing {
-                what: format!("{name}: there is no {}", path.display()),
-                remedy: "fetch it with `tools/setup` in a checkout of Motorium".to_owned(),
+            return Diagnosis::Missing {
+                what: format!("{name}: {} does not exist", path.display()),
+                remedy: "install it with `tools/setup` in a checkout of Motorium".to_owned(),
             };
         }
         let found = format!("{name} in {}", path.display());
         let published = ["detect.onnx", "recognise.onnx"].map(|name| ocr.join(name));
         if published.contains(path) {
-            return Finding::Lacking {
-                what: format!("{found}, which is as it was published"),
-                remedy: "`tools/setup` in a checkout of Motorium makes a faster one of it"
-                    .to_owned(),
+            return Diagnosis::Degraded {
+                what: format!("{found}, the original, slower version"),
+                remedy: "optimise it with `tools/setup` in a checkout of Motorium".to_owned(),
             };
         }
-        Finding::Well(found)
+        Diagnosis::Ok(found)
     };
     [
         ("ONNX Runtime", &files.runtime),
-        ("the text detection model", &files.locate),
-        ("the text recognition model", &files.recognise),
+        ("the text detection model", &files.text_detection),
+        ("the text recognition model", &files.text_recognition),
     ]
     .map(look)
     .into()
@@ -114,27 +113,27 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn x_server() -> Finding {
+fn x_server() -> Diagnosis {
     match ["Xtigervnc", "Xvfb"]
         .into_iter()
         .find(|program| is_installed(program))
     {
-        Some(program) => Finding::Well(format!("{program}, for virtual desktops")),
-        None => Finding::Lacking {
+        Some(program) => Diagnosis::Ok(format!("{program}, for virtual desktops")),
+        None => Diagnosis::Degraded {
             what: "no X server for virtual desktops".to_owned(),
             remedy: "apt-get install tigervnc-standalone-server (or xvfb)".to_owned(),
         },
     }
 }
 
-fn programs() -> Vec<Finding> {
+fn programs() -> Vec<Diagnosis> {
     let wanted = [
         ("icewm", "icewm", "the window manager of virtual desktops"),
         ("dbus-daemon", "dbus", "the session bus of virtual desktops"),
         (
             "chromium",
             "chromium",
-            "the browser that addresses are opened in",
+            "the browser that URLs are opened in",
         ),
         (
             "mousepad",
@@ -144,9 +143,9 @@ fn programs() -> Vec<Finding> {
     ];
     let look = |(program, package, purpose): (&str, &str, &str)| {
         if is_installed(program) {
-            return Finding::Well(format!("{program}, {purpose}"));
+            return Diagnosis::Ok(format!("{program}, {purpose}"));
         }
-        Finding::Lacking {
+        Diagnosis::Degraded {
             what: format!("{program}, {purpose}"),
             remedy: format!("apt-get install {package}"),
         }
@@ -154,7 +153,7 @@ fn programs() -> Vec<Finding> {
     wanted.map(look).into()
 }
 
-async fn display(loaded: &Loaded) -> Finding {
+async fn display(loaded: &LayeredConfig) -> Diagnosis {
     let displays = match process::perception(loaded, None).await {
         Ok(perception) => perception
             .list_displays()
@@ -173,11 +172,11 @@ async fn display(loaded: &Loaded) -> Finding {
                     )
                 })
                 .collect();
-            Finding::Well(format!("display {}", names.join(", ")))
+            Diagnosis::Ok(format!("display {}", names.join(", ")))
         }
-        Err(problem) => Finding::Lacking {
-            what: format!("no display to see: {problem}"),
-            remedy: "`motorium up` starts a virtual desktop by itself".to_owned(),
+        Err(problem) => Diagnosis::Degraded {
+            what: format!("no display: {problem}"),
+            remedy: "start a virtual desktop with `motorium up`".to_owned(),
         },
     }
 }

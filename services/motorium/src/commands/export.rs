@@ -1,4 +1,4 @@
-//! `motorium tasks export`: everything about a task in a folder, or its page alone.
+//! `motorium tasks export`: writes everything about a task to a folder, or only its HTML page.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, Write as _};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
-use motorium_orchestrator::trajectory::{self, PAGE};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_recording::trajectory::{self, PAGE};
 
 use crate::error::Error;
 use crate::output;
@@ -38,7 +38,7 @@ pub(crate) async fn export(
     Ok(())
 }
 
-/// The archive, on the disk: it may be larger than the memory.
+/// Downloads the archive to a temporary file: it may be larger than the memory.
 async fn fetch(client: &Client<Channel>, task: &str) -> Result<File, Error> {
     let request = wire::ExportTrajectoryRequest {
         name: task.to_owned(),

@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one file each.
 
 pub(crate) mod act;
 pub(crate) mod config;
@@ -16,14 +16,14 @@ use std::fs;
 
 use motorium_client::Client;
 use motorium_kit::client::{Channel, Config};
-use motorium_kit::config::{Loaded, Secret};
+use motorium_kit::config::{LayeredConfig, Secret};
 use motorium_kit::telemetry;
 use motorium_proto::error::ErrorReport;
 
 use crate::cli::Server;
 use crate::error::Error;
 
-/// A client of the Orchestrator that the flags name.
+/// Creates a client for the Orchestrator of the flags.
 pub(crate) fn connect(server: &Server) -> Result<Client<Channel>, Error> {
     let mut config = Config::new(server.server.clone());
     if let Some(path) = &server.token_file {
@@ -38,8 +38,8 @@ pub(crate) fn connect(server: &Server) -> Result<Client<Channel>, Error> {
     Ok(Client::new(channel))
 }
 
-/// What a failed call means for a person at the terminal.
-pub(crate) fn unreachable_hint(server: &str, report: ErrorReport) -> Error {
+/// Converts a failed call to an error with advice for the user.
+pub(crate) fn service_error(server: &str, report: ErrorReport) -> Error {
     if report.reason == motorium_proto::error::reason::TRANSPORT {
         return Error::Unreachable {
             server: server.to_owned(),
@@ -49,8 +49,8 @@ pub(crate) fn unreachable_hint(server: &str, report: ErrorReport) -> Error {
     Error::Service(report)
 }
 
-/// How to log. A command that a person waits for says only what goes wrong, unless the configuration wants more.
-pub(crate) fn log(loaded: &Loaded, quiet: bool) -> Result<telemetry::Config, Error> {
+/// Returns the log configuration. Interactive commands log errors only, unless the configuration sets a level.
+pub(crate) fn log(loaded: &LayeredConfig, quiet: bool) -> Result<telemetry::Config, Error> {
     let configured = loaded.common()?.log;
     if quiet && !loaded.is_set("log.level") {
         let settings = telemetry::Settings {

@@ -1,4 +1,4 @@
-//! `motorium replay`: an exported task, carried out again from its record.
+//! `motorium replay`: replays an exported task from its recording.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::output;
 
 pub(crate) async fn replay(args: Replay) -> Result<ExitCode, Error> {
     let folder = args.folder;
-    // It has a clock of its own, which passes only when the record says so.
+    // The replay has its own clock, which only advances with the recording.
     let replayed = tokio::task::spawn_blocking(move || carry_out(&folder)).await;
     let verdict = replayed.map_err(|error| Error::Start(error.to_string()))??;
     if args.json {

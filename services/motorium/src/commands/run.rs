@@ -1,4 +1,4 @@
-//! `motorium run`: submit a task, show every step, end with its answer.
+//! `motorium run`: submits a task, shows every step and prints its answer.
 
 use std::fs;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
@@ -10,36 +10,34 @@ use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use motorium_client::{Client, Update};
 use motorium_kit::client::Channel;
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 use motorium_proto::convert::wire_duration;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{connect, unreachable_hint};
+use super::{connect, service_error};
 use crate::cli::Run;
 use crate::error::Error;
 use crate::process::{Process, ProcessOptions};
-use crate::show::progress::{Ending, Progress, Shown};
+use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
 
 /// Exit code of a task that did not succeed.
-const NOT_REACHED: u8 = 1;
-/// Exit code of a task that was stopped with Ctrl-C, as shells have it.
+const TASK_FAILED: u8 = 1;
+/// Exit code of a task that was cancelled with Ctrl-C: 128 + SIGINT, as in shells.
 const INTERRUPTED: u8 = 130;
 
 /// Runs a task to its end.
-pub(crate) async fn run(loaded: &Loaded, args: Run) -> Result<ExitCode, Error> {
+pub(crate) async fn run(loaded: &LayeredConfig, args: Run) -> Result<ExitCode, Error> {
     let request = request(&args)?;
     if !args.in_process {
         let client = connect(&args.server)?;
         return carry_out(&client, &args.server.server, request, &args).await;
     }
     let process = Process::start(loaded, ProcessOptions::in_process()).await?;
-    let server = process.orchestrator_url();
-    let client = connect(&crate::cli::Server {
-        server: server.clone(),
-        token_file: None,
-    })?;
-    let code = carry_out(&client, &server, request, &args).await;
-    process.end().await;
+    let code = match process.client() {
+        Ok(client) => carry_out(&client, "this process", request, &args).await,
+        Err(error) => Err(error),
+    };
+    process.shut_down().await;
     code
 }
 
@@ -110,7 +108,7 @@ async fn carry_out(
     let task = client
         .create(request)
         .await
-        .map_err(|report| unreachable_hint(server, report))?;
+        .map_err(|report| service_error(server, report))?;
     let code = watch(client, &task.name, args.json).await?;
     if let Some(folder) = &args.save {
         super::tasks::save(client, &task.name, folder).await?;
@@ -118,7 +116,7 @@ async fn carry_out(
     Ok(code)
 }
 
-/// Watches a task to its end; Ctrl-C cancels it.
+/// Watches a task until it ends. Ctrl-C cancels it.
 pub(crate) async fn watch(
     client: &Client<Channel>,
     task: &str,
@@ -138,27 +136,31 @@ pub(crate) async fn watch(
         };
         let Some(update) = update else {
             return Err(Error::Usage(format!(
-                "the watch of {task} ended before the task did"
+                "the event stream of {task} ended before the task"
             )));
         };
         let Update::Event { event, .. } = update.map_err(Error::Service)? else {
             continue;
         };
         match screen.show(&event) {
-            Shown::Question {
+            ProgressUpdate::Question {
                 message,
                 wants_words,
             } => ask(client, task, &message, wants_words).await?,
-            Shown::Approval { message, name } => ask_to_approve(client, &name, &message).await?,
-            Shown::Ended(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
-            Shown::Ended(ending) if ending.is_success() => return Ok(ExitCode::SUCCESS),
-            Shown::Ended(_) => return Ok(ExitCode::from(NOT_REACHED)),
+            ProgressUpdate::Approval { message, name } => {
+                ask_to_approve(client, &name, &message).await?
+            }
+            ProgressUpdate::Finished(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
+            ProgressUpdate::Finished(ending) if ending.is_success() => {
+                return Ok(ExitCode::SUCCESS);
+            }
+            ProgressUpdate::Finished(_) => return Ok(ExitCode::from(TASK_FAILED)),
             _ => {}
         }
     }
 }
 
-/// Asks the person at the terminal whether something may be done; without one it says how to answer.
+/// Asks the user at the terminal for approval. Without a terminal it prints how to answer.
 async fn ask_to_approve(
     client: &Client<Channel>,
     approval: &str,
@@ -166,11 +168,11 @@ async fn ask_to_approve(
 ) -> Result<(), Error> {
     if !std::io::stdin().is_terminal() {
         eprintln!(
-            "  ? {message}\n    answer with: motorium tasks approve {approval}, or motorium tasks deny {approval} \"…\""
+            "  ? {message}\n    approve with `motorium tasks approve {approval}`, or deny with `motorium tasks deny {approval} \"…\"`"
         );
         return Ok(());
     }
-    let line = read_line(format!("  ? {message}\n    may it be done? [y/N] ")).await?;
+    let line = read_line(format!("  ? {message}\n    approve? [y/N] ")).await?;
     let approve = matches!(
         line.to_lowercase().as_str(),
         "y" | "yes" | "j" | "ja" | "是" | "好"
@@ -192,7 +194,7 @@ async fn read_line(question: String) -> Result<String, Error> {
     Ok(line.trim().to_owned())
 }
 
-/// Puts a task's question to the person at the terminal; without one it says how to answer.
+/// Asks a task's question at the terminal. Without a terminal it prints how to answer.
 async fn ask(
     client: &Client<Channel>,
     task: &str,
@@ -200,13 +202,13 @@ async fn ask(
     wants_words: bool,
 ) -> Result<(), Error> {
     if !std::io::stdin().is_terminal() {
-        eprintln!("  ? {message}\n    answer with: motorium tasks answer {task} \"…\"");
+        eprintln!("  ? {message}\n    answer with `motorium tasks answer {task} \"…\"`");
         return Ok(());
     }
     let prompt = if wants_words {
         "your answer"
     } else {
-        "press Enter when it is done"
+        "press Enter when done"
     };
     let message = read_line(format!("  ? {message}\n    {prompt}: ")).await?;
     let request = wire::AcknowledgeUserActionRequest {
@@ -221,10 +223,10 @@ async fn ask(
     Ok(())
 }
 
-/// The terminal: lines that stay, and a spinner on a terminal that can show one.
+/// The terminal output: permanent lines, and a spinner if standard error is a terminal.
 struct Screen {
     json: bool,
-    progress: Progress,
+    progress: TaskProgress,
     spinner: Option<ProgressBar>,
 }
 
@@ -239,27 +241,27 @@ impl Screen {
         });
         Self {
             json,
-            progress: Progress::default(),
+            progress: TaskProgress::default(),
             spinner,
         }
     }
 
-    fn show(&mut self, event: &wire::Event) -> Shown {
-        let shown = self.progress.take(event);
+    fn show(&mut self, event: &wire::Event) -> ProgressUpdate {
+        let shown = self.progress.apply(event);
         if self.json {
             crate::output::line(&crate::show::json::event(event));
             return shown;
         }
         match &shown {
-            Shown::Nothing => {}
-            Shown::Now(words) => {
+            ProgressUpdate::Nothing => {}
+            ProgressUpdate::Status(words) => {
                 if let Some(spinner) = &self.spinner {
                     spinner.set_message(words.clone());
                 }
             }
-            Shown::Line(line) => self.line(line),
-            Shown::Question { .. } | Shown::Approval { .. } => self.finish(),
-            Shown::Ended(ending) => {
+            ProgressUpdate::Line(line) => self.line(line),
+            ProgressUpdate::Question { .. } | ProgressUpdate::Approval { .. } => self.finish(),
+            ProgressUpdate::Finished(ending) => {
                 self.finish();
                 end(ending);
             }
@@ -290,13 +292,13 @@ impl Drop for Screen {
     }
 }
 
-fn end(ending: &Ending) {
+fn end(ending: &TaskOutcome) {
     match ending {
-        Ending::Succeeded { answer } => crate::output::line(answer),
-        Ending::Failed { reason, message } => {
+        TaskOutcome::Succeeded { answer } => crate::output::line(answer),
+        TaskOutcome::Failed { reason, message } => {
             crate::output::line(&format!("failed ({reason}): {message}"))
         }
-        Ending::Cancelled { reason } if reason.is_empty() => crate::output::line("cancelled"),
-        Ending::Cancelled { reason } => crate::output::line(&format!("cancelled: {reason}")),
+        TaskOutcome::Cancelled { reason } if reason.is_empty() => crate::output::line("cancelled"),
+        TaskOutcome::Cancelled { reason } => crate::output::line(&format!("cancelled: {reason}")),
     }
 }

@@ -1,11 +1,11 @@
-//! `motorium see`: what Perception sees, as a picture and as a list.
+//! `motorium see`: parses the screen and shows the elements as an annotated screenshot and a list.
 
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 use motorium_perception::marks::json::{SceneJson, omniparser};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -20,23 +20,23 @@ use crate::error::Error;
 use crate::output;
 use crate::process;
 
-/// What was seen, of a screen or of a picture.
-struct Seen {
+/// A parsed screen or image.
+struct ParsedScreenshot {
     size: CaptureSize,
     scene: Scene,
     prompt_lines: Vec<String>,
-    marked: Option<Image>,
+    annotated: Option<Image>,
     timings: Vec<StageTiming>,
 }
 
-/// Looks, saves the marked picture and prints the list.
-pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
+/// Parses the screen or an image, saves the annotated screenshot and prints the elements.
+pub(crate) async fn see(loaded: &LayeredConfig, args: See) -> Result<ExitCode, Error> {
     let perception = process::perception(loaded, None).await?;
     let seen = match &args.image {
         Some(path) => parse(perception.as_ref(), path, &args).await?,
         None => observe(perception.as_ref(), &args).await?,
     };
-    save(seen.marked.as_ref(), &args.output)?;
+    save(seen.annotated.as_ref(), &args.output)?;
     if args.json {
         let document = SceneJson::new(&seen.scene, seen.size, &seen.timings);
         output::line(&json(&document)?);
@@ -55,7 +55,7 @@ pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
         .map(|timing| format!("{} {} ms", timing.stage, timing.elapsed.as_millis()))
         .collect();
     eprintln!(
-        "{} elements; marked picture in {}; {}",
+        "{} elements; annotated screenshot in {}; {}",
         seen.scene.elements.len(),
         args.output.display(),
         stages.join(", ")
@@ -63,24 +63,28 @@ pub(crate) async fn see(loaded: &Loaded, args: See) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn observe(perception: &dyn Perception, args: &See) -> Result<Seen, Error> {
+async fn observe(perception: &dyn Perception, args: &See) -> Result<ParsedScreenshot, Error> {
     let request = ObserveRequest {
         max_elements: args.max_elements,
-        marked_image: Some(ImageOptions::default()),
+        annotated_image: Some(ImageOptions::default()),
         parsing: parsing(args),
         ..ObserveRequest::default()
     };
     let seen = perception.observe(request).await.map_err(Error::Service)?;
-    Ok(Seen {
+    Ok(ParsedScreenshot {
         size: seen.frame.size,
         scene: seen.scene,
         prompt_lines: seen.prompt_lines,
-        marked: seen.marked_image,
+        annotated: seen.annotated_image,
         timings: seen.timings,
     })
 }
 
-async fn parse(perception: &dyn Perception, path: &Path, args: &See) -> Result<Seen, Error> {
+async fn parse(
+    perception: &dyn Perception,
+    path: &Path,
+    args: &See,
+) -> Result<ParsedScreenshot, Error> {
     let content = fs::read(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,
@@ -95,15 +99,15 @@ async fn parse(perception: &dyn Perception, path: &Path, args: &See) -> Result<S
     let request = ParseRequest {
         image,
         max_elements: args.max_elements,
-        marked_image: Some(ImageOptions::default()),
+        annotated_image: Some(ImageOptions::default()),
         parsing: parsing(args),
     };
     let seen = perception.parse(request).await.map_err(Error::Service)?;
-    Ok(Seen {
+    Ok(ParsedScreenshot {
         size: seen.size,
         scene: seen.scene,
         prompt_lines: seen.prompt_lines,
-        marked: seen.marked_image,
+        annotated: seen.annotated_image,
         timings: seen.timings,
     })
 }
@@ -119,11 +123,11 @@ fn json(document: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(document).map_err(|error| Error::Start(error.to_string()))
 }
 
-fn save(marked: Option<&Image>, path: &Path) -> Result<(), Error> {
+fn save(image: Option<&Image>, path: &Path) -> Result<(), Error> {
     let Some(Image {
         content: ImageContent::Bytes(bytes),
         ..
-    }) = marked
+    }) = image
     else {
         return Ok(());
     };

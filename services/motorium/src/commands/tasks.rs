@@ -1,4 +1,4 @@
-//! `motorium tasks`: what tasks there are, and how to talk to them.
+//! `motorium tasks`: lists, shows and controls tasks.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Response, Status};
 
-use super::{connect, unreachable_hint};
+use super::{connect, service_error};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
 use crate::show::table;
 
-/// Does what was asked of the tasks.
+/// Runs a subcommand of `motorium tasks`.
 pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
     let client = connect(&args.server)?;
     let reach =
-        |status: Status| unreachable_hint(&args.server.server, ErrorReport::from_status(&status));
+        |status: Status| service_error(&args.server.server, ErrorReport::from_status(&status));
     let mut raw = client.raw();
     let request_id = String::new();
     match args.command {
@@ -155,12 +155,12 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who is at the terminal, for people.
+/// Returns the name of the user at the terminal.
 fn user() -> String {
     std::env::var("USER").unwrap_or_default()
 }
 
-/// What waits for approval.
+/// Lists the pending approvals.
 async fn waiting(client: &Client<Channel>, parent: &str) -> Result<Vec<wire::Approval>, Error> {
     let request = wire::ListApprovalsRequest {
         parent: parent.to_owned(),
@@ -171,7 +171,7 @@ async fn waiting(client: &Client<Channel>, parent: &str) -> Result<Vec<wire::App
     Ok(listed.into_inner().approvals)
 }
 
-/// The approval of this name, or the one that the task of this name waits for.
+/// Returns the approval with this name, or the pending one of the task with this name.
 async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, Error> {
     if name.contains("/approvals/") {
         return Ok(full_name(name));
@@ -179,11 +179,11 @@ async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, E
     let task = full_name(name);
     let waiting = waiting(client, &task).await?;
     let first = waiting.into_iter().next();
-    let first = first.ok_or_else(|| Error::Usage(format!("{task} waits for no approval")))?;
+    let first = first.ok_or_else(|| Error::Usage(format!("{task} has no pending approval")))?;
     Ok(first.name)
 }
 
-/// Approves or refuses.
+/// Approves or denies an action.
 pub(crate) async fn resolve(
     client: &Client<Channel>,
     approval: &str,
@@ -199,7 +199,7 @@ pub(crate) async fn resolve(
     };
     let resolved = client.raw().resolve_approval(request).await;
     resolved.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
-    output::line(if approve { "approved" } else { "refused" });
+    output::line(if approve { "approved" } else { "denied" });
     Ok(())
 }
 
@@ -234,7 +234,7 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
     for step in client.list_steps(task).await.map_err(Error::Service)? {
         let pictures = [
             (&step.frame_before, "before"),
-            (&step.marked_frame, "marked"),
+            (&step.annotated_frame, "annotated"),
         ];
         for (artifact, which) in pictures
             .into_iter()
@@ -250,7 +250,7 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
     Ok(())
 }
 
-/// Saves an artifact under its own file name, or as `stem`: a picture that several steps share is stored once, and
+/// Saves an artifact under its own file name, or as `stem`: a screenshot shared by several steps is stored once, and
 /// saved for each of them.
 async fn save_artifact(
     client: &Client<Channel>,
@@ -259,7 +259,7 @@ async fn save_artifact(
     stem: Option<&str>,
 ) -> Result<(), Error> {
     let (artifact, content) = client.get_artifact(name).await.map_err(Error::Service)?;
-    let (file_name, content) = crate::picture::as_png(&artifact.file_name, content);
+    let (file_name, content) = crate::png::to_png(&artifact.file_name, content);
     let extension = Path::new(&file_name)
         .extension()
         .and_then(|extension| extension.to_str());
@@ -271,7 +271,7 @@ async fn save_artifact(
     fs::write(&path, content).map_err(|source| Error::File { path, source })
 }
 
-/// Artifacts that are no screenshots: what the task was asked to fetch.
+/// Returns the artifacts of the files that the task fetched.
 async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<String>, Error> {
     use futures::StreamExt as _;
     use motorium_client::Update;

@@ -1,31 +1,31 @@
-//! `motorium tools`: which functions tasks can bring, by the configuration of this machine.
+//! `motorium tools`: lists the functions of the configured tools.
 
 use std::process::ExitCode;
 
-use motorium_kit::config::Loaded;
+use motorium_kit::config::LayeredConfig;
 use motorium_orchestrator::Settings;
-use motorium_orchestrator::functions::offer::Listed;
-use motorium_orchestrator::functions::{Link, Offer, Tool};
+use motorium_orchestrator::functions::catalog::ToolFunctions;
+use motorium_orchestrator::functions::{FunctionCatalog, Tool, ToolConnection};
 use motorium_proto::domain::decision::FunctionDeclaration;
 
 use crate::error::Error;
 use crate::output;
 use crate::show::shortened;
 
-/// How the tools know who asks.
+/// Task name sent to the tools: this request belongs to no task.
 const NO_TASK: &str = "";
 
-/// Asks every configured tool for its functions. Exit code 0 only if all have answered.
-pub(crate) async fn tools(loaded: &Loaded) -> Result<ExitCode, Error> {
+/// Queries every configured tool for its functions. The exit code is 0 only if all respond.
+pub(crate) async fn tools(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
     let settings: Settings = loaded.section()?;
     let config = settings
         .resolve()
         .map_err(|error| Error::Start(error.to_string()))?;
     let mut all_answered = true;
     let mut count = 0;
-    for tool in config.conduct.tools.configured() {
+    for tool in config.run.tools.configured() {
         count += 1;
-        output::line(&format!("{}  {}", tool.label, tool.place.written()));
+        output::line(&format!("{}  {}", tool.label, tool.endpoint.to_address()));
         match offered(tool).await {
             Ok(functions) => functions.iter().for_each(show),
             Err(problem) => {
@@ -35,7 +35,7 @@ pub(crate) async fn tools(loaded: &Loaded) -> Result<ExitCode, Error> {
         }
     }
     if count == 0 {
-        output::line("no tool is configured; docs/functions.md says how to bring one");
+        output::line("no tool is configured; see docs/functions.md for how to add one");
     }
     Ok(if all_answered {
         ExitCode::SUCCESS
@@ -44,16 +44,16 @@ pub(crate) async fn tools(loaded: &Loaded) -> Result<ExitCode, Error> {
     })
 }
 
-/// As a planner would be offered them.
+/// Returns a tool's functions as a planner gets them.
 async fn offered(tool: &Tool) -> Result<Vec<FunctionDeclaration>, String> {
-    let link = Link::new(tool.clone()).map_err(|problem| problem.to_string())?;
+    let link = ToolConnection::new(tool.clone()).map_err(|problem| problem.to_string())?;
     let functions = link.list(NO_TASK).await;
-    let listed = Listed {
+    let listed = ToolFunctions {
         label: tool.label.clone(),
         prefix: tool.prefix.clone(),
         functions: functions.map_err(|problem| problem.to_string())?,
     };
-    Ok(Offer::of(&[listed])?.declarations())
+    Ok(FunctionCatalog::from_tools(&[listed])?.declarations())
 }
 
 fn show(function: &FunctionDeclaration) {

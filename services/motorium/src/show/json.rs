@@ -1,4 +1,4 @@
-//! Messages as JSON in protobuf's own mapping.
+//! Messages in the protobuf JSON mapping.
 
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::v1::orchestrator as wire;
@@ -11,7 +11,7 @@ static CONTRACT: LazyLock<DescriptorPool> = LazyLock::new(|| {
         .expect("the contract was compiled into this program")
 });
 
-/// An event on one line.
+/// Formats an event as one line of JSON.
 #[must_use]
 pub(crate) fn event(event: &wire::Event) -> String {
     let descriptor = CONTRACT

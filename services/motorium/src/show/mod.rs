@@ -1,28 +1,28 @@
-//! What a person sees on a terminal: progress of a task, lists, tables. Pure formatting; printing is the caller's.
+//! Terminal output: progress of a task, lists, tables. Pure formatting; the caller prints.
 
 pub(crate) mod json;
 pub(crate) mod progress;
 pub(crate) mod table;
 
-/// Columns that the description of an action may take, so that a line or a row has about a hundred.
-const DESCRIPTION: usize = 60;
+/// Maximum columns of an action's description, so that a line stays at about a hundred.
+const MAX_DESCRIPTION_COLUMNS: usize = 60;
 
-/// A description without its middle, if it is long: what is done stands at its beginning, where at its end.
+/// Shortens a long description in the middle: it starts with the action and ends with the target.
 pub(crate) fn shortened(text: &str) -> String {
     let columns = |text: &str| text.chars().map(columns_of).sum::<usize>();
-    if columns(text) <= DESCRIPTION {
+    if columns(text) <= MAX_DESCRIPTION_COLUMNS {
         return text.to_owned();
     }
-    let beginning = within(text.chars(), DESCRIPTION * 2 / 3);
-    let end: String = within(text.chars().rev(), DESCRIPTION / 3)
+    let beginning = truncate_to_columns(text.chars(), MAX_DESCRIPTION_COLUMNS * 2 / 3);
+    let end: String = truncate_to_columns(text.chars().rev(), MAX_DESCRIPTION_COLUMNS / 3)
         .chars()
         .rev()
         .collect();
     format!("{}…{}", beginning.trim_end(), end.trim_start())
 }
 
-/// The first characters that fit into so many columns.
-fn within(characters: impl Iterator<Item = char>, columns: usize) -> String {
+/// Returns the first characters that fit into `columns`.
+fn truncate_to_columns(characters: impl Iterator<Item = char>, columns: usize) -> String {
     let mut used = 0;
     characters
         .take_while(|character| {
@@ -32,7 +32,7 @@ fn within(characters: impl Iterator<Item = char>, columns: usize) -> String {
         .collect()
 }
 
-/// Columns that a terminal gives a character: two from the East Asian scripts on.
+/// Returns the columns of a character: two from the East Asian scripts on.
 fn columns_of(character: char) -> usize {
     if character < '\u{1100}' { 1 } else { 2 }
 }

@@ -1,50 +1,51 @@
-//! A task's events as lines for people.
+//! Formats a task's events for people.
 //!
-//! A [`Progress`] is fed events in order and says what to print: one line per finished step, a few words meanwhile.
+//! A [`TaskProgress`] gets the events in order and returns what to show: one line per finished step, and a short
+//! status in between.
 
 use std::time::Duration;
 
 use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
-use motorium_proto::v1::orchestrator::action_retried::Way;
+use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use super::shortened;
 
-/// How a task ended.
+/// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum TaskOutcome {
     Succeeded { answer: String },
     Failed { reason: String, message: String },
     Cancelled { reason: String },
 }
 
-impl Ending {
-    /// Whether the goal was reached.
+impl TaskOutcome {
+    /// Returns whether the task succeeded.
     #[must_use]
     pub(crate) fn is_success(&self) -> bool {
-        matches!(self, Ending::Succeeded { .. })
+        matches!(self, TaskOutcome::Succeeded { .. })
     }
 }
 
-/// What an event makes visible.
+/// The output for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// Nothing.
+pub(crate) enum ProgressUpdate {
+    /// No output.
     Nothing,
-    /// What is going on, until the next one.
-    Now(String),
-    /// A line that stays.
+    /// The current status, until the next one.
+    Status(String),
+    /// A permanent line.
     Line(String),
-    /// The user is needed.
+    /// A question or a requested user action.
     Question { message: String, wants_words: bool },
-    /// An action waits for the user's approval, which has this name.
+    /// An action waits for approval; `name` is the approval's resource name.
     Approval { message: String, name: String },
-    /// It has ended.
-    Ended(Ending),
+    /// The task has ended.
+    Finished(TaskOutcome),
 }
 
-/// What was seen of the step that is under way.
+/// The current step.
 #[derive(Debug, Default)]
 struct Step {
     number: u32,
@@ -54,31 +55,31 @@ struct Step {
     trouble: bool,
     retries: u32,
     acted: bool,
-    /// The function calls that were decided.
+    /// Pending function calls of the decision.
     calls: Vec<common::FunctionCall>,
 }
 
-/// Turns events into what to show.
+/// Converts events to output.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct TaskProgress {
     step: Step,
 }
 
-impl Progress {
-    /// Takes the next event in.
-    pub(crate) fn take(&mut self, event: &wire::Event) -> Shown {
+impl TaskProgress {
+    /// Processes the next event.
+    pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
         let Some(kind) = &event.kind else {
-            return Shown::Nothing;
+            return ProgressUpdate::Nothing;
         };
         match kind {
-            Kind::Started(_) => Shown::Now("starting".to_owned()),
+            Kind::Started(_) => ProgressUpdate::Status("starting".to_owned()),
             Kind::Recovered(_) => {
-                Shown::Line("    the orchestrator was restarted; going on".to_owned())
+                ProgressUpdate::Line("    the orchestrator was restarted; continuing".to_owned())
             }
             Kind::Observed(observed) => self.begin(event, observed),
-            Kind::ProgressAdded(progress) => self.now(&progress.text),
-            Kind::BackendSkipped(skipped) => Shown::Line(format!(
-                "    {} did not decide: {}",
+            Kind::ProgressAdded(progress) => self.status(&progress.text),
+            Kind::BackendSkipped(skipped) => ProgressUpdate::Line(format!(
+                "    skipped {}: {}",
                 skipped.backend, skipped.message
             )),
             Kind::ActionIntended(intended) => {
@@ -87,83 +88,90 @@ impl Progress {
                     .planned
                     .as_ref()
                     .map(|planned| planned.intent.clone());
-                self.now(&intent.unwrap_or_default())
+                self.status(&intent.unwrap_or_default())
             }
             Kind::ActionPerformed(performed) => self.performed(performed),
             Kind::EffectJudged(judged) => self.judged(judged),
-            Kind::ActionRetried(retried) if retried.way() == Way::LookedAgain => {
-                Shown::Now(format!("{} (looking once more)", self.step.text))
+            Kind::ActionRetried(retried)
+                if retried.strategy() == RetryStrategy::ReobservedEffect =>
+            {
+                ProgressUpdate::Status(format!("{} (observing again)", self.step.text))
             }
             Kind::ActionRetried(_) => {
                 self.step.retries += 1;
-                Shown::Now(format!("{} (again)", self.step.text))
+                ProgressUpdate::Status(format!("{} (retrying)", self.step.text))
             }
             Kind::Decided(decided) => self.decided(decided),
             Kind::FunctionCalled(called) => self.called(called),
             Kind::FunctionReturned(returned) => self.returned(returned),
-            Kind::LoopNoticed(noticed) => self.trouble(&noticed.message),
-            Kind::TargetMissed(missed) => self.trouble(&missed.message),
+            Kind::LoopDetected(noticed) => self.set_problem(&noticed.message),
+            Kind::TargetNotResolved(missed) => self.set_problem(&missed.message),
             Kind::StepFinished(_) => self.finish(event),
-            Kind::AttachmentPut(put) => Shown::Line(format!("    put {} on the desktop", put.name)),
+            Kind::AttachmentPut(put) => {
+                ProgressUpdate::Line(format!("    copied {} to the desktop", put.name))
+            }
             Kind::ResultFetched(fetched) if fetched.error.is_empty() => {
                 let name = fetched
                     .artifact
                     .as_ref()
                     .map(|artifact| artifact.file_name.as_str());
-                Shown::Line(format!("    fetched {}", name.unwrap_or_default()))
+                ProgressUpdate::Line(format!("    fetched {}", name.unwrap_or_default()))
             }
             Kind::ResultFetched(fetched) => {
-                Shown::Line(format!("    not fetched: {}", fetched.error))
+                ProgressUpdate::Line(format!("    could not fetch a file: {}", fetched.error))
             }
-            Kind::CompletionChecked(checked) if !checked.passed => {
-                Shown::Line(format!("    not done yet: {}", checked.missing.join("; ")))
-            }
-            Kind::Disturbed(disturbed) => {
-                Shown::Line(format!("    trying again: {}", disturbed.message))
+            Kind::CompletionChecked(checked) if !checked.passed => ProgressUpdate::Line(format!(
+                "    not complete yet: {}",
+                checked.unmet_expectations.join("; ")
+            )),
+            Kind::TransientFailure(disturbed) => {
+                ProgressUpdate::Line(format!("    retrying: {}", disturbed.message))
             }
             Kind::UserAsked(asked) => question(asked),
-            Kind::ApprovalResolved(resolved) => resolved_words(resolved),
-            Kind::InjectionSuspected(suspected) => Shown::Line(suspicion(suspected)),
-            Kind::TakenOver(_) => Shown::Line("    a person has taken over".to_owned()),
-            Kind::HandedBack(_) => Shown::Line("    the desktop was handed back".to_owned()),
-            Kind::Paused(paused) => Shown::Line(format!("    paused: {}", paused.reason)),
-            Kind::CancelRequested(_) => Shown::Now("stopping".to_owned()),
-            Kind::Succeeded(end) => Shown::Ended(Ending::Succeeded {
+            Kind::ApprovalResolved(resolved) => approval_line(resolved),
+            Kind::InjectionSuspected(suspected) => {
+                ProgressUpdate::Line(injection_warning(suspected))
+            }
+            Kind::TakenOver(_) => ProgressUpdate::Line("    taken over by the user".to_owned()),
+            Kind::HandedBack(_) => ProgressUpdate::Line("    handed back by the user".to_owned()),
+            Kind::Paused(paused) => ProgressUpdate::Line(format!("    paused: {}", paused.reason)),
+            Kind::CancelRequested(_) => ProgressUpdate::Status("stopping".to_owned()),
+            Kind::Succeeded(end) => ProgressUpdate::Finished(TaskOutcome::Succeeded {
                 answer: end.answer.clone(),
             }),
             Kind::Failed(end) => {
                 let failure = end.failure.clone().unwrap_or_default();
-                Shown::Ended(Ending::Failed {
+                ProgressUpdate::Finished(TaskOutcome::Failed {
                     reason: failure.reason,
                     message: failure.message,
                 })
             }
-            Kind::Cancelled(end) => Shown::Ended(Ending::Cancelled {
+            Kind::Cancelled(end) => ProgressUpdate::Finished(TaskOutcome::Cancelled {
                 reason: end.reason.clone(),
             }),
-            _ => Shown::Nothing,
+            _ => ProgressUpdate::Nothing,
         }
     }
 
-    fn begin(&mut self, event: &wire::Event, observed: &wire::Observed) -> Shown {
-        // The event comes when the screen has been looked at; looking is part of the step.
+    fn begin(&mut self, event: &wire::Event, observed: &wire::Observed) -> ProgressUpdate {
+        // The event is sent after the observation, which is part of the step's duration.
         let looking = observed.elapsed.and_then(|elapsed| elapsed.try_into().ok());
         self.step = Step {
             number: event.step,
             began: time(event).saturating_sub(looking.unwrap_or_default()),
             ..Step::default()
         };
-        Shown::Now("looking".to_owned())
+        ProgressUpdate::Status("observing the screen".to_owned())
     }
 
-    fn now(&mut self, text: &str) -> Shown {
+    fn status(&mut self, text: &str) -> ProgressUpdate {
         if self.step.text.is_empty() && !text.is_empty() {
             self.step.text = text.to_owned();
         }
-        Shown::Now(self.step.text.clone())
+        ProgressUpdate::Status(self.step.text.clone())
     }
 
-    fn decided(&mut self, decided: &wire::Decided) -> Shown {
+    fn decided(&mut self, decided: &wire::Decided) -> ProgressUpdate {
         use common::decision::Next;
 
         let next = decided
@@ -174,17 +182,17 @@ impl Progress {
             self.step.acted = true;
             self.step.calls.clone_from(&functions.calls);
         }
-        Shown::Nothing
+        ProgressUpdate::Nothing
     }
 
-    fn called(&mut self, called: &wire::FunctionCalled) -> Shown {
+    fn called(&mut self, called: &wire::FunctionCalled) -> ProgressUpdate {
         let call = called.call.clone().unwrap_or_default();
         let words = format!("calling {} {}", call.name, call.arguments_json);
-        Shown::Now(shortened(&words))
+        ProgressUpdate::Status(shortened(&words))
     }
 
-    /// Results come in the order of the calls.
-    fn returned(&mut self, returned: &wire::FunctionReturned) -> Shown {
+    /// Results arrive in the order of the calls.
+    fn returned(&mut self, returned: &wire::FunctionReturned) -> ProgressUpdate {
         use common::function_result::Outcome;
 
         let call = if self.step.calls.is_empty() {
@@ -194,63 +202,65 @@ impl Progress {
         };
         let result = returned.result.clone().unwrap_or_default();
         let line = match result.outcome {
-            Some(Outcome::ResultJson(json)) => format!("{} gave {}", call.name, shortened(&json)),
+            Some(Outcome::ResultJson(json)) => {
+                format!("{} returned {}", call.name, shortened(&json))
+            }
             Some(Outcome::Error(error)) => {
                 self.step.trouble = true;
-                format!("{} gave no result: {error}", call.name)
+                format!("{} failed: {error}", call.name)
             }
-            None => format!("{} gave nothing", call.name),
+            None => format!("{} returned nothing", call.name),
         };
-        Shown::Line(format!("    {line}"))
+        ProgressUpdate::Line(format!("    {line}"))
     }
 
-    fn performed(&mut self, performed: &wire::ActionPerformed) -> Shown {
+    fn performed(&mut self, performed: &wire::ActionPerformed) -> ProgressUpdate {
         let Some(outcome) = &performed.outcome else {
-            return Shown::Nothing;
+            return ProgressUpdate::Nothing;
         };
         match outcome.result() {
-            ActionResult::Performed => Shown::Nothing,
+            ActionResult::Performed => ProgressUpdate::Nothing,
             ActionResult::Refused => {
-                self.trouble(&format!("refused by {}: {}", outcome.rule, outcome.detail))
+                self.set_problem(&format!("refused by {}: {}", outcome.rule, outcome.detail))
             }
-            _ => self.trouble(&outcome.detail),
+            _ => self.set_problem(&outcome.detail),
         }
     }
 
-    fn judged(&mut self, judged: &wire::EffectJudged) -> Shown {
+    fn judged(&mut self, judged: &wire::EffectJudged) -> ProgressUpdate {
         let Some(effect) = &judged.effect else {
-            return Shown::Nothing;
+            return ProgressUpdate::Nothing;
         };
         self.step.outcome.clone_from(&effect.explanation);
         self.step.trouble = effect.verdict() == EffectVerdict::NoEffect;
-        Shown::Nothing
+        ProgressUpdate::Nothing
     }
 
-    fn trouble(&mut self, message: &str) -> Shown {
+    fn set_problem(&mut self, message: &str) -> ProgressUpdate {
         self.step.outcome = message.to_owned();
         self.step.trouble = true;
-        Shown::Nothing
+        ProgressUpdate::Nothing
     }
 
-    fn finish(&mut self, event: &wire::Event) -> Shown {
+    fn finish(&mut self, event: &wire::Event) -> ProgressUpdate {
         let step = std::mem::take(&mut self.step);
-        // A step that only concluded is told by the ending.
+        // A step that only ends the task is shown by the outcome.
         if !step.acted && step.outcome.is_empty() {
-            return Shown::Nothing;
+            return ProgressUpdate::Nothing;
         }
         let mark = if step.trouble { '!' } else { '✓' };
         let milliseconds = time(event).saturating_sub(step.began).as_millis();
         let retries = match step.retries {
             0 => String::new(),
-            1 => " (tried twice)".to_owned(),
-            more => format!(" (tried {} times)", more + 1),
+            1 => " (2 attempts)".to_owned(),
+            more => format!(" ({} attempts)", more + 1),
         };
         let outcome = if step.outcome.is_empty() {
             String::new()
         } else {
             format!(" → {}", step.outcome)
         };
-        Shown::Line(format!(
+        ProgressUpdate::Line(format!(
             "  {mark} {:>2}  {}{outcome}{retries}  [{milliseconds} ms]",
             step.number,
             shortened(&step.text)
@@ -258,48 +268,51 @@ impl Progress {
     }
 }
 
-fn question(asked: &wire::UserAsked) -> Shown {
+fn question(asked: &wire::UserAsked) -> ProgressUpdate {
     use wire::user_request::Kind as Wanted;
 
     let request = asked.request.clone().unwrap_or_default();
     if request.kind() == Wanted::Approval {
-        return Shown::Approval {
+        return ProgressUpdate::Approval {
             message: request.message,
             name: request.approval,
         };
     }
-    Shown::Question {
+    ProgressUpdate::Question {
         wants_words: request.kind() == Wanted::Question,
         message: request.message,
     }
 }
 
-fn resolved_words(resolved: &wire::ApprovalResolved) -> Shown {
+fn approval_line(resolved: &wire::ApprovalResolved) -> ProgressUpdate {
     use wire::approval::State;
 
     let approval = resolved.approval.clone().unwrap_or_default();
     let words = match approval.state() {
         State::Approved => "approved",
-        State::Denied => "refused",
-        State::Expired => "nobody approved it in time",
-        _ => "the approval holds no longer",
+        State::Denied => "denied",
+        State::Expired => "the approval expired",
+        _ => "the approval is no longer valid",
     };
     let said = match approval.message.as_str() {
         "" => String::new(),
         said => format!(": {said}"),
     };
-    Shown::Line(format!("    {words}{said}"))
+    ProgressUpdate::Line(format!("    {words}{said}"))
 }
 
-fn suspicion(suspected: &wire::InjectionSuspected) -> String {
-    let quotes = suspected.suspicions.iter();
+fn injection_warning(suspected: &wire::InjectionSuspected) -> String {
+    let quotes = suspected.suspected_injections.iter();
     let quotes: Vec<String> = quotes
         .map(|one| format!("\u{201c}{}\u{201d}", one.quote))
         .collect();
-    format!("    ! the screen gives orders: {}", quotes.join(", "))
+    format!(
+        "    ! possible prompt injection on the screen: {}",
+        quotes.join(", ")
+    )
 }
 
-/// Since the epoch.
+/// Returns the event's time since the Unix epoch.
 fn time(event: &wire::Event) -> Duration {
     let time = event.time.unwrap_or_default();
     Duration::new(
@@ -339,8 +352,8 @@ mod tests {
 
     #[test]
     fn a_step_is_one_line() {
-        let mut progress = Progress::default();
-        let lines: Vec<Shown> = [
+        let mut progress = TaskProgress::default();
+        let lines: Vec<ProgressUpdate> = [
             event(2, 1000, Kind::Observed(wire::Observed::default())),
             event(
                 2,
@@ -364,20 +377,23 @@ mod tests {
             event(2, 1700, Kind::StepFinished(wire::StepFinished::default())),
         ]
         .iter()
-        .map(|event| progress.take(event))
+        .map(|event| progress.apply(event))
         .collect();
         let expected =
-            "  ✓  2  click \"Save\" → 12 pixels changed at the target (tried twice)  [700 ms]";
-        assert_eq!(lines.last(), Some(&Shown::Line(expected.to_owned())));
-        assert_eq!(lines[1], Shown::Now("click \"Save\"".into()));
+            "  ✓  2  click \"Save\" → 12 pixels changed at the target (2 attempts)  [700 ms]";
+        assert_eq!(
+            lines.last(),
+            Some(&ProgressUpdate::Line(expected.to_owned()))
+        );
+        assert_eq!(lines[1], ProgressUpdate::Status("click \"Save\"".into()));
     }
 
     #[test]
     fn a_function_is_told_with_what_it_gave() {
         use common::function_result::Outcome;
 
-        let mut progress = Progress::default();
-        progress.take(&event(1, 0, Kind::Observed(wire::Observed::default())));
+        let mut progress = TaskProgress::default();
+        progress.apply(&event(1, 0, Kind::Observed(wire::Observed::default())));
         let call = |id: &str, name: &str| common::FunctionCall {
             call_id: id.to_owned(),
             name: name.to_owned(),
@@ -394,7 +410,7 @@ mod tests {
             decision: Some(decision),
             ..Default::default()
         };
-        progress.take(&event(1, 0, Kind::Decided(decided)));
+        progress.apply(&event(1, 0, Kind::Decided(decided)));
         let returned = |outcome| {
             let result = common::FunctionResult {
                 outcome: Some(outcome),
@@ -405,28 +421,28 @@ mod tests {
                 ..Default::default()
             })
         };
-        let mut told = |outcome| progress.take(&event(1, 5, returned(outcome)));
+        let mut told = |outcome| progress.apply(&event(1, 5, returned(outcome)));
         assert_eq!(
             told(Outcome::ResultJson("{\"notes\":1}".to_owned())),
-            Shown::Line("    notes_note gave {\"notes\":1}".to_owned())
+            ProgressUpdate::Line("    notes_note returned {\"notes\":1}".to_owned())
         );
         assert_eq!(
             told(Outcome::Error("it is full".to_owned())),
-            Shown::Line("    notes_fail gave no result: it is full".to_owned())
+            ProgressUpdate::Line("    notes_fail failed: it is full".to_owned())
         );
     }
 
     #[test]
     fn a_step_that_only_concludes_is_not_told_twice() {
-        let mut progress = Progress::default();
-        progress.take(&event(3, 0, Kind::Observed(wire::Observed::default())));
+        let mut progress = TaskProgress::default();
+        progress.apply(&event(3, 0, Kind::Observed(wire::Observed::default())));
         assert_eq!(
-            progress.take(&event(
+            progress.apply(&event(
                 3,
                 9,
                 Kind::StepFinished(wire::StepFinished::default())
             )),
-            Shown::Nothing
+            ProgressUpdate::Nothing
         );
     }
 }

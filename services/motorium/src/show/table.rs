@@ -1,4 +1,4 @@
-//! Lists and tables.
+//! Tables for terminals.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
@@ -8,26 +8,26 @@ use motorium_proto::v1::orchestrator::task::State;
 
 use super::shortened;
 
-/// Columns of a table that goes elsewhere than to a terminal. What is longer is broken into lines.
-const PAGE: u16 = 100;
+/// Width of tables that are not printed to a terminal, in columns. Longer cells are wrapped.
+const DEFAULT_WIDTH: u16 = 100;
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     if !table.is_tty() {
-        table.set_width(PAGE);
+        table.set_width(DEFAULT_WIDTH);
     }
     table
         .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
-    // A name is there to be copied, and is not broken.
+    // Names are not wrapped, so that they can be copied.
     if let Some(names) = table.column_mut(0) {
         names.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
 }
 
-/// A state in a word.
+/// Returns the name of a task's state.
 #[must_use]
 pub(crate) fn state(state: State) -> &'static str {
     match state {
@@ -35,14 +35,14 @@ pub(crate) fn state(state: State) -> &'static str {
         State::Pending => "pending",
         State::Running => "running",
         State::Paused => "paused",
-        State::AwaitingUser => "awaits you",
+        State::AwaitingUser => "awaiting user",
         State::Succeeded => "succeeded",
         State::Failed => "failed",
         State::Cancelled => "cancelled",
     }
 }
 
-/// Tasks, one a row.
+/// Formats tasks, one per row.
 #[must_use]
 pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
     let mut table = table(&["task", "state", "steps", "goal", "answer"]);
@@ -62,10 +62,10 @@ pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
     table.to_string()
 }
 
-/// What waits for approval, one a row.
+/// Formats approvals, one per row.
 #[must_use]
 pub(crate) fn approvals(approvals: &[wire::Approval]) -> String {
-    let mut table = table(&["approval", "action", "why"]);
+    let mut table = table(&["approval", "action", "reason"]);
     for approval in approvals {
         let action = approval.action.as_ref();
         table.add_row([
@@ -79,7 +79,7 @@ pub(crate) fn approvals(approvals: &[wire::Approval]) -> String {
     table.to_string()
 }
 
-/// What an effect was, in a word.
+/// Returns the name of an effect's verdict.
 #[must_use]
 pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {
     match verdict {
@@ -92,7 +92,7 @@ pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {
     }
 }
 
-/// Steps and their actions: step, action, effect, milliseconds.
+/// Formats steps with their actions: step, action, effect, milliseconds.
 #[must_use]
 pub(crate) fn steps(steps: &[wire::Step]) -> String {
     let mut table = table(&["step", "action", "effect", "ms"]);
@@ -151,7 +151,7 @@ fn elapsed(step: &wire::Step) -> Option<i64> {
     Some(milliseconds(end) - milliseconds(start))
 }
 
-/// Desktops, one a row.
+/// Formats desktops, one per row.
 #[must_use]
 pub(crate) fn desktops(desktops: &[motorium_proto::v1::common::Desktop]) -> String {
     use motorium_proto::v1::common::desktop::State;

@@ -1,4 +1,4 @@
-//! A simulated desktop with its services: it takes its time, shows pictures, and changes with every action.
+//! A simulated desktop and its services, with delays, images, and a change after every action.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,31 +19,31 @@ use motorium_proto::domain::geometry::{
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
 use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, AnswerStream, AwaitQuiet, BackendInfo, BackendState,
-    Capabilities, CaptureRequest, Captured, CompareRequest, Comparison, Executor, ExtractRequest,
-    Extraction, FileInfo, FrameUpdate, HumanInput, ImageOptions, Observation, ObserveRequest,
-    PageText, ParseRequest, Parsed, Perception, PerformRequest, PlanRequest, Planned, Planner,
-    PointerCheck, PointerRequest, PutFile, Quiet, ResolveRequest, Resolved, Result, StreamRequest,
-    SummarizeRequest, Summary,
+    AcquireRequest, ActionProgress, BackendInfo, BackendState, Capabilities, CaptureRequest,
+    CapturedFrame, CompareRequest, Comparison, Executor, ExtractRequest, Extraction, FileInfo,
+    FrameUpdate, HumanInput, IdleReport, ImageOptions, Observation, ObserveRequest, PageText,
+    ParseRequest, ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner,
+    PointerCheck, PointerRequest, PutFile, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 use tonic::Code;
 
-const LOOK: Duration = Duration::from_millis(60);
-/// On average. No two calls of a model take the same time: with the same for all, tasks that begin one after the other would
-/// step in time for ever, with more work than there are cores in one half of a second and none in the other.
-const DECISION: Duration = Duration::from_millis(1500);
-const ACTION: Duration = Duration::from_millis(20);
-const QUIET: Duration = Duration::from_millis(120);
-const CAPTURE: Duration = Duration::from_millis(2);
-/// Elements on the screen.
+const OBSERVE_TIME: Duration = Duration::from_millis(60);
+/// Average time of a decision. Individual times vary as a real model's do: with equal ones, all tasks would step in
+/// lockstep, with more work than cores in one half of a second and none in the other.
+const DECISION_TIME: Duration = Duration::from_millis(1500);
+const ACTION_TIME: Duration = Duration::from_millis(20);
+const SETTLE_TIME: Duration = Duration::from_millis(120);
+const CAPTURE_TIME: Duration = Duration::from_millis(2);
+/// Number of elements on the screen.
 const ELEMENTS: u32 = 60;
 const SIZE: CaptureSize = CaptureSize::new(1920, 1080);
-/// Multiples of it, without what is before the point, are spread evenly.
-const GOLDEN: f64 = 0.618_033_988_749_895;
+/// Multiples of the golden ratio's fraction, modulo 1, are evenly distributed.
+const GOLDEN_RATIO_FRACTION: f64 = 0.618_033_988_749_895;
 
-/// Our own time of every step, of all desktops.
+/// The orchestrator's own time of each step, of all desktops.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timings {
     steps: Arc<Mutex<Vec<Duration>>>,
@@ -58,7 +58,7 @@ impl Timings {
         self.count.store(steps.len(), Ordering::Relaxed);
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -67,12 +67,12 @@ impl Timings {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the first of the tasks has ended.
+    /// Returns whether any task has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Those of these numbers, the shortest first.
+    /// Returns the own times of these steps, sorted.
     pub(crate) fn own(&self, numbers: Range<usize>) -> Vec<Duration> {
         let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = steps[numbers].to_vec();
@@ -81,30 +81,31 @@ impl Timings {
     }
 }
 
-/// How long no call of a desktop has been under way.
+/// Time during which no call of a desktop was running.
 #[derive(Debug, Default)]
-struct Ledger {
+struct BenchState {
     calls: u32,
     idle_since: Option<Instant>,
     idle: Duration,
 }
 
-/// A desktop and its services.
+/// A simulated desktop and its services.
 #[derive(Debug)]
-pub(crate) struct Simulated {
+pub(crate) struct SimulatedDesktop {
     number: usize,
     steps: usize,
     picture: usize,
-    /// Of what all its pictures begin with. A real desktop hashes its pictures elsewhere; that would else be counted to the orchestrator's cores.
+    /// Hash state of the common prefix of all images. A real desktop hashes on another machine, so the prefix is hashed
+    /// once to keep that work out of the measurement.
     hash_of_blank: Sha256,
     timings: Timings,
-    ledger: Mutex<Ledger>,
+    ledger: Mutex<BenchState>,
     frames: AtomicU64,
     epoch: AtomicU64,
 }
 
-/// A call under way.
-struct Call<'a>(&'a Simulated);
+/// A running call.
+struct Call<'a>(&'a SimulatedDesktop);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
@@ -132,7 +133,7 @@ fn place(number: u32) -> CaptureRect {
     CaptureRect::new(corner, CapturePoint::new(corner.x + 100, corner.y + 40))
 }
 
-impl Simulated {
+impl SimulatedDesktop {
     pub(crate) fn new(number: usize, steps: usize, picture: usize, timings: Timings) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -146,7 +147,7 @@ impl Simulated {
         })
     }
 
-    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+    fn ledger(&self) -> std::sync::MutexGuard<'_, BenchState> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,10 +161,11 @@ impl Simulated {
         Call(self)
     }
 
-    /// How long the decision of a step takes: between a third of the average and five thirds of it.
+    /// Returns the time of a step's decision: between a third and five thirds of the average.
     fn decision(&self, step: usize) -> Duration {
-        let spread = ((self.number * (self.steps + 1) + step) as f64 * GOLDEN).fract();
-        DECISION.mul_f64(1.0 / 3.0 + spread * 4.0 / 3.0)
+        let spread =
+            ((self.number * (self.steps + 1) + step) as f64 * GOLDEN_RATIO_FRACTION).fract();
+        DECISION_TIME.mul_f64(1.0 / 3.0 + spread * 4.0 / 3.0)
     }
 
     fn frame(&self) -> Frame {
@@ -181,7 +183,7 @@ impl Simulated {
         }
     }
 
-    /// Bytes that no other picture has.
+    /// Returns an image with unique content.
     fn picture(&self, frame: &Frame) -> Image {
         let stamp = format!("{:p} {}", self, frame.id);
         let mut bytes = vec![7; self.picture];
@@ -223,15 +225,15 @@ fn scene(frame: &Frame) -> Scene {
 }
 
 #[async_trait]
-impl Perception for Simulated {
+impl Perception for SimulatedDesktop {
     async fn list_displays(&self) -> Result<Vec<Display>> {
         not_served()
     }
 
-    async fn capture(&self, _: CaptureRequest) -> Result<Captured> {
+    async fn capture(&self, _: CaptureRequest) -> Result<CapturedFrame> {
         let _call = self.call();
-        sleep(CAPTURE).await;
-        Ok(Captured {
+        sleep(CAPTURE_TIME).await;
+        Ok(CapturedFrame {
             frame: self.frame(),
             image: None,
         })
@@ -239,13 +241,13 @@ impl Perception for Simulated {
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
         let _call = self.call();
-        sleep(LOOK).await;
+        sleep(OBSERVE_TIME).await;
         let frame = self.frame();
         let picture = |wanted: Option<ImageOptions>| wanted.map(|_| self.picture(&frame));
         let image = picture(request.capture.image);
         Ok(Observation {
-            // The plain picture and the marked one are the same here: half of what is stored is new.
-            marked_image: image.clone(),
+            // The plain and the annotated image are the same here: half of what is stored is new.
+            annotated_image: image.clone(),
             image,
             scene: scene(&frame),
             frame,
@@ -255,14 +257,14 @@ impl Perception for Simulated {
         })
     }
 
-    async fn parse(&self, _: ParseRequest) -> Result<Parsed> {
+    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
         not_served()
     }
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
         let _call = self.call();
-        sleep(CAPTURE).await;
-        let acted = !request.near.is_empty();
+        sleep(CAPTURE_TIME).await;
+        let acted = !request.measured_regions.is_empty();
         let region = ChangedRegion {
             bounds: place(3),
             changed_pixels: 900,
@@ -274,35 +276,35 @@ impl Perception for Simulated {
         };
         Ok(Comparison {
             change,
-            near_shares: request.near.iter().map(|_| 0.5).collect(),
+            measured_shares: request.measured_regions.iter().map(|_| 0.5).collect(),
         })
     }
 
-    async fn await_quiet(&self, _: AwaitQuiet) -> Result<Quiet> {
+    async fn wait_for_idle(&self, _: WaitForIdleRequest) -> Result<IdleReport> {
         let _call = self.call();
-        sleep(QUIET).await;
-        Ok(Quiet {
+        sleep(SETTLE_TIME).await;
+        Ok(IdleReport {
             settled: true,
             changed: true,
-            elapsed: QUIET,
+            elapsed: SETTLE_TIME,
             first_change_after: None,
             still_changing: vec![],
-            noise: vec![],
+            background_motion: vec![],
         })
     }
 
-    async fn stream_frames(&self, _: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
         not_served()
     }
 
-    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<Captured> {
+    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
         not_served()
     }
 }
 
 #[async_trait]
-impl Planner for Simulated {
-    async fn plan(&self, request: PlanRequest) -> Result<Planned> {
+impl Planner for SimulatedDesktop {
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
         let _call = self.call();
         let done = request.history.len();
         if done > 0 {
@@ -311,7 +313,7 @@ impl Planner for Simulated {
         } else {
             self.ledger().idle = Duration::ZERO;
         }
-        // What has been sent is not held while the answer is waited for.
+        // The request is dropped before waiting, as a client does.
         drop(request);
         sleep(self.decision(done)).await;
         let act = PlannedAction {
@@ -334,7 +336,7 @@ impl Planner for Simulated {
                 evidence: vec![],
             }
         };
-        Ok(Planned {
+        Ok(PlannedDecision {
             decision: Decision {
                 thought: "The next page is behind the third button.".to_owned(),
                 progress: "opening the next page".to_owned(),
@@ -368,9 +370,9 @@ impl Planner for Simulated {
         not_served()
     }
 
-    async fn resolve_target(&self, _: ResolveRequest) -> Result<Resolved> {
+    async fn resolve_target(&self, _: ResolveRequest) -> Result<ResolvedTarget> {
         let _call = self.call();
-        Ok(Resolved {
+        Ok(ResolvedTarget {
             point: place(3).center(),
             bounds: place(3),
             element: Some(ElementId(3)),
@@ -393,7 +395,7 @@ impl Planner for Simulated {
 }
 
 #[async_trait]
-impl Executor for Simulated {
+impl Executor for SimulatedDesktop {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(Lease {
@@ -422,7 +424,7 @@ impl Executor for Simulated {
 
     async fn perform(&self, _: PerformRequest) -> Result<ActionOutcome> {
         let _call = self.call();
-        sleep(ACTION).await;
+        sleep(ACTION_TIME).await;
         Ok(ActionOutcome::new(ActionResult::Performed, ""))
     }
 
@@ -467,7 +469,7 @@ impl Executor for Simulated {
         })
     }
 
-    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<AnswerStream<HumanInput>> {
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
         not_served()
     }
 }

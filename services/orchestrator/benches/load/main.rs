@@ -1,12 +1,12 @@
-//! Many tasks at once on one orchestrator: `make load`.
+//! Load benchmark: many concurrent tasks on one orchestrator (`make load`).
 //!
-//! Desktops are simulated in this process, with the delays of real ones: a look at the screen 60 ms, a decision 0.5 to 2.5 s, an
-//! action 20 ms, a quiet screen after 120 ms. The orchestrator, its store and its blobs are real. Printed for each number
-//! of tasks: steps a second, our own time per step (the time in which a task waits for none of the services), and
-//! what a task costs in memory while it runs, the simulated desktops' share included.
+//! Desktops are simulated in this process, with realistic delays: an observation 60 ms, a decision 0.5 to 2.5 s, an
+//! action 20 ms, a settled screen after 120 ms. The orchestrator, its store and its blobs are real. For each number of
+//! tasks it prints steps per second, the orchestrator's own time per step (when the task waits for no service), and the
+//! memory per running task, including its simulated desktop.
 //!
-//! `LOAD_TASKS` (10,100,1000), `LOAD_STEPS` (20), `LOAD_PICTURE` (bytes of a picture, 100000; two for each step, half of
-//! them new), `LOAD_STORES` (sqlite,postgres,postgres2; the last with two orchestrators).
+//! Environment: `LOAD_TASKS` (10,100,1000), `LOAD_STEPS` (20), `LOAD_PICTURE` (bytes per image, 100000; two per step,
+//! half of them new), `LOAD_STORES` (sqlite,postgres,postgres2; the last with two orchestrators).
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
@@ -16,20 +16,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use desktop::{Simulated, Timings};
+use desktop::{SimulatedDesktop, Timings};
 use motorium_client::Client;
 use motorium_kit::client::Config as ClientConfig;
-use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::server::{Builder, Config as ServerConfig, RunningServer};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::config::{Nearby, connector};
-use motorium_orchestrator::desktops::Desktops;
-use motorium_orchestrator::run::Ports;
+use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::storage::Settings as StoreSettings;
 use motorium_orchestrator::{Orchestrator, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_recording::ports::Ports;
 use motorium_store::Durability;
 use motorium_store::local_postgres::LocalPostgres;
 use serde_json::json;
@@ -37,9 +37,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tonic::transport::{Channel, Endpoint};
 
-/// Steps of each task at the beginning that do not count: tasks begin one after the other. Nor do those after the first task
-/// has ended: a thousand tasks that end within seconds of each other are no thousand tasks at work.
-const WARM_UP: usize = 2;
+/// Number of warm-up steps per task, which are not counted because tasks start one after another.
+// Steps after the end of the first task are not counted either, because the load then drops.
+const WARM_UP_STEPS: usize = 2;
 
 #[derive(Debug, Clone, Copy)]
 struct Load {
@@ -48,9 +48,9 @@ struct Load {
     picture: usize,
 }
 
-struct Served {
+struct ServedDesktop {
     shutdown: Shutdown,
-    running: Running,
+    running: RunningServer,
     working: JoinHandle<()>,
     client: Client<Channel>,
 }
@@ -64,22 +64,22 @@ fn numbers(name: &str, default: &str) -> Vec<usize> {
     text.split(',').map(number).collect()
 }
 
-/// An orchestrator with desktops of its own.
+/// Starts an orchestrator with desktops of its own.
 async fn serve(
     number: usize,
     stores: StoreSettings,
     folder: &Path,
-    all: &[Arc<Simulated>],
-) -> Served {
+    all: &[Arc<SimulatedDesktop>],
+) -> ServedDesktop {
     let settings = Settings {
         name: Some(format!("load{number}")),
         ..Settings::default()
     };
     let config = settings.resolve().expect("defaults are right");
     let storage = stores.open(folder).await.expect("the store opens");
-    let desktops = Desktops::new(connector(
+    let desktops = DesktopPool::new(connector(
         ClientConfig::new(""),
-        Nearby {
+        LocalServices {
             planner: all[0].clone(),
             perception: None,
             executor: None,
@@ -99,7 +99,7 @@ async fn serve(
             planner: simulated.clone(),
             executor: simulated.clone(),
         };
-        desktops.admit(desktop, ports);
+        desktops.insert(desktop, ports);
     }
     let shutdown = Shutdown::new();
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
@@ -108,7 +108,7 @@ async fn serve(
     let running = server.start(&shutdown).await.expect("a free port");
     let url = format!("http://{}", running.local_address());
     let endpoint = Endpoint::from_shared(url).expect("an address");
-    Served {
+    ServedDesktop {
         shutdown,
         running,
         working: orchestrator.start(),
@@ -116,7 +116,7 @@ async fn serve(
     }
 }
 
-/// Resident memory of this process, in KiB.
+/// Returns the resident memory of this process in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -155,17 +155,17 @@ async fn measure(load: Load, store: &str, folder: &Path) {
         let desktops: Vec<_> = (0..share)
             .map(|index| {
                 let number = number * share + index;
-                Simulated::new(number, load.steps, load.picture, timings.clone())
+                SimulatedDesktop::new(number, load.steps, load.picture, timings.clone())
             })
             .collect();
         served.push(serve(number, stores, folder, &desktops).await);
     }
-    // The first call of each kind brings things into memory that are there for all.
+    // The first call of each kind allocates memory that all tasks share.
     let before = resident();
     for number in 0..load.tasks {
         create(&served[number % count].client).await;
     }
-    let warm = load.tasks * WARM_UP;
+    let warm = load.tasks * WARM_UP_STEPS;
     while timings.count() < warm {
         sleep(Duration::from_millis(50)).await;
     }
@@ -193,7 +193,7 @@ async fn measure(load: Load, store: &str, folder: &Path) {
         "kib_per_task": (peak - before.min(peak)) / load.tasks as u64,
     });
     println!("{figures}");
-    for Served {
+    for ServedDesktop {
         shutdown,
         running,
         working,
@@ -201,7 +201,7 @@ async fn measure(load: Load, store: &str, folder: &Path) {
     } in served
     {
         shutdown.drain();
-        running.end().await.expect("it ends");
+        running.stop().await.expect("it ends");
         working.await.expect("it ends");
     }
 }
@@ -211,11 +211,11 @@ fn main() {
     let picture = numbers("LOAD_PICTURE", "100000")[0];
     let stores = std::env::var("LOAD_STORES");
     let stores = stores.unwrap_or_else(|_| "sqlite,postgres,postgres2".to_owned());
-    // Kept to the end: where thousands of files were deleted a moment ago, making new ones is slow on some file systems.
+    // Deleted only at the end: on some file systems, creating files is slow right after deleting thousands.
     let mut folders = Vec::new();
     for store in stores.split(',') {
         for tasks in numbers("LOAD_TASKS", "10,100,1000") {
-            // A runtime of its own, so that nothing of the last one is left; of two threads, one for each core.
+            // A separate runtime per run, so that nothing of the last one is left; two threads, one per core.
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
                 .enable_all()

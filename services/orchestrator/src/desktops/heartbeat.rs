@@ -1,7 +1,7 @@
-//! Asking the desktops of the pool whether they are there.
+//! Probes whether the idle desktops of the pool are reachable.
 //!
-//! One that does not answer gets no task until it does again, so that tasks wait for it in the queue and not on it. A
-//! desktop that carries a task out is not asked: the task notices by itself, and has more patience.
+//! An unreachable desktop gets no task, so that tasks wait in the queue rather than on it. A desktop that runs a task
+//! is not probed: the task itself retries calls, for longer than a probe does.
 
 use std::time::Duration;
 
@@ -9,19 +9,22 @@ use futures::StreamExt as _;
 use motorium_kit::shutdown::Shutdown;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{Desktops, Entry};
+use super::{DesktopPool, PooledDesktop};
 use crate::run::is_transient;
 
-/// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// So many desktops are asked at once.
-const AT_ONCE: usize = 16;
+/// Timeout of one probe.
+// Both calls take milliseconds on a healthy desktop; 3 s allows for a loaded machine and stays below the probe
+// interval.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum number of concurrent probes.
+// Bounds the load of one round: even unreachable desktops time out 16 at a time.
+const MAX_CONCURRENT_PROBES: usize = 16;
 
-/// Asks all desktops again and again, until the process ends. `news` is told when one is there again.
-pub async fn run(desktops: Desktops, pace: Duration, news: impl Fn(), shutdown: Shutdown) {
+/// Probes all idle desktops periodically until shutdown. Calls `news` when one becomes reachable again.
+pub async fn run(desktops: DesktopPool, pace: Duration, news: impl Fn(), shutdown: Shutdown) {
     let mut beats = interval(pace);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first beat is at once; until there was one, a desktop counts as there.
+    // The first probe runs immediately; until then a desktop counts as reachable.
     loop {
         tokio::select! {
             () = shutdown.draining() => return,
@@ -31,20 +34,20 @@ pub async fn run(desktops: Desktops, pace: Duration, news: impl Fn(), shutdown: 
             .list()
             .into_iter()
             .filter(|entry| entry.task.is_none());
-        let asked = futures::stream::iter(idle.map(ask)).buffer_unordered(AT_ONCE);
+        let asked = futures::stream::iter(idle.map(probe)).buffer_unordered(MAX_CONCURRENT_PROBES);
         let answers: Vec<_> = tokio::select! {
             () = shutdown.draining() => return,
             answers = asked.collect() => answers,
         };
         for (entry, answer) in answers {
             let name = &entry.desktop.name;
-            match (desktops.heard(&entry, answer.is_ok()), answer) {
+            match (desktops.record_probe(&entry, answer.is_ok()), answer) {
                 (true, Ok(())) => {
-                    tracing::info!(desktop = %name, "the desktop answers again");
+                    tracing::info!(desktop = %name, "desktop is reachable again");
                     news();
                 }
                 (true, Err(problem)) => {
-                    tracing::warn!(desktop = %name, problem, "the desktop does not answer and gets no task");
+                    tracing::warn!(desktop = %name, problem, "desktop is unreachable and gets no tasks");
                 }
                 (false, _) => {}
             }
@@ -52,18 +55,18 @@ pub async fn run(desktops: Desktops, pace: Duration, news: impl Fn(), shutdown: 
     }
 }
 
-/// Whether eyes and hands of a desktop answer, and reach its display.
-async fn ask(entry: Entry) -> (Entry, Result<(), String>) {
+/// Checks that the Perception and the Executor of a desktop answer and reach its display.
+async fn probe(entry: PooledDesktop) -> (PooledDesktop, Result<(), String>) {
     let (perception, executor) = (entry.ports.perception.clone(), entry.ports.executor.clone());
     let display = entry.desktop.display.clone();
     let both =
         async { tokio::try_join!(perception.list_displays(), executor.get_pointer(display)) };
-    let answer = match timeout(PATIENCE, both).await {
+    let answer = match timeout(PROBE_TIMEOUT, both).await {
         Ok(Ok(_)) => Ok(()),
-        // Whoever refuses is there; why is told to the task that is refused.
+        // A refusal is an answer too. Its reason is reported by the task that is refused.
         Ok(Err(report)) if is_transient(&report) => Err(report.to_string()),
         Ok(Err(_)) => Ok(()),
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     };
     (entry, answer)
 }

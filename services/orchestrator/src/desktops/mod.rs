@@ -1,8 +1,8 @@
-//! The pool of desktops: which there are, which is free, and the services behind each.
+//! The pool of desktops: which exist, which are free, and the services behind each.
 //!
-//! The pool is in memory: desktops come from the configuration, or register themselves; those are kept in the store
-//! and come back after a restart. Who may act on a desktop is decided by its Executor's lease, not here; this only spares tasks the way to
-//! one that is taken.
+//! The pool is in memory. Desktops come from the configuration or register themselves; registered ones are stored and
+//! restored after a restart. The lease at a desktop's Executor decides who may act on it; the pool only keeps tasks
+//! from trying desktops that are taken.
 
 pub mod heartbeat;
 
@@ -19,79 +19,81 @@ use motorium_store::{Collection, Error, ListResources, ResourceRow, TaskStore};
 use prost::Message as _;
 use tokio::time::{Duration, Instant};
 
-use crate::run::Ports;
-use crate::task::spec::DesktopSelector;
+use motorium_recording::ports::Ports;
+use motorium_task::spec::DesktopSelector;
 
-/// Makes the services of a desktop that was registered with endpoints.
+/// Connects to the services of a desktop.
 pub type Connector = dyn Fn(&Desktop) -> Result<Ports, FieldError> + Send + Sync;
 
 /// A desktop of the pool.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct PooledDesktop {
     pub desktop: Desktop,
     pub ports: Ports,
-    /// The task that is carried out on it.
+    /// The task that runs on it.
     pub task: Option<TaskName>,
     pub draining: bool,
-    /// It answered when it was asked last.
+    /// True if it answered the last probe.
     pub reachable: bool,
     pub created_at: SystemTime,
-    /// It gets no task before then.
-    rests_until: Option<Instant>,
+    /// Gets no new task before this time.
+    cooldown_until: Option<Instant>,
 }
 
-impl Entry {
-    fn is_free(&self, work: Work) -> bool {
-        let rested = self.rests_until.is_none_or(|until| until <= Instant::now());
-        let open = work == Work::Begun || !self.draining;
+impl PooledDesktop {
+    fn is_free(&self, work: WorkKind) -> bool {
+        let rested = self
+            .cooldown_until
+            .is_none_or(|until| until <= Instant::now());
+        let open = work == WorkKind::Resumed || !self.draining;
         self.task.is_none() && open && rested && self.reachable
     }
 }
 
-/// What a desktop is wanted for.
+/// Kind of work that a desktop is requested for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// A task that nobody has carried out yet.
+pub enum WorkKind {
+    /// A task that has not been started.
     New,
-    /// A task that has begun on its desktop. One that is told to drain still finishes it.
-    Begun,
+    /// A task that was started on this desktop. A draining desktop still finishes it.
+    Resumed,
 }
 
-/// The pool. Clones are the same pool.
+/// Pool of desktops. Clones share the same state.
 #[derive(Clone)]
-pub struct Desktops {
-    entries: Arc<Mutex<BTreeMap<DesktopName, Entry>>>,
+pub struct DesktopPool {
+    entries: Arc<Mutex<BTreeMap<DesktopName, PooledDesktop>>>,
     connector: Arc<Connector>,
 }
 
-impl std::fmt::Debug for Desktops {
+impl std::fmt::Debug for DesktopPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desktops").finish_non_exhaustive()
     }
 }
 
-/// A desktop taken for a task; given back when it is dropped.
+/// A desktop reserved for a task. It is released on drop.
 #[derive(Debug)]
-pub struct Taken {
+pub struct DesktopReservation {
     pub desktop: Desktop,
     pub ports: Ports,
-    pool: Desktops,
+    pool: DesktopPool,
 }
 
-impl Taken {
-    /// Lets the desktop rest for so long before it gets another task.
-    pub fn rest(&self, duration: Duration) {
-        self.pool.with(|entries| {
+impl DesktopReservation {
+    /// Keeps the desktop from getting another task for this duration.
+    pub fn cool_down(&self, duration: Duration) {
+        self.pool.with_entries(|entries| {
             if let Some(entry) = entries.get_mut(&self.desktop.name) {
-                entry.rests_until = Some(Instant::now() + duration);
+                entry.cooldown_until = Some(Instant::now() + duration);
             }
         });
     }
 }
 
-impl Drop for Taken {
+impl Drop for DesktopReservation {
     fn drop(&mut self) {
-        self.pool.with(|entries| {
+        self.pool.with_entries(|entries| {
             if let Some(entry) = entries.get_mut(&self.desktop.name) {
                 entry.task = None;
             }
@@ -99,8 +101,8 @@ impl Drop for Taken {
     }
 }
 
-impl Desktops {
-    /// An empty pool.
+impl DesktopPool {
+    /// Creates an empty pool.
     pub fn new(connector: Arc<Connector>) -> Self {
         Self {
             entries: Arc::default(),
@@ -108,8 +110,11 @@ impl Desktops {
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<DesktopName, Entry>) -> T) -> T {
-        // Nothing panics while it holds the lock; if something did, the map is still whole.
+    fn with_entries<T>(
+        &self,
+        work: impl FnOnce(&mut BTreeMap<DesktopName, PooledDesktop>) -> T,
+    ) -> T {
+        // No code panics while it holds the lock. Even if it did, the map would be consistent.
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut entries)
     }
@@ -118,12 +123,12 @@ impl Desktops {
     ///
     /// # Errors
     /// If its endpoints cannot be used.
-    pub fn register(&self, desktop: Desktop) -> Result<Entry, FieldError> {
+    pub fn register(&self, desktop: Desktop) -> Result<PooledDesktop, FieldError> {
         let ports = self.connect(&desktop)?;
-        Ok(self.admit(desktop, ports))
+        Ok(self.insert(desktop, ports))
     }
 
-    /// The services of a desktop, which need not be in the pool. They are not called yet.
+    /// Connects to the services of a desktop, which need not be in the pool. Sends no request yet.
     ///
     /// # Errors
     /// If its endpoints cannot be used.
@@ -131,17 +136,17 @@ impl Desktops {
         (self.connector)(desktop)
     }
 
-    /// Adds a desktop with its services, or replaces what is known of it.
-    pub fn admit(&self, desktop: Desktop, ports: Ports) -> Entry {
-        self.with(|entries| {
+    /// Adds a desktop with its services, or replaces the entry of the same name.
+    pub fn insert(&self, desktop: Desktop, ports: Ports) -> PooledDesktop {
+        self.with_entries(|entries| {
             let known = entries.get(&desktop.name);
-            let entry = Entry {
+            let entry = PooledDesktop {
                 ports,
                 task: known.and_then(|entry| entry.task.clone()),
                 draining: false,
                 reachable: true,
                 created_at: known.map_or_else(SystemTime::now, |entry| entry.created_at),
-                rests_until: None,
+                cooldown_until: None,
                 desktop,
             };
             entries.insert(entry.desktop.name.clone(), entry.clone());
@@ -149,8 +154,8 @@ impl Desktops {
         })
     }
 
-    /// Brings back the desktops that had registered themselves before the process ended, and lets those rest that
-    /// were told to drain. What the configuration says of a desktop stays.
+    /// Restores registered desktops and their draining state from the store after a restart. Desktops that the
+    /// configuration defines keep the configured endpoints.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -166,8 +171,8 @@ impl Desktops {
             let page = store.list_resources(list).await?;
             for row in page.items {
                 let name = row.name.clone();
-                if let Err(problem) = self.bring_back(row) {
-                    tracing::warn!(name, problem, "a registered desktop is not brought back");
+                if let Err(problem) = self.restore_desktop(row) {
+                    tracing::warn!(name, problem, "a registered desktop could not be restored");
                 }
             }
             page_token = page.next;
@@ -177,7 +182,7 @@ impl Desktops {
         }
     }
 
-    fn bring_back(&self, row: ResourceRow) -> Result<(), String> {
+    fn restore_desktop(&self, row: ResourceRow) -> Result<(), String> {
         let message = common::Desktop::decode(row.body).map_err(|error| error.to_string())?;
         let draining = message.state() == common::desktop::State::Draining;
         let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
@@ -193,23 +198,23 @@ impl Desktops {
 
     /// A desktop of the pool.
     #[must_use]
-    pub fn get(&self, name: &DesktopName) -> Option<Entry> {
-        self.with(|entries| entries.get(name).cloned())
+    pub fn get(&self, name: &DesktopName) -> Option<PooledDesktop> {
+        self.with_entries(|entries| entries.get(name).cloned())
     }
 
-    /// Lets a desktop finish its task and gives it no other. `None` if there is no such desktop.
-    pub fn drain(&self, name: &DesktopName) -> Option<Entry> {
-        self.with(|entries| {
+    /// Marks a desktop as draining: it finishes its task and gets no other. Returns `None` if it does not exist.
+    pub fn drain(&self, name: &DesktopName) -> Option<PooledDesktop> {
+        self.with_entries(|entries| {
             let entry = entries.get_mut(name)?;
             entry.draining = true;
             Some(entry.clone())
         })
     }
 
-    /// Notes whether a desktop answered; gives back whether that is news. Of one that has got a task or other
-    /// endpoints since it was asked, the answer says nothing.
-    pub fn heard(&self, asked: &Entry, reachable: bool) -> bool {
-        self.with(|entries| {
+    /// Records the result of a probe and returns whether reachability changed. Ignored if the desktop got a task or
+    /// other endpoints after the probe started.
+    pub fn record_probe(&self, asked: &PooledDesktop, reachable: bool) -> bool {
+        self.with_entries(|entries| {
             let entry = entries.get_mut(&asked.desktop.name);
             let Some(entry) =
                 entry.filter(|now| now.task.is_none() && now.desktop == asked.desktop)
@@ -220,16 +225,16 @@ impl Desktops {
         })
     }
 
-    /// All desktops, by name.
+    /// Returns all desktops, sorted by name.
     #[must_use]
-    pub fn list(&self) -> Vec<Entry> {
-        self.with(|entries| entries.values().cloned().collect())
+    pub fn list(&self) -> Vec<PooledDesktop> {
+        self.with_entries(|entries| entries.values().cloned().collect())
     }
 
-    /// The tasks that are carried out.
+    /// Returns the tasks that run on any desktop.
     #[must_use]
-    pub fn tasks(&self) -> HashSet<TaskName> {
-        self.with(|entries| {
+    pub fn running_tasks(&self) -> HashSet<TaskName> {
+        self.with_entries(|entries| {
             entries
                 .values()
                 .filter_map(|entry| entry.task.clone())
@@ -237,20 +242,27 @@ impl Desktops {
         })
     }
 
-    /// Whether any desktop can take a task now.
+    /// Returns whether any desktop is free for this kind of work.
     #[must_use]
-    pub fn has_free(&self, work: Work) -> bool {
-        self.with(|entries| entries.values().any(|entry| entry.is_free(work)))
+    pub fn has_free(&self, work: WorkKind) -> bool {
+        self.with_entries(|entries| entries.values().any(|entry| entry.is_free(work)))
     }
 
-    /// Takes a free desktop that the selector allows.
+    /// Reserves a free desktop that matches the selector.
     #[must_use]
-    pub fn take(&self, task: &TaskName, selector: &DesktopSelector, work: Work) -> Option<Taken> {
-        self.with(|entries| {
-            let free = |entry: &&mut Entry| entry.is_free(work) && fits(&entry.desktop, selector);
+    pub fn take(
+        &self,
+        task: &TaskName,
+        selector: &DesktopSelector,
+        work: WorkKind,
+    ) -> Option<DesktopReservation> {
+        self.with_entries(|entries| {
+            let free = |entry: &&mut PooledDesktop| {
+                entry.is_free(work) && matches_selector(&entry.desktop, selector)
+            };
             let entry = entries.values_mut().find(free)?;
             entry.task = Some(task.clone());
-            Some(Taken {
+            Some(DesktopReservation {
                 desktop: entry.desktop.clone(),
                 ports: entry.ports.clone(),
                 pool: self.clone(),
@@ -258,14 +270,18 @@ impl Desktops {
         })
     }
 
-    /// Whether any desktop, free or not, will ever do.
+    /// Returns whether any desktop, free or not, matches the selector.
     #[must_use]
     pub fn could_serve(&self, selector: &DesktopSelector) -> bool {
-        self.with(|entries| entries.values().any(|entry| fits(&entry.desktop, selector)))
+        self.with_entries(|entries| {
+            entries
+                .values()
+                .any(|entry| matches_selector(&entry.desktop, selector))
+        })
     }
 }
 
-fn fits(desktop: &Desktop, selector: &DesktopSelector) -> bool {
+fn matches_selector(desktop: &Desktop, selector: &DesktopSelector) -> bool {
     let named = selector
         .desktop
         .as_ref()

@@ -1,4 +1,4 @@
-//! Approvals: listing those that wait, and a person's word on one.
+//! Lists approvals and resolves them.
 
 use std::time::SystemTime;
 
@@ -10,14 +10,15 @@ use motorium_store::ListTasks;
 use super::commands::request_id;
 use super::{Edge, page, task_name};
 use crate::error::Error;
-use crate::log;
-use crate::task::event::Event;
-use crate::task::{Approval, ApprovalState, Task};
+use motorium_recording::log;
+use motorium_task::event::Event;
+use motorium_task::{Approval, ApprovalState, Task};
 
-/// Every task.
+/// Parent that stands for every task.
 const ANY_TASK: &str = "tasks/-";
-/// Tasks that are looked through at a time.
-const TASKS_AT_A_TIME: u32 = 200;
+/// Number of tasks read per query.
+// Bounds the memory of one query, because each row carries the task's snapshot.
+const TASK_PAGE_SIZE: u32 = 200;
 
 impl Edge {
     pub(super) async fn approvals(
@@ -29,7 +30,7 @@ impl Edge {
         for name in self.parents(&request.parent, &states).await? {
             let task = log::load(self.store.as_ref(), &name).await?;
             let all = task.approvals.iter().map(|one| one.to_wire(&name));
-            approvals.extend(all.filter(|one| is_wanted(one, &states)));
+            approvals.extend(all.filter(|one| matches_states(one, &states)));
         }
         approvals.sort_by_key(|one: &wire::Approval| {
             one.create_time
@@ -43,7 +44,7 @@ impl Edge {
         })
     }
 
-    /// The tasks whose approvals are asked for. One that waits for an approval awaits the user.
+    /// Returns the tasks whose approvals are requested. A task with a pending approval is in the state `AWAITING_USER`.
     async fn parents(
         &self,
         parent: &str,
@@ -60,7 +61,7 @@ impl Edge {
         let mut page_token = None;
         loop {
             let list = ListTasks {
-                page_size: TASKS_AT_A_TIME,
+                page_size: TASK_PAGE_SIZE,
                 page_token: page_token.take(),
                 states: only_waiting.then_some(awaiting).into_iter().collect(),
                 ..ListTasks::default()
@@ -82,7 +83,7 @@ impl Edge {
         let (name, approval) = split(&request.name)?;
         let (approve, message, user) = (request.approve, request.message, request.user);
         let resolved = self.command(&name, id, |task| {
-            let waiting = waiting(task, &approval)?;
+            let waiting = pending_approval(task, &approval)?;
             let state = if approve {
                 ApprovalState::Approved
             } else {
@@ -97,14 +98,14 @@ impl Edge {
     }
 }
 
-fn is_wanted(approval: &wire::Approval, states: &[wire::approval::State]) -> bool {
+fn matches_states(approval: &wire::Approval, states: &[wire::approval::State]) -> bool {
     match states {
         [] => approval.state() == wire::approval::State::Pending,
         states => states.contains(&approval.state()),
     }
 }
 
-/// The task and the approval of `tasks/{task}/approvals/{approval}`.
+/// Splits `tasks/{task}/approvals/{approval}` into the task and the approval.
 fn split(name: &str) -> Result<(TaskName, String), Error> {
     let Some((task, approval)) = name.split_once("/approvals/") else {
         let description =
@@ -122,8 +123,8 @@ fn find<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     })
 }
 
-/// The approval, if its task still waits for it.
-fn waiting<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
+/// Returns the approval if its task still waits for it.
+fn pending_approval<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     let approval = find(task, id)?;
     let is_in_time = SystemTime::now() < approval.expires_at;
     if approval.state == ApprovalState::Pending && is_in_time {
@@ -131,9 +132,9 @@ fn waiting<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     }
     let state = match approval.state {
         ApprovalState::Pending | ApprovalState::Expired => "has expired",
-        ApprovalState::Approved => "was given already",
-        ApprovalState::Denied => "was refused already",
-        ApprovalState::Invalidated => "holds no longer: the screen or the task has changed",
+        ApprovalState::Approved => "was already approved",
+        ApprovalState::Denied => "was already denied",
+        ApprovalState::Invalidated => "is no longer valid: the screen or the task has changed",
     };
     Err(Error::ApprovalEnded {
         name: format!("{}/approvals/{id}", task.spec.name),

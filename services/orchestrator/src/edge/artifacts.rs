@@ -1,22 +1,22 @@
-//! Pictures and files of a task, piece by piece.
+//! Streams the images and files of a task in chunks.
 
 use futures::StreamExt as _;
 use futures::stream;
 use motorium_proto::error::FieldError;
-use motorium_proto::limits::CHUNK;
+use motorium_proto::limits::CHUNK_BYTES;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{AnswerStream, Edge, task_name};
+use super::{Edge, ResponseStream, task_name};
 use crate::error::Error;
-use crate::log;
-use crate::task::Task;
-use crate::task::event::{Artifact, hex};
+use motorium_recording::log;
+use motorium_task::Task;
+use motorium_task::event::{Artifact, hex};
 
 impl Edge {
     pub(super) async fn artifact(
         &self,
         request: wire::GetArtifactRequest,
-    ) -> Result<AnswerStream<wire::GetArtifactResponse>, Error> {
+    ) -> Result<ResponseStream<wire::GetArtifactResponse>, Error> {
         use wire::get_artifact_response::Part;
 
         let Some((task, id)) = request.name.split_once("/artifacts/") else {
@@ -48,8 +48,8 @@ impl Edge {
         };
         let rest = content.slice(offset..);
         let chunks = (0..rest.len())
-            .step_by(CHUNK)
-            .map(move |start| Part::Chunk(rest.slice(start..rest.len().min(start + CHUNK))));
+            .step_by(CHUNK_BYTES)
+            .map(move |start| Part::Chunk(rest.slice(start..rest.len().min(start + CHUNK_BYTES))));
         let parts = std::iter::once(Part::Artifact(description)).chain(chunks);
         Ok(
             stream::iter(parts.map(|part| Ok(wire::GetArtifactResponse { part: Some(part) })))
@@ -58,12 +58,12 @@ impl Edge {
     }
 }
 
-/// Everything that a task's log names.
+/// Returns every artifact that a task's log names.
 fn artifacts(task: &Task) -> impl Iterator<Item = &Artifact> {
     let pictures = task
         .steps
         .iter()
-        .flat_map(|step| step.image.iter().chain(&step.marked_image));
+        .flat_map(|step| step.image.iter().chain(&step.annotated_image));
     let evidence = task
         .approvals
         .iter()

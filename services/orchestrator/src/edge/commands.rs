@@ -1,4 +1,4 @@
-//! What users tell tasks: create, cancel, pause, resume, answer. Each is an event, appended once.
+//! User commands on tasks: create, cancel, pause, resume, message, acknowledge. Each appends its events at most once.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,17 +10,19 @@ use prost::Message;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{Edge, chosen_id, task_name};
+use super::{Edge, resource_id, task_name};
 use crate::error::Error;
-use crate::log;
-use crate::task::event::Event;
-use crate::task::spec::TaskSpec;
-use crate::task::{Lifecycle, Task, view};
+use motorium_recording::log;
+use motorium_task::event::Event;
+use motorium_task::spec::TaskSpec;
+use motorium_task::{Lifecycle, Task, view};
 
-/// How long `CancelTask` waits for the end that it asked for.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time for which `CancelTask` waits for the task to end.
+// Releasing keys and settling a stopped action take about 2.5 s at most (`INPUT_RELEASE_TIMEOUT`,
+// `STOPPED_ACTION_TIMEOUT`).
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What makes a call repeatable: its id, and a hash of everything that it asks for.
+/// Parses a request id and pairs it with a fingerprint of the request, so that a repeated call is recognised.
 pub(super) fn request_id(
     call: &str,
     id: &str,
@@ -38,7 +40,7 @@ pub(super) fn request_id(
             ),
         )
     })?;
-    // Calls with the same fields differ by their name alone.
+    // Different methods may have requests with the same fields, so the method name is part of the hash.
     let hash = Sha256::new().chain_update(call).chain_update([0]);
     let fingerprint = hash.chain_update(body.encode_to_vec()).finalize().into();
     Ok(Some(RequestId {
@@ -47,7 +49,7 @@ pub(super) fn request_id(
     }))
 }
 
-fn state_words(lifecycle: &Lifecycle) -> &'static str {
+fn state_name(lifecycle: &Lifecycle) -> &'static str {
     match lifecycle {
         Lifecycle::Pending => "pending",
         Lifecycle::Running => "running",
@@ -61,7 +63,7 @@ fn state_words(lifecycle: &Lifecycle) -> &'static str {
 
 fn wrong_state(task: &Task, needed: &'static str) -> Error {
     let name = task.spec.name.clone();
-    let state = state_words(&task.lifecycle);
+    let state = state_name(&task.lifecycle);
     if task.lifecycle.is_terminal() {
         return Error::TaskEnded { task: name, state };
     }
@@ -72,13 +74,14 @@ fn wrong_state(task: &Task, needed: &'static str) -> Error {
     }
 }
 
-/// Whether nobody carries the task out: the desktop that it began on is not there, or the lease of whoever did has ended.
+/// Returns whether no orchestrator runs the task: its desktop is unavailable, or the lease of its orchestrator has
+/// expired.
 fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
     row.owner.is_none() || row.lease_until.is_none_or(|until| until <= now)
 }
 
-/// What ends a task that was told to cancel, if it has not ended yet.
-fn end_of_cancelled(task: &Task) -> Vec<Event> {
+/// Returns the event that ends a task whose cancellation was requested, unless it has ended.
+fn cancelled_event(task: &Task) -> Vec<Event> {
     match &task.cancel_requested {
         Some(reason) if !task.lifecycle.is_terminal() => vec![Event::Cancelled {
             reason: reason.clone(),
@@ -95,7 +98,7 @@ impl Edge {
         let request_id = request_id("CreateTask", &request.request_id, &request)?;
         let message = request.task.ok_or_else(|| FieldError::missing("task"))?;
         let uid = Uuid::now_v7();
-        let name = TaskName::from_segment(&chosen_id("task_id", &request.task_id, uid)?)?;
+        let name = TaskName::from_segment(&resource_id("task_id", &request.task_id, uid)?)?;
         let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), message, self.limits)?;
         self.check_selector(&spec.selector)?;
         self.tools.check(&spec.tool_endpoints)?;
@@ -119,12 +122,12 @@ impl Edge {
             now,
         };
         let created = self.store.create_task(create).await?;
-        self.news.notify_one();
+        self.wake_dispatcher.notify_one();
         self.task(&created.task.name).await
     }
 
-    /// Appends what `event` makes of the task as it is now, if anything. The task may change in between: then it is
-    /// looked at again. A call that was carried out before is not refused because of what it has done.
+    /// Appends the events that `event` returns for the current task and notifies its orchestrator. If the task changes
+    /// meanwhile, `event` is called again. A repeated call succeeds even if the task's state would now refuse it.
     pub(super) async fn command(
         &self,
         name: &TaskName,
@@ -133,15 +136,15 @@ impl Edge {
     ) -> Result<wire::Task, Error> {
         let extended = log::extend(self.store.as_ref(), name, None, request.as_ref(), event).await;
         if let Ok(true) = extended {
-            self.doorbell.ring(name);
-            self.news.notify_one();
+            self.notifier.notify(name);
+            self.wake_dispatcher.notify_one();
         } else if !self.was_carried_out(name, request.as_ref()).await? {
             extended?;
         }
         self.task(name).await
     }
 
-    /// Whether a call with this id was carried out before.
+    /// Returns whether a call with this request id was carried out before.
     async fn was_carried_out(
         &self,
         name: &TaskName,
@@ -150,7 +153,8 @@ impl Edge {
         let Some(request) = request else {
             return Ok(false);
         };
-        // The store looks for the id first; then no task has this number as its last one, and nothing is written.
+        // The store checks the request id first. No log ends at sequence number -1, so a new request always conflicts
+        // and nothing is written.
         let append = Append {
             name: name.clone(),
             epoch: None,
@@ -182,7 +186,7 @@ impl Edge {
             };
             Ok(match &task.lifecycle {
                 ended if ended.is_terminal() => Vec::new(),
-                // Nobody carries it out: there is nothing to stop.
+                // A pending task has no runner, so it can end here.
                 Lifecycle::Pending => vec![
                     asked,
                     Event::Cancelled {
@@ -194,13 +198,14 @@ impl Edge {
             })
         });
         cancelled.await?;
-        self.await_end(&name).await
+        self.wait_for_end(&name).await
     }
 
-    /// The task once it has ended, or as it is when patience ends. If nobody carries it out, nobody else would end it.
-    async fn await_end(&self, name: &TaskName) -> Result<wire::Task, Error> {
-        let mut bell = self.doorbell.subscribe(name);
-        let give_up = tokio::time::Instant::now() + CANCEL_PATIENCE;
+    /// Returns the task once it has ended, or as it is after [`CANCEL_TIMEOUT`]. Ends the task itself if no
+    /// orchestrator runs it.
+    async fn wait_for_end(&self, name: &TaskName) -> Result<wire::Task, Error> {
+        let mut bell = self.notifier.subscribe(name);
+        let give_up = tokio::time::Instant::now() + CANCEL_TIMEOUT;
         loop {
             let task = log::load(self.store.as_ref(), name).await?;
             if task.lifecycle.is_terminal() || tokio::time::Instant::now() >= give_up {
@@ -208,10 +213,11 @@ impl Edge {
             }
             if is_abandoned(&self.store.get_task(name).await?, SystemTime::now()) {
                 return self
-                    .command(name, None, |task| Ok(end_of_cancelled(task)))
+                    .command(name, None, |task| Ok(cancelled_event(task)))
                     .await;
             }
-            let _ = tokio::time::timeout(Duration::from_millis(250), bell.rung()).await;
+            // Polls as well: a lease that expires sends no notification.
+            let _ = tokio::time::timeout(Duration::from_millis(250), bell.notified()).await;
         }
     }
 
@@ -221,7 +227,7 @@ impl Edge {
         let paused = self.command(&name, id, |task| match &task.lifecycle {
             Lifecycle::Paused => Ok(Vec::new()),
             Lifecycle::Running => Ok(vec![Event::Paused {
-                reason: "asked for".to_owned(),
+                reason: "requested by the user".to_owned(),
             }]),
             _ => Err(wrong_state(task, "only a running task can be paused")),
         });
@@ -242,7 +248,7 @@ impl Edge {
         resumed.await
     }
 
-    pub(super) async fn let_take_over(
+    pub(super) async fn begin_take_over(
         &self,
         request: wire::TakeOverRequest,
     ) -> Result<wire::Task, Error> {
@@ -256,13 +262,13 @@ impl Edge {
             }
             _ => Err(wrong_state(
                 task,
-                "only a task that has begun has a desktop to be taken over",
+                "only a started task has a desktop that can be taken over",
             )),
         });
         taken.await
     }
 
-    pub(super) async fn take_back(
+    pub(super) async fn end_take_over(
         &self,
         request: wire::HandBackRequest,
     ) -> Result<wire::Task, Error> {
@@ -275,12 +281,12 @@ impl Edge {
                     message: message.clone(),
                 }]);
             }
-            Err(wrong_state(task, "nobody has taken it over"))
+            Err(wrong_state(task, "its desktop is not taken over"))
         });
         back.await
     }
 
-    pub(super) async fn tell(
+    pub(super) async fn add_message(
         &self,
         request: wire::SendMessageRequest,
     ) -> Result<wire::Task, Error> {
@@ -294,7 +300,7 @@ impl Edge {
             if task.lifecycle.is_terminal() {
                 return Err(wrong_state(
                     task,
-                    "only a task that has not ended can be told something",
+                    "messages can only be sent to a task that has not ended",
                 ));
             }
             Ok(vec![Event::MessageReceived { text: text.clone() }])
@@ -310,11 +316,11 @@ impl Edge {
         let id = request_id("AcknowledgeUserAction", &request.request_id, &request)?;
         let message = request.message;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {
-            // "I have done it" hands back what was taken.
+            // Acknowledging a manual action also hands back a desktop that was taken over.
             _ if task.is_taken_over() => Ok(vec![Event::HandedBack {
                 message: message.clone(),
             }]),
-            // To have read something is not to agree to it.
+            // Acknowledging a request does not approve it.
             Lifecycle::AwaitingUser(request) if request.approval.is_some() => Err(wrong_state(
                 task,
                 "it waits for an approval; approve or deny it with ResolveApproval",
@@ -322,7 +328,7 @@ impl Edge {
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {
                 message: message.clone(),
             }]),
-            _ => Err(wrong_state(task, "it has asked for nothing")),
+            _ => Err(wrong_state(task, "it does not wait for a user action")),
         });
         acknowledged.await
     }

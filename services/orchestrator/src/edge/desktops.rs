@@ -1,5 +1,4 @@
-//! The pool as the contract has it. What registers itself is kept in the store, so that it is still known after a
-//! restart.
+//! RPCs of the desktop pool. Registered desktops are stored, so that they are still known after a restart.
 
 use std::time::SystemTime;
 
@@ -14,9 +13,9 @@ use prost::Message as _;
 
 use super::commands::request_id;
 use super::{Edge, page};
-use crate::desktops::Entry;
+use crate::desktops::PooledDesktop;
 use crate::error::Error;
-use crate::task::spec::DesktopSelector;
+use motorium_task::spec::DesktopSelector;
 
 impl Edge {
     pub(super) async fn register(
@@ -30,9 +29,9 @@ impl Edge {
         let desktop = Desktop::try_from(message).map_err(|error| error.within("desktop"))?;
         let ports = self.desktops.connect(&desktop);
         let ports = ports.map_err(|error| error.within("desktop"))?;
-        self.keep(&desktop, false, id).await?;
-        let entry = self.desktops.admit(desktop, ports);
-        self.news.notify_one();
+        self.store_desktop(&desktop, false, id).await?;
+        let entry = self.desktops.insert(desktop, ports);
+        self.wake_dispatcher.notify_one();
         Ok(message_of(entry))
     }
 
@@ -40,7 +39,7 @@ impl Edge {
         &self,
         request: &wire::ListDesktopsRequest,
     ) -> Result<wire::ListDesktopsResponse, Error> {
-        let labelled = |entry: &Entry| {
+        let labelled = |entry: &PooledDesktop| {
             request
                 .labels
                 .iter()
@@ -62,21 +61,21 @@ impl Edge {
         let id = request_id("DrainDesktop", &request.request_id, &request)?;
         let name = DesktopName::parse("name", &request.name)?;
         let known = self.desktops.get(&name);
-        let known = known.ok_or_else(|| self.no_desktop(&name))?;
-        self.keep(&known.desktop, true, id).await?;
+        let known = known.ok_or_else(|| self.desktop_not_found(&name))?;
+        self.store_desktop(&known.desktop, true, id).await?;
         let drained = self.desktops.drain(&name);
         drained
             .map(message_of)
-            .ok_or_else(|| self.no_desktop(&name))
+            .ok_or_else(|| self.desktop_not_found(&name))
     }
 
-    /// Refuses a selector that names a desktop which cannot be meant.
+    /// Returns an error if the selector names an unknown desktop, or one that lacks the required labels.
     pub(super) fn check_selector(&self, selector: &DesktopSelector) -> Result<(), Error> {
         let Some(name) = &selector.desktop else {
             return Ok(());
         };
         if self.desktops.get(name).is_none() {
-            return Err(self.no_desktop(name));
+            return Err(self.desktop_not_found(name));
         }
         if !self.desktops.could_serve(selector) {
             let description = format!("{name} does not have all of these labels");
@@ -85,7 +84,7 @@ impl Edge {
         Ok(())
     }
 
-    async fn keep(
+    async fn store_desktop(
         &self,
         desktop: &Desktop,
         draining: bool,
@@ -108,7 +107,7 @@ impl Edge {
         Ok(())
     }
 
-    fn no_desktop(&self, name: &DesktopName) -> Error {
+    fn desktop_not_found(&self, name: &DesktopName) -> Error {
         let known: Vec<String> = self
             .desktops
             .list()
@@ -127,7 +126,7 @@ impl Edge {
     }
 }
 
-fn message_of(entry: Entry) -> common::Desktop {
+fn message_of(entry: PooledDesktop) -> common::Desktop {
     use common::desktop::State;
 
     let state = match &entry.task {

@@ -1,7 +1,7 @@
-//! The Orchestrator as the contract has it: messages in, messages out.
+//! gRPC service of the Orchestrator.
 //!
-//! Users' commands are events too: they are appended to the task's log without its lease, and whoever carries the
-//! task out hears of them by the doorbell. The edge reads and appends; it never acts.
+//! User commands are events too: they are appended to the task's log without its lease, and the notifier tells the
+//! task's runner. The edge reads and appends; it never acts.
 
 mod approvals;
 mod artifacts;
@@ -21,43 +21,43 @@ use futures::Stream;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::{SessionName, TaskName};
 use motorium_proto::error::FieldError;
-use motorium_proto::limits::{DEFAULT_PAGE_SIZE, MAX_MESSAGE, MAX_PAGE_SIZE};
+use motorium_proto::limits::{DEFAULT_PAGE_SIZE, MAX_MESSAGE_BYTES, MAX_PAGE_SIZE};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_server::{
     OrchestratorService, OrchestratorServiceServer,
 };
-use motorium_store::{BlobStore, Doorbell, ListTasks, TaskRow, TaskStore};
+use motorium_store::{BlobStore, ListTasks, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
-use crate::desktops::Desktops;
+use crate::desktops::DesktopPool;
 use crate::error::Error;
 use crate::functions::Tools;
-use crate::log;
-use crate::task::spec::Limits;
-use crate::task::view;
+use motorium_recording::log;
+use motorium_task::spec::Limits;
+use motorium_task::view;
 
-type Answer<T> = Result<Response<T>, Status>;
-type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+type RpcResult<T> = Result<Response<T>, Status>;
+type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Serves the Orchestrator.
+/// Implementation of `OrchestratorService`.
 #[derive(Clone)]
 pub struct Edge {
     pub store: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
-    pub doorbell: Doorbell,
-    pub desktops: Desktops,
-    /// Tells the dispatcher that there may be something to do.
-    pub news: Arc<Notify>,
-    /// For tasks that leave theirs open.
+    pub notifier: TaskNotifier,
+    pub desktops: DesktopPool,
+    /// Wakes the dispatcher when there may be a task to start.
+    pub wake_dispatcher: Arc<Notify>,
+    /// Default limits of tasks that set none.
     pub limits: Limits,
-    /// That tasks may name.
+    /// Tools that tasks may name.
     pub tools: Tools,
-    /// Ends watches cleanly before the process ends.
+    /// Ends watch streams cleanly before the process exits.
     pub shutdown: Shutdown,
-    /// Pause between signs of life of a watch on which nothing happens.
+    /// Interval between heartbeats of an idle watch stream.
     pub heartbeat: Duration,
 }
 
@@ -68,10 +68,10 @@ impl fmt::Debug for Edge {
 }
 
 impl Edge {
-    /// The tonic service, with the message limits of the contract.
+    /// Returns the tonic service with the message size limits of the API.
     #[must_use]
     pub fn tonic(self) -> OrchestratorServiceServer<Self> {
-        OrchestratorServiceServer::new(self).max_decoding_message_size(MAX_MESSAGE)
+        OrchestratorServiceServer::new(self).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
     async fn task(&self, name: &TaskName) -> Result<wire::Task, Error> {
@@ -84,7 +84,7 @@ fn task_name(field: &str, name: &str) -> Result<TaskName, Error> {
     Ok(TaskName::parse(field, name)?)
 }
 
-/// Page sizes as the contract has them: 0 is the default, too large is cut, negative is an error.
+/// Validates a page size: 0 means the default, larger sizes are capped, negative ones are an error.
 fn page_size(size: i32) -> Result<u32, Error> {
     match size {
         0 => Ok(DEFAULT_PAGE_SIZE.unsigned_abs()),
@@ -93,14 +93,14 @@ fn page_size(size: i32) -> Result<u32, Error> {
     }
 }
 
-fn listed(row: TaskRow) -> Result<wire::Task, Error> {
+fn task_from_row(row: TaskRow) -> Result<wire::Task, Error> {
     let name = row.name;
     wire::Task::decode(row.snapshot).map_err(|error| Error::CorruptLog {
         detail: format!("the snapshot of {name}: {error}"),
     })
 }
 
-/// Cuts a list that is held whole into pages. The token is the place where the next page begins.
+/// Returns one page of a list. The page token is the index at which the next page begins.
 fn page<T>(items: Vec<T>, size: i32, token: &str) -> Result<(Vec<T>, String), Error> {
     let size = page_size(size)? as usize;
     let start = match token {
@@ -120,26 +120,26 @@ fn page<T>(items: Vec<T>, size: i32, token: &str) -> Result<(Vec<T>, String), Er
     Ok((items.into_iter().skip(start).take(size).collect(), next))
 }
 
-/// The last part of a new name: what the caller wants, or one that is unique.
-fn chosen_id(field: &str, id: &str, unique: Uuid) -> Result<String, Error> {
+/// Returns the last segment of a new resource name: the caller's choice, or a unique one.
+fn resource_id(field: &str, id: &str, unique: Uuid) -> Result<String, Error> {
     if id.is_empty() {
         return Ok(unique.to_string());
     }
-    // All names have the same form.
+    // All resource names follow the same rules, so a task name stands for all of them.
     TaskName::from_segment(id).map_err(|error| FieldError::new(field, error.description))?;
     Ok(id.to_owned())
 }
 
 #[async_trait]
 impl OrchestratorService for Edge {
-    type WatchTaskStream = AnswerStream<wire::WatchTaskResponse>;
-    type GetArtifactStream = AnswerStream<wire::GetArtifactResponse>;
-    type ExportTrajectoryStream = AnswerStream<wire::ExportTrajectoryResponse>;
+    type WatchTaskStream = ResponseStream<wire::WatchTaskResponse>;
+    type GetArtifactStream = ResponseStream<wire::GetArtifactResponse>;
+    type ExportTrajectoryStream = ResponseStream<wire::ExportTrajectoryResponse>;
 
     async fn create_task(
         &self,
         request: Request<wire::CreateTaskRequest>,
-    ) -> Answer<wire::CreateTaskResponse> {
+    ) -> RpcResult<wire::CreateTaskResponse> {
         let task = self.create(request.into_inner()).await?;
         Ok(Response::new(wire::CreateTaskResponse { task: Some(task) }))
     }
@@ -147,7 +147,7 @@ impl OrchestratorService for Edge {
     async fn get_task(
         &self,
         request: Request<wire::GetTaskRequest>,
-    ) -> Answer<wire::GetTaskResponse> {
+    ) -> RpcResult<wire::GetTaskResponse> {
         let name = task_name("name", &request.into_inner().name)?;
         Ok(Response::new(wire::GetTaskResponse {
             task: Some(self.task(&name).await?),
@@ -157,7 +157,7 @@ impl OrchestratorService for Edge {
     async fn list_tasks(
         &self,
         request: Request<wire::ListTasksRequest>,
-    ) -> Answer<wire::ListTasksResponse> {
+    ) -> RpcResult<wire::ListTasksResponse> {
         let request = request.into_inner();
         let session = match request.session.as_str() {
             "" => None,
@@ -174,7 +174,7 @@ impl OrchestratorService for Edge {
         let tasks = page
             .items
             .into_iter()
-            .map(listed)
+            .map(task_from_row)
             .collect::<Result<_, _>>()?;
         let next_page_token = page.next.unwrap_or_default();
         Ok(Response::new(wire::ListTasksResponse {
@@ -186,7 +186,7 @@ impl OrchestratorService for Edge {
     async fn watch_task(
         &self,
         request: Request<wire::WatchTaskRequest>,
-    ) -> Answer<Self::WatchTaskStream> {
+    ) -> RpcResult<Self::WatchTaskStream> {
         let messages = self.watch(request.into_inner()).await?;
         Ok(Response::new(messages))
     }
@@ -194,7 +194,7 @@ impl OrchestratorService for Edge {
     async fn cancel_task(
         &self,
         request: Request<wire::CancelTaskRequest>,
-    ) -> Answer<wire::CancelTaskResponse> {
+    ) -> RpcResult<wire::CancelTaskResponse> {
         let task = self.cancel(request.into_inner()).await?;
         Ok(Response::new(wire::CancelTaskResponse { task: Some(task) }))
     }
@@ -202,7 +202,7 @@ impl OrchestratorService for Edge {
     async fn pause_task(
         &self,
         request: Request<wire::PauseTaskRequest>,
-    ) -> Answer<wire::PauseTaskResponse> {
+    ) -> RpcResult<wire::PauseTaskResponse> {
         let task = self.pause(request.into_inner()).await?;
         Ok(Response::new(wire::PauseTaskResponse { task: Some(task) }))
     }
@@ -210,7 +210,7 @@ impl OrchestratorService for Edge {
     async fn resume_task(
         &self,
         request: Request<wire::ResumeTaskRequest>,
-    ) -> Answer<wire::ResumeTaskResponse> {
+    ) -> RpcResult<wire::ResumeTaskResponse> {
         let task = self.resume(request.into_inner()).await?;
         Ok(Response::new(wire::ResumeTaskResponse { task: Some(task) }))
     }
@@ -218,8 +218,8 @@ impl OrchestratorService for Edge {
     async fn send_message(
         &self,
         request: Request<wire::SendMessageRequest>,
-    ) -> Answer<wire::SendMessageResponse> {
-        let task = self.tell(request.into_inner()).await?;
+    ) -> RpcResult<wire::SendMessageResponse> {
+        let task = self.add_message(request.into_inner()).await?;
         Ok(Response::new(wire::SendMessageResponse {
             task: Some(task),
         }))
@@ -228,7 +228,7 @@ impl OrchestratorService for Edge {
     async fn acknowledge_user_action(
         &self,
         request: Request<wire::AcknowledgeUserActionRequest>,
-    ) -> Answer<wire::AcknowledgeUserActionResponse> {
+    ) -> RpcResult<wire::AcknowledgeUserActionResponse> {
         let task = self.acknowledge(request.into_inner()).await?;
         Ok(Response::new(wire::AcknowledgeUserActionResponse {
             task: Some(task),
@@ -238,26 +238,28 @@ impl OrchestratorService for Edge {
     async fn take_over(
         &self,
         request: Request<wire::TakeOverRequest>,
-    ) -> Answer<wire::TakeOverResponse> {
-        let task = self.let_take_over(request.into_inner()).await?;
+    ) -> RpcResult<wire::TakeOverResponse> {
+        let task = self.begin_take_over(request.into_inner()).await?;
         Ok(Response::new(wire::TakeOverResponse { task: Some(task) }))
     }
 
     async fn hand_back(
         &self,
         request: Request<wire::HandBackRequest>,
-    ) -> Answer<wire::HandBackResponse> {
-        let task = self.take_back(request.into_inner()).await?;
+    ) -> RpcResult<wire::HandBackResponse> {
+        let task = self.end_take_over(request.into_inner()).await?;
         Ok(Response::new(wire::HandBackResponse { task: Some(task) }))
     }
 
     async fn list_steps(
         &self,
         request: Request<wire::ListStepsRequest>,
-    ) -> Answer<wire::ListStepsResponse> {
+    ) -> RpcResult<wire::ListStepsResponse> {
         let request = request.into_inner();
         let name = task_name("parent", &request.parent)?;
-        let task = log::load(self.store.as_ref(), &name).await?;
+        let task = log::load(self.store.as_ref(), &name)
+            .await
+            .map_err(Error::from)?;
         let (steps, next_page_token) =
             page(view::steps(&task), request.page_size, &request.page_token)?;
         Ok(Response::new(wire::ListStepsResponse {
@@ -269,7 +271,7 @@ impl OrchestratorService for Edge {
     async fn get_artifact(
         &self,
         request: Request<wire::GetArtifactRequest>,
-    ) -> Answer<Self::GetArtifactStream> {
+    ) -> RpcResult<Self::GetArtifactStream> {
         let pieces = self.artifact(request.into_inner()).await?;
         Ok(Response::new(pieces))
     }
@@ -277,7 +279,7 @@ impl OrchestratorService for Edge {
     async fn export_trajectory(
         &self,
         request: Request<wire::ExportTrajectoryRequest>,
-    ) -> Answer<Self::ExportTrajectoryStream> {
+    ) -> RpcResult<Self::ExportTrajectoryStream> {
         let pieces = self.trajectory(request.into_inner()).await?;
         Ok(Response::new(pieces))
     }
@@ -285,7 +287,7 @@ impl OrchestratorService for Edge {
     async fn list_approvals(
         &self,
         request: Request<wire::ListApprovalsRequest>,
-    ) -> Answer<wire::ListApprovalsResponse> {
+    ) -> RpcResult<wire::ListApprovalsResponse> {
         let approvals = self.approvals(request.into_inner()).await?;
         Ok(Response::new(approvals))
     }
@@ -293,7 +295,7 @@ impl OrchestratorService for Edge {
     async fn resolve_approval(
         &self,
         request: Request<wire::ResolveApprovalRequest>,
-    ) -> Answer<wire::ResolveApprovalResponse> {
+    ) -> RpcResult<wire::ResolveApprovalResponse> {
         let approval = Some(self.resolve(request.into_inner()).await?);
         Ok(Response::new(wire::ResolveApprovalResponse { approval }))
     }
@@ -301,7 +303,7 @@ impl OrchestratorService for Edge {
     async fn create_session(
         &self,
         request: Request<wire::CreateSessionRequest>,
-    ) -> Answer<wire::CreateSessionResponse> {
+    ) -> RpcResult<wire::CreateSessionResponse> {
         let session = self.begin_session(request.into_inner()).await?;
         Ok(Response::new(wire::CreateSessionResponse {
             session: Some(session),
@@ -311,7 +313,7 @@ impl OrchestratorService for Edge {
     async fn get_session(
         &self,
         request: Request<wire::GetSessionRequest>,
-    ) -> Answer<wire::GetSessionResponse> {
+    ) -> RpcResult<wire::GetSessionResponse> {
         let name = SessionName::parse("name", &request.into_inner().name)?;
         let session = self.session(&name).await?;
         Ok(Response::new(wire::GetSessionResponse {
@@ -322,7 +324,7 @@ impl OrchestratorService for Edge {
     async fn list_sessions(
         &self,
         request: Request<wire::ListSessionsRequest>,
-    ) -> Answer<wire::ListSessionsResponse> {
+    ) -> RpcResult<wire::ListSessionsResponse> {
         let sessions = self.listed_sessions(request.into_inner()).await?;
         Ok(Response::new(sessions))
     }
@@ -330,7 +332,7 @@ impl OrchestratorService for Edge {
     async fn register_desktop(
         &self,
         request: Request<wire::RegisterDesktopRequest>,
-    ) -> Answer<wire::RegisterDesktopResponse> {
+    ) -> RpcResult<wire::RegisterDesktopResponse> {
         let desktop = self.register(request.into_inner()).await?;
         Ok(Response::new(wire::RegisterDesktopResponse {
             desktop: Some(desktop),
@@ -340,7 +342,7 @@ impl OrchestratorService for Edge {
     async fn list_desktops(
         &self,
         request: Request<wire::ListDesktopsRequest>,
-    ) -> Answer<wire::ListDesktopsResponse> {
+    ) -> RpcResult<wire::ListDesktopsResponse> {
         let desktops = self.listed_desktops(&request.into_inner())?;
         Ok(Response::new(desktops))
     }
@@ -348,7 +350,7 @@ impl OrchestratorService for Edge {
     async fn drain_desktop(
         &self,
         request: Request<wire::DrainDesktopRequest>,
-    ) -> Answer<wire::DrainDesktopResponse> {
+    ) -> RpcResult<wire::DrainDesktopResponse> {
         let desktop = self.drain(request.into_inner()).await?;
         Ok(Response::new(wire::DrainDesktopResponse {
             desktop: Some(desktop),

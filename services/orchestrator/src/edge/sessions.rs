@@ -1,4 +1,4 @@
-//! Sessions: conversations that tasks belong to. A session is only a name that outlives its tasks.
+//! Sessions: groups of tasks. A session is only a name that outlives its tasks.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::commands::request_id;
-use super::{Edge, chosen_id, page_size};
+use super::{Edge, page_size, resource_id};
 use crate::error::Error;
 
 impl Edge {
@@ -20,7 +20,7 @@ impl Edge {
     ) -> Result<wire::Session, Error> {
         let id = request_id("CreateSession", &request.request_id, &request)?;
         let given = request.session.unwrap_or_default();
-        let name = chosen_id("session_id", &request.session_id, Uuid::now_v7())?;
+        let name = resource_id("session_id", &request.session_id, Uuid::now_v7())?;
         let name = SessionName::from_segment(&name)?;
         let session = wire::Session {
             name: name.to_string(),

@@ -1,18 +1,18 @@
-//! Everything about a task as one archive, piece by piece.
+//! Streams the trajectory of a task as an archive.
 
 use futures::StreamExt as _;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Status;
 
-use super::{AnswerStream, Edge, task_name};
+use super::{Edge, ResponseStream, task_name};
 use crate::error::Error;
-use crate::trajectory::Trajectory;
+use motorium_recording::trajectory::Trajectory;
 
 impl Edge {
     pub(super) async fn trajectory(
         &self,
         request: wire::ExportTrajectoryRequest,
-    ) -> Result<AnswerStream<wire::ExportTrajectoryResponse>, Error> {
+    ) -> Result<ResponseStream<wire::ExportTrajectoryResponse>, Error> {
         let name = task_name("name", &request.name)?;
         let gathered = Trajectory::gather(self.store.as_ref(), self.blobs.clone(), &name).await?;
         let pieces = gathered.archive().map(|piece| match piece {

@@ -1,6 +1,6 @@
-//! Watching a task: everything that happened, then everything that happens, until it has ended.
+//! Streams the events of a task: first the past ones, then new ones until the task has ended.
 //!
-//! A watcher reads the log by number; one that is slow reads larger pieces. Nothing is buffered for it.
+//! A watcher reads the log by sequence number. A slow watcher reads larger batches; nothing is buffered for it.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -10,24 +10,26 @@ use futures::stream;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::v1::orchestrator as wire;
-use motorium_store::{Bell, ResumeToken, TaskRow};
+use motorium_store::{ResumeToken, TaskRow, TaskSubscription};
 use tokio::time::{Duration, Instant};
 use tonic::Status;
 
-use super::{AnswerStream, Edge, task_name};
+use super::{Edge, ResponseStream, task_name};
 use crate::error::Error;
-use crate::log;
+use motorium_recording::log;
 
-/// Events read at once.
-const BATCH: u32 = 100;
-/// How often the log is looked at if nobody rings.
-const POLL: Duration = Duration::from_secs(1);
+/// Number of events read per query.
+// Bounds the memory held for a slow watcher.
+const EVENT_BATCH_SIZE: u32 = 100;
+/// Interval at which the log is read if no notification arrives.
+// Notifications across processes may be lost; a watcher then lags by one second at most.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 struct Watch {
     edge: Edge,
     task: TaskName,
-    seen: EventSeq,
-    bell: Bell,
+    last_seq: EventSeq,
+    subscription: TaskSubscription,
     row: TaskRow,
     ready: VecDeque<wire::WatchTaskResponse>,
     heartbeat_at: Instant,
@@ -38,13 +40,13 @@ impl Edge {
     pub(super) async fn watch(
         &self,
         request: wire::WatchTaskRequest,
-    ) -> Result<AnswerStream<wire::WatchTaskResponse>, Error> {
+    ) -> Result<ResponseStream<wire::WatchTaskResponse>, Error> {
         let task = task_name("name", &request.name)?;
         let row = self.store.get_task(&task).await?;
         let mut watch = Watch {
             edge: self.clone(),
-            bell: self.doorbell.subscribe(&task),
-            seen: EventSeq(0),
+            subscription: self.notifier.subscribe(&task),
+            last_seq: EventSeq(0),
             task,
             row,
             ready: VecDeque::new(),
@@ -56,8 +58,8 @@ impl Edge {
             watch.push(wire::watch_task_response::Content::Snapshot(snapshot));
         } else {
             let token = ResumeToken::parse(&request.resume_token)?;
-            watch.seen = token.resume(self.store.generation(), &watch.row)?;
-            watch.ended = self.has_ended_with(&watch.task, watch.seen).await?;
+            watch.last_seq = token.resume(self.store.generation(), &watch.row)?;
+            watch.ended = self.is_last_event(&watch.task, watch.last_seq).await?;
         }
         let messages = stream::unfold(watch, |mut watch| async move {
             let message = watch.next().await?;
@@ -66,8 +68,8 @@ impl Edge {
         Ok(messages.boxed())
     }
 
-    /// Whether `seen` is the end of the task, so that there is nothing to wait for.
-    async fn has_ended_with(&self, task: &TaskName, seen: EventSeq) -> Result<bool, Error> {
+    /// Returns whether `seen` is the last event of an ended task, so that there is nothing to wait for.
+    async fn is_last_event(&self, task: &TaskName, seen: EventSeq) -> Result<bool, Error> {
         let task = log::load(self.store.as_ref(), task).await?;
         Ok(task.lifecycle.is_terminal() && task.last_seq == seen)
     }
@@ -75,7 +77,7 @@ impl Edge {
 
 impl Watch {
     fn push(&mut self, content: wire::watch_task_response::Content) {
-        let token = ResumeToken::at(self.edge.store.generation(), &self.row, self.seen);
+        let token = ResumeToken::at(self.edge.store.generation(), &self.row, self.last_seq);
         self.ready.push_back(wire::WatchTaskResponse {
             resume_token: token.format(),
             content: Some(content),
@@ -91,7 +93,8 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            // Asked before the log is read: a watch that begins after the end of its task tells of it in any case.
+            // Checked before the log is read, so that a watch started after the end of its task still delivers the last
+            // events.
             let is_draining = self.edge.shutdown.is_draining();
             match self.read().await {
                 Ok(0) if is_draining => return None,
@@ -106,10 +109,14 @@ impl Watch {
     }
 
     async fn read(&mut self) -> Result<usize, Error> {
-        let rows = self.edge.store.events(&self.task, self.seen, BATCH).await?;
+        let rows = self
+            .edge
+            .store
+            .events(&self.task, self.last_seq, EVENT_BATCH_SIZE)
+            .await?;
         let count = rows.len();
         for row in rows {
-            self.seen = row.seq;
+            self.last_seq = row.seq;
             let event = log::public(row)?;
             self.ended |= is_last(&event);
             self.push(wire::watch_task_response::Content::Event(event));
@@ -118,9 +125,9 @@ impl Watch {
     }
 
     async fn wait(&mut self) {
-        let until = self.heartbeat_at.min(Instant::now() + POLL);
+        let until = self.heartbeat_at.min(Instant::now() + POLL_INTERVAL);
         tokio::select! {
-            () = self.bell.rung() => {}
+            () = self.subscription.notified() => {}
             () = self.edge.shutdown.draining() => {}
             () = tokio::time::sleep_until(until) => {}
         }

@@ -1,14 +1,14 @@
-//! An MCP server, by streamable HTTP or as a program that speaks on its standard input and output.
+//! Client of an MCP server, over streamable HTTP or the standard input and output of a program.
 //!
-//! The connection is made when it is first needed and made anew when it is found closed; a call is made once and never
-//! repeated. The program is started for one task, sees only the variables that it needs, and ends with the task. We serve
-//! nothing to a server: no sampling, no roots, no questions to the user.
+//! The connection is opened on first use and reopened when it is found closed; a call is made once and never retried. A
+//! program is started per task, sees only the variables it needs, and ends with the task. This client offers nothing to
+//! the server: no sampling, no roots, no elicitation.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use motorium_kit::outbound;
+use motorium_kit::http_client;
 use motorium_proto::domain::decision::FunctionDeclaration;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -28,53 +28,56 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
 use tokio_util::task::TaskTracker;
 
-use super::link::{Call, Problem};
-use super::offer::{Declared, MOST_FUNCTIONS};
-use super::outcome::{self, Outcome};
-use super::settings::{Place, Tool};
+use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
+use super::connection::{ToolCall, ToolError};
+use super::outcome::{self, FunctionOutcome};
+use super::settings::{Tool, ToolEndpoint};
 
-/// Larger answers are refused before they are read, in bytes; what is shown of one is far smaller.
-const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
-/// How long cancelled calls may take to be told, and a server to end, when a task is over.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Variables of ours that a server's program sees.
-const COMMON_VARIABLES: [&str; 10] = [
+/// Maximum size of a response in bytes; larger ones are rejected before they are read.
+// Far above what a model is shown of a result (`MAX_RESULT_BYTES`), so only runaway responses hit it.
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
+/// Time limit for delivering cancellations and for stopping the server when a task ends.
+// Runs in the background, so it delays no task; a program that hangs is killed after it.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Environment variables that a server's program inherits.
+const INHERITED_VARIABLES: [&str; 10] = [
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
-/// The last line that a program has written to its standard error.
-type LastWords = Arc<Mutex<String>>;
+/// The last line that a program wrote to standard error, shown when the connection fails.
+type LastStderrLine = Arc<Mutex<String>>;
 type Connection = RunningService<RoleClient, ClientConfig>;
 
-/// An MCP server.
+/// Client of an MCP server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     tool: Tool,
     connection: tokio::sync::Mutex<Option<Connection>>,
-    /// Calls that are being cancelled.
-    leaving: TaskTracker,
+    /// Cancellations that are being delivered.
+    cancellations: TaskTracker,
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(tool: &Tool) -> Self {
         Self {
             tool: tool.clone(),
             connection: tokio::sync::Mutex::new(None),
-            leaving: TaskTracker::new(),
+            cancellations: TaskTracker::new(),
         }
     }
 
-    pub(super) async fn list(&self) -> Result<Vec<Declared>, Problem> {
+    pub(super) async fn list(&self) -> Result<Vec<DeclaredFunction>, ToolError> {
         let peer = self.peer().await?;
         let mut functions = Vec::new();
         let mut cursor = None;
         loop {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = peer.list_tools(Some(page)).await.map_err(listing)?;
+            let page = peer.list_tools(Some(page)).await.map_err(list_error)?;
             functions.extend(page.tools.into_iter().map(declared));
-            if functions.len() > MOST_FUNCTIONS {
-                let problem =
-                    format!("it has more than {MOST_FUNCTIONS} functions; no more can be offered");
-                return Err(Problem::Unusable(problem));
+            if functions.len() > MAX_FUNCTIONS {
+                let problem = format!(
+                    "it has more than {MAX_FUNCTIONS} functions, the maximum that can be offered"
+                );
+                return Err(ToolError::Unusable(problem));
             }
             match page.next_cursor {
                 Some(next) => cursor = Some(next),
@@ -83,9 +86,9 @@ impl Server {
         }
     }
 
-    pub(super) async fn call(&self, call: &Call) -> Outcome {
+    pub(super) async fn call(&self, call: &ToolCall) -> FunctionOutcome {
         let peer = self.peer().await;
-        let peer = peer.map_err(|problem| format!("it cannot be reached: {problem}"))?;
+        let peer = peer.map_err(|problem| format!("the tool cannot be reached: {problem}"))?;
         let params =
             CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -93,25 +96,25 @@ impl Server {
             .send_cancellable_request(request, PeerRequestOptions::no_options())
             .await;
         let mut pending = match sent {
-            Ok(handle) => Pending {
+            Ok(handle) => PendingRequest {
                 handle: Some(handle),
-                leaving: self.leaving.clone(),
+                leaving: self.cancellations.clone(),
             },
-            Err(error) => return Err(failure(error)),
+            Err(error) => return Err(call_error(error)),
         };
         match pending.answer().await {
-            Ok(ServerResult::CallToolResult(result)) => outcome::of_mcp(result),
+            Ok(ServerResult::CallToolResult(result)) => outcome::from_mcp(result),
             Ok(ServerResult::EmptyResult(_)) => Ok("null".to_owned()),
             Ok(_) => Err(
-                "it answered with something else than a result, such as a question of its own, which is not served"
+                "the server did not answer with a result; requests from the server, such as elicitation, are not supported"
                     .to_owned(),
             ),
-            Err(error) => Err(failure(error)),
+            Err(error) => Err(call_error(error)),
         }
     }
 
-    /// The other end of a connection that is open as far as anybody knows.
-    async fn peer(&self) -> Result<Peer<RoleClient>, Problem> {
+    /// Returns the peer of an open connection, connecting if necessary.
+    async fn peer(&self) -> Result<Peer<RoleClient>, ToolError> {
         let mut connection = self.connection.lock().await;
         if let Some(open) = connection.as_ref()
             && !open.is_closed()
@@ -119,7 +122,7 @@ impl Server {
         {
             return Ok(open.peer().clone());
         }
-        // On the heap: the machinery of a handshake is large, and every caller would carry it.
+        // Boxed: the handshake's future is large, and every caller would carry it.
         let made = Box::pin(connect(&self.tool)).await?;
         let peer = made.peer().clone();
         *connection = Some(made);
@@ -127,31 +130,31 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    /// Whoever waits for the end of a task does not wait for the ends of its servers.
+impl Drop for McpServer {
+    /// Closes the connection in the background, so that the end of a task does not wait for its servers.
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.get_mut().take() else {
             return;
         };
-        let leaving = self.leaving.clone();
+        let leaving = self.cancellations.clone();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
             leaving.close();
-            let _ = tokio::time::timeout(FAREWELL, leaving.wait()).await;
-            let _ = connection.close_with_timeout(FAREWELL).await;
+            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, leaving.wait()).await;
+            let _ = connection.close_with_timeout(SHUTDOWN_TIMEOUT).await;
         });
     }
 }
 
-/// A call that is cancelled at the server when nobody waits for it any more.
-struct Pending {
+/// A pending request that is cancelled at the server when dropped.
+struct PendingRequest {
     handle: Option<RequestHandle<RoleClient>>,
     leaving: TaskTracker,
 }
 
-impl Pending {
+impl PendingRequest {
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
         let Some(handle) = &mut self.handle else {
             return Err(ServiceError::TransportClosed);
@@ -162,44 +165,44 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            let cancelling = handle.cancel(Some("nobody waits for it any more".to_owned()));
+            let cancelling = handle.cancel(Some("the caller no longer waits for it".to_owned()));
             self.leaving.spawn(async move {
                 if let Err(error) = cancelling.await {
-                    tracing::debug!(%error, "a function could not be told that it is cancelled");
+                    tracing::debug!(%error, "a cancellation could not be delivered");
                 }
             });
         }
     }
 }
 
-async fn connect(tool: &Tool) -> Result<Connection, Problem> {
-    match &tool.place {
-        Place::Program(command) => start(command, tool).await,
-        Place::Mcp(uri) | Place::Service(uri) => reach(uri, tool).await,
+async fn connect(tool: &Tool) -> Result<Connection, ToolError> {
+    match &tool.endpoint {
+        ToolEndpoint::Command(command) => start_program(command, tool).await,
+        ToolEndpoint::Mcp(uri) | ToolEndpoint::Service(uri) => connect_http(uri, tool).await,
     }
 }
 
-async fn reach(uri: &str, tool: &Tool) -> Result<Connection, Problem> {
+async fn connect_http(uri: &str, tool: &Tool) -> Result<Connection, ToolError> {
     let client = if uri.starts_with("https://") {
-        outbound::trusting(tool.ca_file.as_deref())
+        http_client::with_root_certificates(tool.ca_file.as_deref())
     } else {
-        outbound::plain()
+        http_client::plaintext()
     };
-    let unusable = |error: &dyn std::error::Error| Problem::Unusable(error.to_string());
+    let unusable = |error: &dyn std::error::Error| ToolError::Unusable(error.to_string());
     let client = client.map_err(|error| unusable(&error))?;
     let client = client.build().map_err(|error| unusable(&error))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(uri)
-        .max_sse_event_size(LARGEST_ANSWER)
-        .max_json_response_size(LARGEST_ANSWER);
+        .max_sse_event_size(MAX_RESPONSE_BYTES)
+        .max_json_response_size(MAX_RESPONSE_BYTES);
     if let Some(token) = &tool.token {
         config = config.auth_header(token.expose());
     }
     let transport = StreamableHttpClientTransport::with_client(client, config);
     let connected = Box::pin(serve_client_with_lifecycle(
-        ourselves(),
+        client_config(),
         transport,
         lifecycle(),
     ))
@@ -207,13 +210,13 @@ async fn reach(uri: &str, tool: &Tool) -> Result<Connection, Problem> {
     connected.map_err(|error| not_connected(uri, &error, None))
 }
 
-async fn start(command: &[String], tool: &Tool) -> Result<Connection, Problem> {
+async fn start_program(command: &[String], tool: &Tool) -> Result<Connection, ToolError> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Problem::Unusable("it has no command".to_owned()));
+        return Err(ToolError::Unusable("the command is empty".to_owned()));
     };
     let mut child = Command::new(program);
     child.args(arguments).env_clear().kill_on_drop(true);
-    child.envs(COMMON_VARIABLES.iter().filter_map(|name| {
+    child.envs(INHERITED_VARIABLES.iter().filter_map(|name| {
         let value = std::env::var_os(name)?;
         Some((name, value))
     }));
@@ -226,16 +229,20 @@ async fn start(command: &[String], tool: &Tool) -> Result<Connection, Problem> {
         .stderr(Stdio::piped())
         .spawn();
     let (transport, stderr) = spawned.map_err(|error| {
-        Problem::Unusable(format!(
+        ToolError::Unusable(format!(
             "the program `{program}` cannot be started: {error}"
         ))
     })?;
-    let last_words = LastWords::default();
+    let last_words = LastStderrLine::default();
     if let Some(stderr) = stderr {
-        tokio::spawn(listen(tool.label.clone(), stderr, last_words.clone()));
+        tokio::spawn(forward_stderr(
+            tool.label.clone(),
+            stderr,
+            last_words.clone(),
+        ));
     }
     let connected = Box::pin(serve_client_with_lifecycle(
-        ourselves(),
+        client_config(),
         transport,
         lifecycle(),
     ))
@@ -243,22 +250,22 @@ async fn start(command: &[String], tool: &Tool) -> Result<Connection, Problem> {
     connected.map_err(|error| not_connected(program, &error, Some(&last_words)))
 }
 
-/// What a program says of itself goes into our log.
-async fn listen(tool: String, stderr: impl AsyncRead + Unpin, last_words: LastWords) {
+/// Forwards a program's standard error to the log.
+async fn forward_stderr(tool: String, stderr: impl AsyncRead + Unpin, last_words: LastStderrLine) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        tracing::debug!(tool, line, "a tool's program says");
+        tracing::debug!(tool, line, "tool stderr");
         *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 }
 
-/// How we are known to a server.
-fn ourselves() -> ClientConfig {
+/// Returns the client information sent to servers.
+fn client_config() -> ClientConfig {
     let name = Implementation::new("motorium", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), name)
 }
 
-/// Servers of the protocol's latest version are asked what they are; older ones are greeted as they expect.
+/// Servers of the latest protocol version are asked for their version; older ones get the handshake they expect.
 fn lifecycle() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
@@ -269,19 +276,19 @@ fn lifecycle() -> ClientLifecycleMode {
 fn not_connected(
     place: &str,
     error: &ClientInitializeError,
-    last_words: Option<&LastWords>,
-) -> Problem {
+    last_words: Option<&LastStderrLine>,
+) -> ToolError {
     let said = last_words.map(|words| words.lock().unwrap_or_else(PoisonError::into_inner).clone());
     let said = match said {
-        Some(said) if !said.is_empty() => format!(" (it said: {said})"),
+        Some(said) if !said.is_empty() => format!(" (its last output: {said})"),
         _ => String::new(),
     };
     if error.is_authorization_required() {
-        let problem = format!("{place} asks for a token; give it one under orchestrator.tools");
-        return Problem::Unusable(problem);
+        let problem = format!("{place} requires a token; set one under orchestrator.tools");
+        return ToolError::Unusable(problem);
     }
     let words = format!(
-        "there is no MCP server at {place}, or it does not answer as one: {}{said}",
+        "connecting to the MCP server at {place} failed: {}{said}",
         with_causes(error)
     );
     match error {
@@ -289,36 +296,38 @@ fn not_connected(
         | ClientInitializeError::ConnectionClosed(_)
             if last_words.is_none() =>
         {
-            Problem::Away(words)
+            ToolError::Unavailable(words)
         }
-        _ => Problem::Unusable(words),
+        _ => ToolError::Unusable(words),
     }
 }
 
-fn listing(error: ServiceError) -> Problem {
+fn list_error(error: ServiceError) -> ToolError {
     let words = format!("listing its functions failed: {}", with_causes(&error));
     match error {
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => Problem::Away(words),
-        _ => Problem::Unusable(words),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            ToolError::Unavailable(words)
+        }
+        _ => ToolError::Unusable(words),
     }
 }
 
-/// An error, as the planner is told.
-fn failure(error: ServiceError) -> String {
+/// Returns the error message for the planner.
+fn call_error(error: ServiceError) -> String {
     match error {
-        ServiceError::McpError(error) => format!("it failed: {}", error.message),
+        ServiceError::McpError(error) => format!("the function failed: {}", error.message),
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => format!(
-            "the connection to it broke ({}); whether it happened is not known",
+            "the connection broke ({}); it is unknown whether the call was carried out",
             with_causes(&error)
         ),
         error => with_causes(&error),
     }
 }
 
-fn declared(tool: McpTool) -> Declared {
+fn declared(tool: McpTool) -> DeclaredFunction {
     let schema = serde_json::Value::Object(tool.input_schema.as_ref().clone());
-    Declared {
-        may_destroy: tool.annotations.as_ref().is_some_and(may_destroy),
+    DeclaredFunction {
+        destructive: tool.annotations.as_ref().is_some_and(may_destroy),
         declaration: FunctionDeclaration {
             name: tool.name.into_owned(),
             description: tool.description.unwrap_or_default().into_owned(),
@@ -327,8 +336,8 @@ fn declared(tool: McpTool) -> Declared {
     }
 }
 
-/// Whether a server says that a tool may destroy something. By the protocol, one that is said to write does unless that is
-/// denied; one of which nothing is said is taken by its name.
+/// Returns whether a server declares a tool destructive. By the MCP specification a tool that is not read-only is
+/// destructive unless the hint denies it. A tool without any hint is judged by its name.
 fn may_destroy(hints: &ToolAnnotations) -> bool {
     hints
         .destructive_hint
@@ -339,7 +348,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let mut words = error.to_string();
     for cause in causes.map(ToString::to_string) {
-        // Some errors say what caused them themselves.
+        // Some errors already include their cause in their own message.
         if !words.contains(&cause) {
             words = format!("{words}: {cause}");
         }

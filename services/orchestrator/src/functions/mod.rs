@@ -8,13 +8,13 @@
 //! Nothing here knows of rules, of people or of the log: when a function is called, and what becomes of a call that was
 //! broken off, is the loop's. A call that is dropped is cancelled at the tool too.
 
-pub mod link;
+pub mod catalog;
+pub mod connection;
 mod mcp;
-pub mod offer;
 pub mod outcome;
 mod service;
 pub mod settings;
 
-pub use link::{Link, Problem};
-pub use offer::Offer;
-pub use settings::{Place, Tool, ToolSettings, Tools};
+pub use catalog::FunctionCatalog;
+pub use connection::{ToolConnection, ToolError};
+pub use settings::{Tool, ToolEndpoint, ToolSettings, Tools};

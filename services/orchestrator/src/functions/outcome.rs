@@ -1,35 +1,36 @@
-//! What a function gives back, in a form and a size that a planner can be shown. Pure.
+//! Results of function calls, in a form and size that a planner can be shown. Pure.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-/// More of a result is cut, in bytes: models read text at a price, and every later step sends it again.
-pub const LARGEST_RESULT: usize = 64 * 1024;
-/// More of an error is cut, in bytes.
-pub const LARGEST_ERROR: usize = 4 * 1024;
+/// Maximum size of a result in bytes; the rest is truncated.
+// Models charge per token, and every later step sends the result again.
+pub const MAX_RESULT_BYTES: usize = 64 * 1024;
+/// Maximum size of an error in bytes; the rest is truncated.
+pub const MAX_ERROR_BYTES: usize = 4 * 1024;
 
-/// In place of what no planner can be shown.
-const LEFT_OUT: &str = "[something that cannot be shown is left out]";
+/// Replacement for content that a planner cannot be shown.
+const OMITTED: &str = "[unsupported content omitted]";
 
-/// A value as JSON, or why there is none.
-pub type Outcome = Result<String, String>;
+/// A JSON value, or an error message.
+pub type FunctionOutcome = Result<String, String>;
 
-/// The value of a ToolService. What is no JSON is a text.
-pub fn value(json: &str) -> Outcome {
+/// Returns the value of a ToolService result. Text that is not JSON becomes a JSON string.
+pub fn from_json(json: &str) -> FunctionOutcome {
     match serde_json::from_str::<Value>(json) {
         Ok(_) => Ok(json.to_owned()),
         Err(_) => Ok(as_text(json)),
     }
 }
 
-/// What an MCP server gives back: structured content as it is, else its texts; what cannot be shown is named.
-pub fn of_mcp(result: CallToolResult) -> Outcome {
+/// Converts the result of an MCP server: its structured content, or else its text. Other content is replaced by a note.
+pub fn from_mcp(result: CallToolResult) -> FunctionOutcome {
     let failed = result.is_error == Some(true);
     let shown = result.content.iter().map(words).collect::<Vec<_>>();
     let text = shown.join("\n");
     if failed {
         return Err(match text.trim() {
-            "" => "it failed and does not say why".to_owned(),
+            "" => "the function failed without a message".to_owned(),
             _ => text,
         });
     }
@@ -39,34 +40,34 @@ pub fn of_mcp(result: CallToolResult) -> Outcome {
     }
 }
 
-/// What does not fit is cut, and that is said.
-pub fn fitting(outcome: Outcome) -> Outcome {
+/// Truncates an outcome that is too large, with a note.
+pub fn truncated(outcome: FunctionOutcome) -> FunctionOutcome {
     match outcome {
-        Ok(json) if json.len() <= LARGEST_RESULT => Ok(json),
-        Ok(json) => Ok(as_text(&cut(&json, LARGEST_RESULT))),
-        Err(error) if error.len() <= LARGEST_ERROR => Err(error),
-        Err(error) => Err(cut(&error, LARGEST_ERROR)),
+        Ok(json) if json.len() <= MAX_RESULT_BYTES => Ok(json),
+        Ok(json) => Ok(as_text(&truncate(&json, MAX_RESULT_BYTES))),
+        Err(error) if error.len() <= MAX_ERROR_BYTES => Err(error),
+        Err(error) => Err(truncate(&error, MAX_ERROR_BYTES)),
     }
 }
 
 fn words(content: &ContentBlock) -> String {
     match content {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[an image ({}) is left out]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[a sound ({}) is left out]", audio.mime_type),
+        ContentBlock::Image(image) => format!("[image ({}) omitted]", image.mime_type),
+        ContentBlock::Audio(audio) => format!("[audio ({}) omitted]", audio.mime_type),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
             ResourceContents::BlobResourceContents { uri, .. } => {
-                format!("[the file {uri} is left out]")
+                format!("[file {uri} omitted]")
             }
-            _ => LEFT_OUT.to_owned(),
+            _ => OMITTED.to_owned(),
         },
         ContentBlock::ResourceLink(link) => format!("[see {}]", link.uri),
-        _ => LEFT_OUT.to_owned(),
+        _ => OMITTED.to_owned(),
     }
 }
 
-/// Servers that have no structured content often write it into a text.
+/// Servers without structured content often write JSON into a text.
 fn json_or_text(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(_) | Value::Array(_)) => text.to_owned(),
@@ -78,10 +79,10 @@ fn as_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-fn cut(text: &str, most: usize) -> String {
+fn truncate(text: &str, most: usize) -> String {
     let kept = &text[..text.floor_char_boundary(most)];
     format!(
-        "{kept} … [cut: these are the first {} of {} bytes]",
+        "{kept} … [truncated: the first {} of {} bytes]",
         kept.len(),
         text.len()
     )
@@ -93,18 +94,18 @@ mod tests {
 
     use super::*;
 
-    fn mcp(result: Value) -> Outcome {
-        of_mcp(serde_json::from_value(result).unwrap())
+    fn mcp(result: Value) -> FunctionOutcome {
+        from_mcp(serde_json::from_value(result).unwrap())
     }
 
     #[test]
     fn values_are_json_whatever_comes() {
-        assert_eq!(value("{\"a\": 1}"), Ok("{\"a\": 1}".to_owned()));
+        assert_eq!(from_json("{\"a\": 1}"), Ok("{\"a\": 1}".to_owned()));
         assert_eq!(
-            value("plain \"words\""),
+            from_json("plain \"words\""),
             Ok(r#""plain \"words\"""#.to_owned())
         );
-        assert_eq!(value(""), Ok("\"\"".to_owned()));
+        assert_eq!(from_json(""), Ok("\"\"".to_owned()));
     }
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
         let text = |text: &str| json!({"type": "text", "text": text});
         let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         let both = mcp(json!({"content": [text("two"), text("lines"), image]}));
-        let expected = r#""two\nlines\n[an image (image/png) is left out]""#;
+        let expected = r#""two\nlines\n[image (image/png) omitted]""#;
         assert_eq!(both, Ok(expected.to_owned()));
         let written = mcp(json!({"content": [text("{\"a\": 1}")]}));
         assert_eq!(written, Ok("{\"a\": 1}".to_owned()));
@@ -121,21 +122,21 @@ mod tests {
         let failed = mcp(json!({"content": [text("no such note")], "isError": true}));
         assert_eq!(failed, Err("no such note".to_owned()));
         let silent = mcp(json!({"content": [], "isError": true}));
-        assert!(silent.unwrap_err().contains("does not say why"));
+        assert!(silent.unwrap_err().contains("without a message"));
     }
 
     #[test]
     fn what_is_too_large_is_cut_and_that_is_said() {
-        let large = fitting(Ok(format!("\"{}\"", "é".repeat(LARGEST_RESULT)))).unwrap();
-        assert!(large.len() < LARGEST_RESULT + 200, "{}", large.len());
+        let large = truncated(Ok(format!("\"{}\"", "é".repeat(MAX_RESULT_BYTES)))).unwrap();
+        assert!(large.len() < MAX_RESULT_BYTES + 200, "{}", large.len());
         let read: String = serde_json::from_str(&large).unwrap();
         assert!(
-            read.contains("[cut: these are the first"),
+            read.contains("[truncated: the first"),
             "{}",
             &read[read.len() - 80..]
         );
-        let error = fitting(Err("x".repeat(LARGEST_RESULT))).unwrap_err();
-        assert!(error.len() < LARGEST_ERROR + 100 && error.contains("cut"));
-        assert_eq!(fitting(Ok("1".to_owned())), Ok("1".to_owned()));
+        let error = truncated(Err("x".repeat(MAX_RESULT_BYTES))).unwrap_err();
+        assert!(error.len() < MAX_ERROR_BYTES + 100 && error.contains("truncated"));
+        assert_eq!(truncated(Ok("1".to_owned())), Ok("1".to_owned()));
     }
 }

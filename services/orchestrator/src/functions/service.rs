@@ -1,12 +1,12 @@
-//! A ToolService, over gRPC.
+//! Client of a ToolService over gRPC.
 //!
-//! A call whose connection breaks is made again with the same id, as the contract allows, until the time of the call is
-//! over. Any other status is told to the planner and never repeated.
+//! A call whose connection breaks is retried with the same id, as the API allows, until the timeout of the call. Any
+//! other status is reported to the planner and never retried.
 
 use std::time::Duration;
 
 use motorium_kit::client::{Channel, Config};
-use motorium_kit::outbound;
+use motorium_kit::http_client;
 use motorium_proto::domain::decision::FunctionCall;
 use motorium_proto::error::{ErrorReport, FieldError, reason};
 use motorium_proto::v1::common as wire;
@@ -15,30 +15,30 @@ use motorium_proto::v1::tool::{InvokeRequest, ListFunctionsRequest};
 use serde_json::Value;
 use tonic::{Code, Status};
 
-use super::link::{Call, Problem};
-use super::offer::{Declared, MOST_FUNCTIONS};
-use super::outcome::{self, Outcome};
+use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
+use super::connection::{ToolCall, ToolError};
+use super::outcome::{self, FunctionOutcome};
 use super::settings::Tool;
 
-/// Pause before a call is made again, doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest one.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Backoff before the first retry; doubled for each further one.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+/// Maximum backoff between retries.
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// What our channel adds to the report of a call that was lost on the way.
+/// Metadata key that our channel adds to the report of a call that failed in transport.
 const ENDPOINT: &str = "endpoint";
 
-/// A ToolService.
+/// Client of a ToolService.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct ToolService {
     client: ToolServiceClient<Channel>,
 }
 
-impl Service {
-    pub(super) fn new(uri: &str, tool: &Tool) -> Result<Self, Problem> {
-        let unusable = |problem: String| Problem::Unusable(problem);
+impl ToolService {
+    pub(super) fn new(uri: &str, tool: &Tool) -> Result<Self, ToolError> {
+        let unusable = |problem: String| ToolError::Unusable(problem);
         let ca = if uri.starts_with("https://") {
-            let trusted = outbound::trusted(tool.ca_file.as_deref());
+            let trusted = http_client::root_certificates_pem(tool.ca_file.as_deref());
             Some(trusted.map_err(|error| unusable(error.to_string()))?)
         } else {
             None
@@ -56,51 +56,51 @@ impl Service {
         })
     }
 
-    pub(super) async fn list(&self, task: &str) -> Result<Vec<Declared>, Problem> {
+    pub(super) async fn list(&self, task: &str) -> Result<Vec<DeclaredFunction>, ToolError> {
         let request = ListFunctionsRequest {
             task: task.to_owned(),
         };
         let listed = self.client.clone().list_functions(request).await;
         let functions = listed
-            .map_err(|status| problem(&status))?
+            .map_err(|status| list_error(&status))?
             .into_inner()
             .functions;
-        if functions.len() > MOST_FUNCTIONS {
+        if functions.len() > MAX_FUNCTIONS {
             let many = functions.len();
             let problem =
-                format!("it has {many} functions; at most {MOST_FUNCTIONS} can be offered");
-            return Err(Problem::Unusable(problem));
+                format!("it has {many} functions; at most {MAX_FUNCTIONS} can be offered");
+            return Err(ToolError::Unusable(problem));
         }
         let functions: Result<_, _> = functions.into_iter().map(declared).collect();
-        functions.map_err(|error| Problem::Unusable(error.to_string()))
+        functions.map_err(|error| ToolError::Unusable(error.to_string()))
     }
 
-    pub(super) async fn call(&self, call: &Call) -> Outcome {
-        let mut pause = FIRST_PAUSE;
+    pub(super) async fn call(&self, call: &ToolCall) -> FunctionOutcome {
+        let mut pause = INITIAL_BACKOFF;
         loop {
             let answered = self.client.clone().invoke(request(call)).await;
             let report = match answered {
                 Ok(answer) => return value(answer.into_inner().result),
                 Err(status) => ErrorReport::from_status(&status),
             };
-            if !is_broken_off(&report) {
-                return Err(refusal(&report));
+            if !is_connection_lost(&report) {
+                return Err(call_error(&report));
             }
-            tracing::debug!(%report, "a function is called again with the same id");
+            tracing::debug!(%report, "retrying a function call with the same id");
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_BACKOFF);
         }
     }
 }
 
-fn declared(function: wire::FunctionDeclaration) -> Result<Declared, FieldError> {
-    Ok(Declared {
-        may_destroy: function.destructive,
+fn declared(function: wire::FunctionDeclaration) -> Result<DeclaredFunction, FieldError> {
+    Ok(DeclaredFunction {
+        destructive: function.destructive,
         declaration: function.try_into()?,
     })
 }
 
-fn request(call: &Call) -> InvokeRequest {
+fn request(call: &ToolCall) -> InvokeRequest {
     let function = FunctionCall {
         call_id: call.id.clone(),
         name: call.name.clone(),
@@ -112,45 +112,46 @@ fn request(call: &Call) -> InvokeRequest {
     }
 }
 
-fn value(result: Option<wire::FunctionResult>) -> Outcome {
+fn value(result: Option<wire::FunctionResult>) -> FunctionOutcome {
     use wire::function_result::Outcome as Wire;
 
     match result.and_then(|result| result.outcome) {
-        Some(Wire::ResultJson(json)) => outcome::value(&json),
+        Some(Wire::ResultJson(json)) => outcome::from_json(&json),
         Some(Wire::Error(error)) if error.trim().is_empty() => {
-            Err("it failed and does not say why".to_owned())
+            Err("the function failed without a message".to_owned())
         }
         Some(Wire::Error(error)) => Err(error),
-        None => Err("it answered with neither a result nor an error".to_owned()),
+        None => Err("the tool answered with neither a result nor an error".to_owned()),
     }
 }
 
-/// Whether the connection broke, as opposed to an answer of the service: then our own channel says to where it led.
-fn is_broken_off(report: &ErrorReport) -> bool {
+/// Returns whether the connection broke, as opposed to an error from the service: only our own channel adds the
+/// endpoint.
+fn is_connection_lost(report: &ErrorReport) -> bool {
     report.reason == reason::TRANSPORT && report.metadata.contains_key(ENDPOINT)
 }
 
-/// A status, as the planner is told. A server that keeps to the time that we allow may say so before we do, and some call that
-/// cancelled; nobody has cancelled a call of which the answer is still awaited.
-fn refusal(report: &ErrorReport) -> String {
+/// Returns the message for the planner. A server that enforces our deadline may report it before we do, and some report
+/// it as `CANCELLED`; a call whose answer is still awaited was not cancelled by us.
+fn call_error(report: &ErrorReport) -> String {
     let message = &report.message;
     match report.code {
         Code::DeadlineExceeded | Code::Cancelled => {
-            format!("no answer came in time ({message}); whether it happened is not known")
+            format!("no answer in time ({message}); it is unknown whether the call was carried out")
         }
-        code => format!("it failed with {code:?}: {message}"),
+        code => format!("the function failed with {code:?}: {message}"),
     }
 }
 
-fn problem(status: &Status) -> Problem {
+fn list_error(status: &Status) -> ToolError {
     let report = ErrorReport::from_status(status);
     let words = match report.code {
         Code::Unimplemented => {
-            "there is no motorium.tool.v1.ToolService at this address; is it an MCP server \
-             (then write mcp+http://…)?"
+            "no motorium.tool.v1.ToolService at this address; for an MCP server, \
+             write mcp+http://…"
                 .to_owned()
         }
-        _ if is_broken_off(&report) => report.message.clone(),
+        _ if is_connection_lost(&report) => report.message.clone(),
         code => format!(
             "listing its functions failed with {code:?}: {}",
             report.message
@@ -160,10 +161,10 @@ fn problem(status: &Status) -> Problem {
         report.code,
         Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted
     );
-    if may_pass || is_broken_off(&report) {
-        Problem::Away(words)
+    if may_pass || is_connection_lost(&report) {
+        ToolError::Unavailable(words)
     } else {
-        Problem::Unusable(words)
+        ToolError::Unusable(words)
     }
 }
 
@@ -173,15 +174,18 @@ mod tests {
 
     #[test]
     fn a_call_that_ran_out_of_time_may_have_happened_whoever_says_so_first() {
-        let refused = |status: Status| refusal(&ErrorReport::from_status(&status));
+        let refused = |status: Status| call_error(&ErrorReport::from_status(&status));
         for late in [
             Status::deadline_exceeded("too slow"),
             Status::cancelled("Timeout expired"),
         ] {
             let words = refused(late);
-            assert!(words.contains("is not known"), "{words}");
+            assert!(words.contains("it is unknown"), "{words}");
         }
         let words = refused(Status::internal("it broke"));
-        assert!(words.contains("it failed with Internal"), "{words}");
+        assert!(
+            words.contains("the function failed with Internal"),
+            "{words}"
+        );
     }
 }

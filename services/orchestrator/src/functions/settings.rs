@@ -1,48 +1,49 @@
-//! Which tools are configured, and which addresses a task may name.
+//! Settings of tools, and the addresses that tasks may name.
 //!
-//! A task chooses among what the configuration allows; it can start no program and reach no other address. Nothing is
-//! connected to here.
+//! A task chooses among the tools that the configuration allows; it can start no program and reach no other address.
+//! Nothing is connected to here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motorium_kit::config::{Secret, Span};
+use motorium_kit::config::{HumanDuration, Secret};
 use motorium_proto::error::FieldError;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// How long a function may take, if the configuration does not say.
+/// Default timeout of a function call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// So many tools a task may name.
-pub const MOST_ENDPOINTS: usize = 16;
-/// Before the address of an MCP server.
-const MCP: &str = "mcp+";
+/// Maximum number of tools of a task.
+// Bounds the connections and programs that one task opens.
+pub const MAX_TOOL_ENDPOINTS: usize = 16;
+/// Scheme prefix of an MCP server's address.
+const MCP_SCHEME_PREFIX: &str = "mcp+";
 
-/// `[orchestrator.tools.NAME]`, as written.
+/// Settings of one tool: `[orchestrator.tools.NAME]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolSettings {
-    /// `http://…` or `https://…` of a ToolService, `mcp+http://…` or `mcp+https://…` of an MCP server.
+    /// Address: `http://…` or `https://…` of a ToolService, `mcp+http://…` or `mcp+https://…` of an MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// In place of an address: the program and arguments of an MCP server that speaks on its standard input and output.
+    /// Program and arguments of an MCP server that speaks on its standard input and output, instead of an address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Variables of that program, beside a few that every program needs. It sees no others.
+    /// Environment variables of that program, in addition to a few common ones. It inherits no others.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, Secret>,
-    /// Sent to the address as `authorization: Bearer …`. Prefer `token_file`.
+    /// Token sent as `authorization: Bearer …`. Prefer `token_file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Secret>,
-    /// The file that holds the token.
+    /// Path of the file that holds the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// Certificates to trust beside the machine's, in PEM.
+    /// PEM file of certificates to trust in addition to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// How long a function may take.
-    pub timeout: Span,
+    /// Timeout of a function call.
+    pub timeout: HumanDuration,
 }
 
 impl Default for ToolSettings {
@@ -54,30 +55,30 @@ impl Default for ToolSettings {
             token: None,
             token_file: None,
             ca_file: None,
-            timeout: Span(DEFAULT_TIMEOUT),
+            timeout: HumanDuration(DEFAULT_TIMEOUT),
         }
     }
 }
 
-/// Where a tool is.
+/// Endpoint of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ToolEndpoint {
     /// A ToolService at this address.
     Service(String),
     /// An MCP server at this address, by streamable HTTP.
     Mcp(String),
     /// An MCP server as a program: its name and its arguments.
-    Program(Vec<String>),
+    Command(Vec<String>),
 }
 
-/// A tool, as meant.
+/// A validated tool.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// As it was configured or addressed; for people.
+    /// Configured name or address, for messages.
     pub label: String,
-    /// What the names of its functions begin with; `None` for an address that a task names.
+    /// Prefix of the offered function names; `None` for an address that a task names.
     pub prefix: Option<String>,
-    pub place: Place,
+    pub endpoint: ToolEndpoint,
     pub environment: BTreeMap<String, Secret>,
     pub token: Option<Secret>,
     pub ca_file: Option<PathBuf>,
@@ -88,21 +89,21 @@ pub struct Tool {
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     configured: BTreeMap<String, Tool>,
-    allowed: Vec<Pattern>,
+    allowed: Vec<AddressPattern>,
 }
 
-/// An address, or all that begin so.
+/// An allowed address, or an allowed prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Pattern {
-    This(String),
-    Beginning(String),
+enum AddressPattern {
+    Exact(String),
+    Prefix(String),
 }
 
 impl Tools {
-    /// What settings mean.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// If a tool has no place or two, a name cannot be used, or an address is none.
+    /// If a tool has no endpoint or two, or a name or an address is invalid.
     pub fn resolve(
         tools: BTreeMap<String, ToolSettings>,
         addresses: Vec<String>,
@@ -113,8 +114,8 @@ impl Tools {
             Ok((name, tool))
         });
         let allowed = addresses.into_iter().map(|address| {
-            pattern(&address)
-                .map_err(|problem| FieldError::new("orchestrator.tool_addresses", problem))
+            parse_pattern(&address)
+                .map_err(|problem| FieldError::new("orchestrator.allowed_tool_addresses", problem))
         });
         Ok(Self {
             configured: configured.collect::<Result<_, FieldError>>()?,
@@ -122,37 +123,37 @@ impl Tools {
         })
     }
 
-    /// The tools that have names.
+    /// Returns the configured tools.
     pub fn configured(&self) -> impl Iterator<Item = &Tool> {
         self.configured.values()
     }
 
-    /// The tool that a task names.
+    /// Returns the tool that a task names.
     ///
     /// # Errors
-    /// In words for people: what is wrong with the name, and what there is.
+    /// A message for the user that lists the alternatives.
     pub fn find(&self, endpoint: &str) -> Result<Tool, String> {
         if let Some(tool) = self.configured.get(endpoint) {
             return Ok(tool.clone());
         }
         if !endpoint.contains("://") {
             return Err(format!(
-                "there is no tool `{endpoint}`; {}",
-                self.what_there_is()
+                "unknown tool `{endpoint}`; {}",
+                self.alternatives()
             ));
         }
-        let place = place(endpoint)?;
-        let written = place.written();
-        if !self.allowed.iter().any(|pattern| pattern.covers(&written)) {
+        let place = parse_endpoint(endpoint)?;
+        let written = place.to_address();
+        if !self.allowed.iter().any(|pattern| pattern.matches(&written)) {
             return Err(format!(
-                "`{endpoint}` is no address that tasks may name; {}",
-                self.what_there_is()
+                "tasks may not use the address `{endpoint}`; {}",
+                self.alternatives()
             ));
         }
         Ok(Tool {
             label: endpoint.to_owned(),
             prefix: None,
-            place,
+            endpoint: place,
             environment: BTreeMap::new(),
             token: None,
             ca_file: None,
@@ -160,13 +161,16 @@ impl Tools {
         })
     }
 
-    /// Checks all that a task names.
+    /// Checks all tools that a task names.
     ///
     /// # Errors
     /// If one of them is unknown, not allowed, or named twice.
     pub fn check(&self, endpoints: &[String]) -> Result<(), FieldError> {
-        if endpoints.len() > MOST_ENDPOINTS {
-            let description = format!("names {} tools; at most {MOST_ENDPOINTS}", endpoints.len());
+        if endpoints.len() > MAX_TOOL_ENDPOINTS {
+            let description = format!(
+                "names {} tools; at most {MAX_TOOL_ENDPOINTS}",
+                endpoints.len()
+            );
             return Err(FieldError::new("task.tool_endpoints", description));
         }
         for (index, endpoint) in endpoints.iter().enumerate() {
@@ -183,47 +187,51 @@ impl Tools {
         Ok(())
     }
 
-    fn what_there_is(&self) -> String {
+    fn alternatives(&self) -> String {
         let listed = |names: Vec<&str>| match names.as_slice() {
             [] => "none".to_owned(),
             names => names.join(", "),
         };
         let names = self.configured.keys().map(String::as_str).collect();
-        let allowed = self.allowed.iter().map(Pattern::as_str).collect::<Vec<_>>();
+        let allowed = self
+            .allowed
+            .iter()
+            .map(AddressPattern::as_str)
+            .collect::<Vec<_>>();
         let allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
         let allowed = listed(allowed.iter().map(String::as_str).collect());
         format!(
-            "configured tools: {}; allowed addresses: {allowed}; name one of them, or let the operator add it to \
-             orchestrator.tools or orchestrator.tool_addresses",
+            "configured tools: {}; allowed addresses: {allowed}; use one of them, or ask the operator to extend \
+             orchestrator.tools or orchestrator.allowed_tool_addresses",
             listed(names)
         )
     }
 }
 
-impl Place {
-    /// As a task would name it.
+impl ToolEndpoint {
+    /// Returns the address as a task would write it.
     #[must_use]
-    pub fn written(&self) -> String {
+    pub fn to_address(&self) -> String {
         match self {
-            Place::Service(uri) => uri.clone(),
-            Place::Mcp(uri) => format!("{MCP}{uri}"),
-            Place::Program(command) => command.join(" "),
+            ToolEndpoint::Service(uri) => uri.clone(),
+            ToolEndpoint::Mcp(uri) => format!("{MCP_SCHEME_PREFIX}{uri}"),
+            ToolEndpoint::Command(command) => command.join(" "),
         }
     }
 }
 
-impl Pattern {
+impl AddressPattern {
     fn as_str(&self) -> &str {
         match self {
-            Pattern::This(address) => address,
-            Pattern::Beginning(beginning) => beginning,
+            AddressPattern::Exact(address) => address,
+            AddressPattern::Prefix(beginning) => beginning,
         }
     }
 
-    fn covers(&self, address: &str) -> bool {
+    fn matches(&self, address: &str) -> bool {
         match self {
-            Pattern::This(allowed) => allowed == address,
-            Pattern::Beginning(beginning) => address.starts_with(beginning),
+            AddressPattern::Exact(allowed) => allowed == address,
+            AddressPattern::Prefix(beginning) => address.starts_with(beginning),
         }
     }
 }
@@ -236,28 +244,28 @@ fn tool(name: &str, settings: ToolSettings) -> Result<Tool, FieldError> {
         return Err(FieldError::new(
             "name",
             format!(
-                "`{name}` cannot begin the names of functions; use up to 32 small letters, digits, `-` and `_`"
+                "`{name}` is not a valid tool name; use up to 32 lowercase letters, digits, `-` and `_`"
             ),
         ));
     }
     let place = match (settings.address, settings.command) {
         (Some(address), command) if command.is_empty() => {
-            place(&address).map_err(|problem| FieldError::new("address", problem))?
+            parse_endpoint(&address).map_err(|problem| FieldError::new("address", problem))?
         }
-        (None, command) if !command.is_empty() => Place::Program(command),
+        (None, command) if !command.is_empty() => ToolEndpoint::Command(command),
         _ => {
             let description = "give either an address or a command";
             return Err(FieldError::new("address", description));
         }
     };
     if settings.timeout.0.is_zero() {
-        let description = "no function answers in no time; give a time, such as 60s";
+        let description = "must not be zero; give a duration such as 60s";
         return Err(FieldError::new("timeout", description));
     }
     Ok(Tool {
         label: name.to_owned(),
         prefix: Some(name.to_owned()),
-        place,
+        endpoint: place,
         environment: settings.environment,
         token: token(settings.token, settings.token_file.as_deref())?,
         ca_file: settings.ca_file,
@@ -277,57 +285,57 @@ fn token(token: Option<Secret>, file: Option<&Path>) -> Result<Option<Secret>, F
         })?,
     };
     if token.trim().is_empty() {
-        return Err(FieldError::new("token_file", "holds no token"));
+        return Err(FieldError::new("token_file", "contains no token"));
     }
     Ok(Some(Secret::new(token.trim())))
 }
 
-/// Reads an address, in the one form that addresses are compared in.
-fn place(address: &str) -> Result<Place, String> {
-    let (is_mcp, uri) = match address.strip_prefix(MCP) {
+/// Parses an address into the normalised form used for comparison.
+fn parse_endpoint(address: &str) -> Result<ToolEndpoint, String> {
+    let (is_mcp, uri) = match address.strip_prefix(MCP_SCHEME_PREFIX) {
         Some(uri) => (true, uri),
         None => (false, address),
     };
     let unusable = |problem: &str| {
         format!(
-            "`{address}` is no address of a tool, such as http://127.0.0.1:7800 or mcp+http://127.0.0.1:7801/mcp: {problem}"
+            "`{address}` is not the address of a tool such as http://127.0.0.1:7800 or mcp+http://127.0.0.1:7801/mcp: {problem}"
         )
     };
     let url = Url::parse(uri).map_err(|error| unusable(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(unusable("it begins with neither http:// nor https://"));
+        return Err(unusable("its scheme is neither http:// nor https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(unusable("it holds a name or a password"));
+        return Err(unusable("it contains a user name or a password"));
     }
     if url.fragment().is_some() {
-        return Err(unusable("it holds a `#`"));
+        return Err(unusable("it contains a fragment (`#`)"));
     }
     if is_mcp {
-        return Ok(Place::Mcp(url.into()));
+        return Ok(ToolEndpoint::Mcp(url.into()));
     }
     if url.path() != "/" || url.query().is_some() {
         return Err(unusable("the address of a ToolService has no path"));
     }
-    Ok(Place::Service(url.into()))
+    Ok(ToolEndpoint::Service(url.into()))
 }
 
-/// Reads what may be named. A `*` stands at the end, and never for a host or a part of one.
-fn pattern(written: &str) -> Result<Pattern, String> {
+/// Parses an allowed address. A trailing `*` is allowed only after the host, so that the host is never open.
+fn parse_pattern(written: &str) -> Result<AddressPattern, String> {
     let Some(beginning) = written.strip_suffix('*') else {
-        return Ok(Pattern::This(place(written)?.written()));
+        return Ok(AddressPattern::Exact(parse_endpoint(written)?.to_address()));
     };
     let behind_scheme = beginning.split_once("://").map(|(_, rest)| rest);
     let names_host = behind_scheme.is_some_and(|rest| rest.contains([':', '/']));
     let has_more = beginning.contains(['*', '@', '#']);
-    // With a port or a path of its own, it is an address itself.
-    let is_address = place(&format!("{}1", beginning.to_owned())).is_ok()
-        || place(&format!("{MCP}{beginning}")).is_ok();
+    // The prefix has to be an address once a port or a path follows.
+    let is_address = parse_endpoint(&format!("{}1", beginning.to_owned())).is_ok()
+        || parse_endpoint(&format!("{MCP_SCHEME_PREFIX}{beginning}")).is_ok();
     if names_host && !has_more && is_address {
-        return Ok(Pattern::Beginning(beginning.to_owned()));
+        return Ok(AddressPattern::Prefix(beginning.to_owned()));
     }
     Err(format!(
-        "`{written}` leaves the host open; write the host out, such as http://127.0.0.1:* or mcp+https://tools.example.com/*"
+        "`{written}` does not fix the host; give a complete host, as in http://127.0.0.1:* or mcp+https://tools.example.com/*"
     ))
 }
 
@@ -398,7 +406,7 @@ mod tests {
             "`mail`",
             "notes",
             "http://127.0.0.1:7900/",
-            "orchestrator.tool_addresses",
+            "orchestrator.allowed_tool_addresses",
         ] {
             assert!(error.description.contains(part), "{error}");
         }
@@ -419,7 +427,7 @@ mod tests {
         ] {
             let error = tools(&[pattern]).unwrap_err();
             assert_eq!(
-                error.field, "orchestrator.tool_addresses",
+                error.field, "orchestrator.allowed_tool_addresses",
                 "{pattern}: {error}"
             );
         }
@@ -442,14 +450,22 @@ mod tests {
             ..with_address("http://127.0.0.1:1")
         };
         check("a", both, "either an address or a command");
-        check("A b", with_address("http://127.0.0.1:1"), "small letters");
-        check("a", with_address("127.0.0.1:1"), "no address of a tool");
+        check(
+            "A b",
+            with_address("http://127.0.0.1:1"),
+            "lowercase letters",
+        );
+        check(
+            "a",
+            with_address("127.0.0.1:1"),
+            "not the address of a tool",
+        );
         check("a", with_address("http://127.0.0.1:1/x"), "no path");
         check("a", with_address("http://me:pass@127.0.0.1:1"), "password");
         let hasty = ToolSettings {
-            timeout: Span(Duration::ZERO),
+            timeout: HumanDuration(Duration::ZERO),
             ..with_address("http://127.0.0.1:1")
         };
-        check("a", hasty, "in no time");
+        check("a", hasty, "must not be zero");
     }
 }

@@ -1,8 +1,8 @@
-//! Who did what, and when: a file that is only ever appended to, one JSON object a line.
+//! Audit hook: appends one JSON object per line to a file that records who did what and when.
 //!
-//! There are no pictures in it, nothing that was typed and no secret: of texts only how long they are. It is opened for each
-//! line, so that whoever rotates it (logrotate) need tell nobody. States, results, effects and points have the names of
-//! the contract's enums, actions those of its fields. Not here: what the task's own log has.
+//! It contains no images, no typed text and no secrets; of texts only the length is written. The file is opened for
+//! each line, so log rotation (logrotate) needs no signal. States, results, effects and points have the names of the
+//! API's enums, actions those of its fields. Not here: the task's own event log.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -20,21 +20,21 @@ use motorium_proto::v1::common;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::happening::{Act, Happening, Point, Points};
-use super::{Context, Error, Hook, Intervention, OnError, Verdict};
-use crate::task::{Approval, ApprovalState, Task};
+use super::event::{HookAction, HookEvent, HookPoint, HookPoints};
+use super::{Error, Hook, HookContext, HookErrorPolicy, HookIntervention, HookVerdict};
+use motorium_task::{Approval, ApprovalState, Task};
 
-/// Labels of a task that say whose it is.
-const WHO: [&str; 2] = ["user", "client"];
+/// Labels that identify the owner of a task.
+const IDENTITY_LABELS: [&str; 2] = ["user", "client"];
 
-/// As written.
+/// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub name: String,
-    /// The file. Its folder has to be there.
+    /// Path of the file. Its folder must exist.
     pub path: PathBuf,
-    /// Nothing is done that cannot be written down.
+    /// Deny every event that cannot be written to the file.
     pub required: bool,
 }
 
@@ -48,25 +48,25 @@ impl Default for Settings {
     }
 }
 
-/// Writes everything down.
+/// Writes the audit log.
 #[derive(Debug)]
-pub struct Audit {
+pub struct AuditHook {
     settings: Settings,
-    /// The approvals that are written down already, and how they stood.
-    written: Mutex<HashMap<TaskName, HashMap<String, ApprovalState>>>,
+    /// Last written state of each approval.
+    written_approvals: Mutex<HashMap<TaskName, HashMap<String, ApprovalState>>>,
 }
 
-impl Audit {
+impl AuditHook {
     /// # Errors
-    /// If no file is named.
+    /// If `path` is empty.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
         if settings.path.as_os_str().is_empty() {
-            let problem = "is missing; name the file, such as /var/log/motorium/audit.jsonl";
+            let problem = "is missing; give a file such as /var/log/motorium/audit.jsonl";
             return Err(FieldError::new("path", problem));
         }
         Ok(Self {
             settings,
-            written: Mutex::default(),
+            written_approvals: Mutex::default(),
         })
     }
 
@@ -85,9 +85,12 @@ impl Audit {
         })
     }
 
-    /// The approvals that are not written down yet as they stand now.
+    /// Returns the approvals whose current state has not been written.
     fn new_approvals<'a>(&self, task: &'a Task) -> Vec<&'a Approval> {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self
+            .written_approvals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let written = written.get(&task.spec.name);
         let is_new = |approval: &&Approval| {
             written.and_then(|written| written.get(&approval.id)) != Some(&approval.state)
@@ -96,7 +99,10 @@ impl Audit {
     }
 
     fn remember(&self, task: &Task, ends: bool) {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self
+            .written_approvals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if ends {
             written.remove(&task.spec.name);
         } else if !task.approvals.is_empty() {
@@ -116,73 +122,74 @@ fn append(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 #[async_trait]
-impl Hook for Audit {
+impl Hook for AuditHook {
     fn name(&self) -> &str {
         &self.settings.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
+    async fn points(&self) -> Result<HookPoints, Error> {
         Ok([
-            Point::BeforeRun,
-            Point::AfterRun,
-            Point::BeforeAction,
-            Point::AfterAction,
-            Point::BeforeFunction,
-            Point::AfterFunction,
+            HookPoint::BeforeRun,
+            HookPoint::AfterRun,
+            HookPoint::BeforeAction,
+            HookPoint::AfterAction,
+            HookPoint::BeforeFunction,
+            HookPoint::AfterFunction,
         ]
         .into())
     }
 
     async fn call(
         &self,
-        context: &Context<'_>,
-        happening: &Happening<'_>,
-    ) -> Result<Verdict, Error> {
-        let Some((what, details)) = described(happening, context.task) else {
-            return Ok(Verdict::Continue);
+        context: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
+        let Some((what, details)) = record_of(happening, context.task) else {
+            return Ok(HookVerdict::Continue);
         };
         let now = SystemTime::now();
         let approvals = self.new_approvals(context.task).into_iter();
-        let approvals = approvals.map(|approval| line(context, now, "approval", said(approval)));
+        let approvals =
+            approvals.map(|approval| line(context, now, "approval", approval_details(approval)));
         let lines = approvals
             .chain([line(context, now, what, details)])
             .collect();
         self.write(lines).await?;
-        self.remember(context.task, matches!(happening, Happening::AfterRun(_)));
-        Ok(Verdict::Continue)
+        self.remember(context.task, matches!(happening, HookEvent::AfterRun(_)));
+        Ok(HookVerdict::Continue)
     }
 
-    async fn noticed(&self, context: &Context<'_>, intervention: &Intervention) {
+    async fn on_intervention(&self, context: &HookContext<'_>, intervention: &HookIntervention) {
         if !intervention.denied {
             return;
         }
         let details = json!({
             "by": intervention.hook,
-            "point": format!("POINT_{}", intervention.point.as_str()),
+            "point": format!("HOOK_POINT_{}", intervention.point.as_str()),
             "reason_characters": characters(&intervention.message),
         });
         let line = line(context, SystemTime::now(), "denial", details);
         if let Err(error) = self.write(vec![line]).await {
-            tracing::warn!(%error, "a denial could not be written down");
+            tracing::warn!(%error, "a denial could not be written to the audit log");
         }
     }
 
-    fn on_error(&self) -> OnError {
+    fn on_error(&self) -> HookErrorPolicy {
         if self.settings.required {
-            OnError::Deny
+            HookErrorPolicy::Deny
         } else {
-            OnError::Continue
+            HookErrorPolicy::Continue
         }
     }
 }
 
-fn line(context: &Context<'_>, at: SystemTime, what: &str, details: Value) -> Value {
+fn line(context: &HookContext<'_>, at: SystemTime, what: &str, details: Value) -> Value {
     let labels = &context.task.spec.labels;
     let mut line = Map::new();
     let at = Timestamp::try_from(at).unwrap_or_default();
     line.insert("at".to_owned(), json!(format!("{at:.3}")));
     line.insert("task".to_owned(), json!(context.task.spec.name.to_string()));
-    for who in WHO {
+    for who in IDENTITY_LABELS {
         if let Some(name) = labels.get(who) {
             line.insert(who.to_owned(), json!(name));
         }
@@ -197,21 +204,21 @@ fn line(context: &Context<'_>, at: SystemTime, what: &str, details: Value) -> Va
     Value::Object(line)
 }
 
-fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Value)> {
+fn record_of(happening: &HookEvent<'_>, task: &Task) -> Option<(&'static str, Value)> {
     Some(match happening {
-        Happening::BeforeRun => {
+        HookEvent::BeforeRun => {
             let details = json!({ "goal_characters": characters(&task.spec.goal) });
             ("run", details)
         }
-        Happening::AfterRun(ended) => {
+        HookEvent::AfterRun(ended) => {
             let details = json!({
                 "state": format!("STATE_{}", ended.state),
                 "message_characters": characters(ended.message),
             });
             ("end", details)
         }
-        Happening::BeforeAction(act) => ("action", action(act)),
-        Happening::AfterAction(done) => {
+        HookEvent::BeforeAction(act) => ("action", action(act)),
+        HookEvent::AfterAction(done) => {
             let details = json!({
                 "action_id": done.act.action_id.as_str(),
                 "result": common::ActionResult::from(done.outcome.result).as_str_name(),
@@ -221,7 +228,7 @@ fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Va
             });
             ("outcome", details)
         }
-        Happening::BeforeFunction(call) => {
+        HookEvent::BeforeFunction(call) => {
             let details = json!({
                 "call_id": call.call_id,
                 "name": call.name,
@@ -229,7 +236,7 @@ fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Va
             });
             ("function", details)
         }
-        Happening::AfterFunction(call, result) => {
+        HookEvent::AfterFunction(call, result) => {
             let details = json!({ "call_id": call.call_id, "succeeded": result.outcome.is_ok() });
             ("function_result", details)
         }
@@ -237,7 +244,7 @@ fn described(happening: &Happening<'_>, task: &Task) -> Option<(&'static str, Va
     })
 }
 
-fn action(act: &Act<'_>) -> Value {
+fn action(act: &HookAction<'_>) -> Value {
     let mut details = Map::new();
     details.insert("action_id".to_owned(), json!(act.action_id.as_str()));
     details.insert("action".to_owned(), json!(act.action.kind().as_str()));
@@ -265,7 +272,7 @@ fn text(action: &Action<CapturePoint>) -> Option<&Text> {
     }
 }
 
-fn said(approval: &Approval) -> Value {
+fn approval_details(approval: &Approval) -> Value {
     json!({
         "approval": approval.id,
         "state": approval.state.to_wire().as_str_name(),

@@ -1,7 +1,7 @@
-//! Asking one hook after the other.
+//! Calls the hooks of a chain in order.
 //!
-//! The first that denies is the last that is asked. What one changes, the next ones see. A hook that panics, fails or
-//! hangs harms nobody: it counts as its configuration says.
+//! The first denial ends the chain. Later hooks see earlier amendments. A hook that panics, fails or hangs does not
+//! affect the task beyond what its `on_error` setting says.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,106 +9,106 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use super::happening::{Happening, Point, Points};
-use super::image_retention::ImageRetention;
-use super::{Context, Error, Hook, OnError, Verdict};
+use super::event::{HookEvent, HookPoint, HookPoints};
+use super::image_retention::ImageRetentionHook;
+use super::{Error, Hook, HookContext, HookErrorPolicy, HookVerdict};
 use crate::error::reason;
 
-/// Hooks, in the order in which they are asked.
+/// Hooks, in the order in which they are called.
 #[derive(Debug, Clone)]
-pub struct Chain(Vec<Arc<dyn Hook>>);
+pub struct HookChain(Vec<Arc<dyn Hook>>);
 
-/// What is usual: the latest pictures are kept.
-impl Default for Chain {
+/// The default chain retains only the latest images.
+impl Default for HookChain {
     fn default() -> Self {
-        Self(vec![Arc::new(ImageRetention::default())])
+        Self(vec![Arc::new(ImageRetentionHook::default())])
     }
 }
 
-impl Chain {
+impl HookChain {
     #[must_use]
     pub fn new(hooks: Vec<Arc<dyn Hook>>) -> Self {
         Self(hooks)
     }
 
-    /// Asks this one after all others.
+    /// Appends a hook.
     pub fn push(&mut self, hook: Arc<dyn Hook>) {
         self.0.push(hook);
     }
 
-    /// The names, in order.
+    /// Returns the names of the hooks, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|hook| hook.name())
     }
 
-    /// The chain for one run of a task. Where the hooks want to be called is not known yet.
+    /// Creates the chain for one run of a task. The hooks' points are not known yet.
     #[must_use]
-    pub fn listen(&self) -> Listening {
-        let seat = |hook: &Arc<dyn Hook>| Seat {
+    pub fn activate(&self) -> ActiveHookChain {
+        let seat = |hook: &Arc<dyn Hook>| HookSlot {
             hook: Arc::clone(hook),
             known: Mutex::default(),
         };
-        Listening {
-            seats: self.0.iter().map(seat).collect(),
+        ActiveHookChain {
+            slots: self.0.iter().map(seat).collect(),
         }
     }
 }
 
-/// The chain during one run.
+/// A hook chain during one run.
 #[derive(Debug, Default)]
-pub struct Listening {
-    seats: Vec<Seat>,
+pub struct ActiveHookChain {
+    slots: Vec<HookSlot>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct HookSlot {
     hook: Arc<dyn Hook>,
-    known: Mutex<Known>,
+    known: Mutex<HookSlotState>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
-    /// `None`: it could not be asked.
-    points: Option<Points>,
-    /// It was said already that it cannot be asked.
-    is_missed: bool,
+struct HookSlotState {
+    /// `None` if the points could not be requested yet.
+    points: Option<HookPoints>,
+    /// True once its unavailability was reported.
+    unavailability_reported: bool,
 }
 
-/// A hook that has denied or changed something, or could not.
+/// A denial or amendment by a hook, or its failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intervention {
+pub struct HookIntervention {
     pub hook: String,
-    pub point: Point,
-    /// What it says, what has changed, or why it had nothing to say.
+    pub point: HookPoint,
+    /// The denial's reason, the change made, or the error.
     pub message: String,
     pub denied: bool,
 }
 
-/// Why something shall not happen.
+/// A denial by a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
+pub struct HookDenial {
     pub hook: String,
     pub reason: String,
-    /// It did not say so itself: it had nothing to say, and nothing happens without it.
-    pub by_default: bool,
+    /// The hook did not deny itself: it failed, and its `on_error` setting denies.
+    pub is_hook_failure: bool,
 }
 
-impl Denial {
-    /// For the user and the model.
+impl HookDenial {
+    /// Returns the message for the user and the model.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn message(&self) -> String {
         let Self { hook, reason, .. } = self;
-        if self.by_default {
-            format!("the hook {hook} has to agree and could not: {reason}")
+        if self.is_hook_failure {
+            format!("the required hook {hook} failed: {reason}")
         } else {
-            format!("the hook {hook} denies it: {reason}")
+            format!("denied by the hook {hook}: {reason}")
         }
     }
 
-    /// Why a task fails that cannot go on without what was denied.
+    /// Returns the failure reason of a task that cannot continue after the denial.
     #[must_use]
     pub fn failure_reason(&self) -> &'static str {
-        if self.by_default {
+        if self.is_hook_failure {
             reason::HOOK_FAILED
         } else {
             reason::HOOK_DENIED
@@ -116,107 +116,121 @@ impl Denial {
     }
 }
 
-/// What has come of asking.
+/// Result of calling the chain for one event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Passage {
-    pub interventions: Vec<Intervention>,
-    pub denial: Option<Denial>,
+pub struct HookChainOutcome {
+    pub interventions: Vec<HookIntervention>,
+    pub denial: Option<HookDenial>,
 }
 
-impl Listening {
-    /// Whether anybody may want to be called there.
+impl ActiveHookChain {
+    /// Returns whether any hook may want to be called at this point.
     #[must_use]
-    pub fn wants(&self, point: Point) -> bool {
-        self.seats.iter().any(|seat| seat.may_want(point))
+    pub fn wants(&self, point: HookPoint) -> bool {
+        self.slots.iter().any(|seat| seat.may_want(point))
     }
 
-    /// Asks everybody where they want to be called.
-    pub async fn begin(&self) -> Passage {
-        let asked = join_all(self.seats.iter().map(|seat| seat.wants(Point::BeforeRun))).await;
-        let mut passage = Passage::default();
-        for (seat, answer) in self.seats.iter().zip(asked) {
+    /// Requests the points of every hook.
+    pub async fn fetch_points(&self) -> HookChainOutcome {
+        let asked = join_all(
+            self.slots
+                .iter()
+                .map(|seat| seat.wants(HookPoint::BeforeRun)),
+        )
+        .await;
+        let mut passage = HookChainOutcome::default();
+        for (seat, answer) in self.slots.iter().zip(asked) {
             if let Err(error) = answer {
-                seat.fail(Point::BeforeRun, &error, &mut passage);
+                seat.fail(HookPoint::BeforeRun, &error, &mut passage);
             }
         }
         passage
     }
 
-    /// Asks everybody who wants to be asked there, in order.
-    pub async fn pass(&self, context: &Context<'_>, happening: &mut Happening<'_>) -> Passage {
-        let mut passage = Passage::default();
-        for seat in &self.seats {
+    /// Calls every hook that subscribed to this point, in order.
+    pub async fn dispatch(
+        &self,
+        context: &HookContext<'_>,
+        happening: &mut HookEvent<'_>,
+    ) -> HookChainOutcome {
+        let mut passage = HookChainOutcome::default();
+        for seat in &self.slots {
             seat.ask(context, happening, &mut passage).await;
             if passage.denial.is_some() {
                 break;
             }
         }
-        self.tell(context, &passage.interventions).await;
+        self.notify(context, &passage.interventions).await;
         passage
     }
 
-    /// Tells everybody what has come of asking.
-    pub async fn tell(&self, context: &Context<'_>, interventions: &[Intervention]) {
+    /// Notifies every hook of interventions.
+    pub async fn notify(&self, context: &HookContext<'_>, interventions: &[HookIntervention]) {
         for intervention in interventions {
-            for seat in &self.seats {
-                let told = seat.hook.noticed(context, intervention);
-                let told = seat.contained(async {
+            for seat in &self.slots {
+                let told = seat.hook.on_intervention(context, intervention);
+                let told = seat.run_guarded(async {
                     told.await;
                     Ok(())
                 });
                 if let Err(error) = told.await {
-                    tracing::warn!(hook = seat.hook.name(), %error, "a hook could not be told");
+                    tracing::warn!(hook = seat.hook.name(), %error, "a hook could not be notified");
                 }
             }
         }
     }
 }
 
-impl Seat {
-    fn known(&self) -> Known {
+impl HookSlot {
+    fn state(&self) -> HookSlotState {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn know(&self, known: Known) {
+    fn set_state(&self, known: HookSlotState) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    fn may_want(&self, point: Point) -> bool {
-        self.known()
+    fn may_want(&self, point: HookPoint) -> bool {
+        self.state()
             .points
             .is_none_or(|points| points.contains(point))
     }
 
-    async fn wants(&self, point: Point) -> Result<bool, Error> {
-        if self.known().points.is_none() {
-            let points = self.contained(self.hook.points()).await?;
-            self.know(Known {
+    async fn wants(&self, point: HookPoint) -> Result<bool, Error> {
+        if self.state().points.is_none() {
+            let points = self.run_guarded(self.hook.points()).await?;
+            self.set_state(HookSlotState {
                 points: Some(points),
-                is_missed: false,
+                unavailability_reported: false,
             });
         }
         Ok(self.may_want(point))
     }
 
-    async fn ask(&self, context: &Context<'_>, happening: &mut Happening<'_>, into: &mut Passage) {
+    async fn ask(
+        &self,
+        context: &HookContext<'_>,
+        happening: &mut HookEvent<'_>,
+        into: &mut HookChainOutcome,
+    ) {
         let point = happening.point();
         match self.wants(point).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.fail(point, &error, into),
         }
-        let verdict = self.contained(self.hook.call(context, happening)).await;
+        let verdict = self.run_guarded(self.hook.call(context, happening)).await;
         let verdict = match verdict {
-            Ok(verdict) if point.is_asked() => verdict,
+            Ok(verdict) if point.accepts_verdict() => verdict,
             Ok(_) => return,
             Err(error) => return self.fail(point, &error, into),
         };
         match verdict {
-            Verdict::Continue => {}
-            Verdict::Deny { reason } => self.deny(point, reason, false, into),
-            Verdict::Amend(amendment) => match happening.amend(amendment) {
-                Ok(Some(message)) if self.hook.is_noted() => {
-                    into.interventions.push(Intervention {
+            HookVerdict::Continue => {}
+            HookVerdict::Deny { reason } => self.deny(point, reason, false, into),
+            HookVerdict::Amend(amendment) => match happening.amend(amendment) {
+                Ok(Some(message)) if self.hook.records_amendments() => {
+                    into.interventions.push(HookIntervention {
                         hook: self.hook.name().to_owned(),
                         point,
                         message,
@@ -229,63 +243,72 @@ impl Seat {
         }
     }
 
-    /// What comes of a hook that has nothing to say. That one cannot be reached whose say is not needed is said once.
-    fn fail(&self, point: Point, error: &Error, into: &mut Passage) {
-        if point.is_asked() && self.hook.on_error() == OnError::Deny {
+    /// Handles a failed hook. A hook whose failure does not deny is reported as unreachable only once.
+    fn fail(&self, point: HookPoint, error: &Error, into: &mut HookChainOutcome) {
+        if point.accepts_verdict() && self.hook.on_error() == HookErrorPolicy::Deny {
             self.forget_if_lost(error);
             return self.deny(point, error.to_string(), true, into);
         }
-        let was_missed = self.known().is_missed;
+        let was_missed = self.state().unavailability_reported;
         self.forget_if_lost(error);
-        if !(was_missed && self.known().is_missed) {
-            into.interventions.push(Intervention {
+        if !(was_missed && self.state().unavailability_reported) {
+            into.interventions.push(HookIntervention {
                 hook: self.hook.name().to_owned(),
                 point,
-                message: format!("{error}; it is gone on without it"),
+                message: format!("{error}; the task continues without it"),
                 denied: false,
             });
         }
     }
 
-    /// Somebody else may be there next time.
+    /// A different version of the service may answer next time, so its points are requested again.
     fn forget_if_lost(&self, error: &Error) {
         if matches!(error, Error::Unreachable(_)) {
-            self.know(Known {
+            self.set_state(HookSlotState {
                 points: None,
-                is_missed: true,
+                unavailability_reported: true,
             });
         }
     }
 
-    fn deny(&self, point: Point, reason: String, by_default: bool, into: &mut Passage) {
+    fn deny(
+        &self,
+        point: HookPoint,
+        reason: String,
+        by_default: bool,
+        into: &mut HookChainOutcome,
+    ) {
         let hook = self.hook.name().to_owned();
-        into.interventions.push(Intervention {
+        into.interventions.push(HookIntervention {
             hook: hook.clone(),
             point,
             message: reason.clone(),
             denied: true,
         });
-        into.denial = Some(Denial {
+        into.denial = Some(HookDenial {
             hook,
             reason,
-            by_default,
+            is_hook_failure: by_default,
         });
     }
 
-    /// Awaits a hook, for as long as it may take; its panic is an error like others.
-    async fn contained<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    /// Awaits a hook call with its timeout. A panic becomes an error.
+    async fn run_guarded<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         let most = self.hook.timeout();
         let work = AssertUnwindSafe(work).catch_unwind();
         match tokio::time::timeout(most, work).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(panic)) => Err(Error::Panicked(words_of(panic.as_ref()))),
+            Ok(Err(panic)) => Err(Error::Panicked(panic_message(panic.as_ref()))),
             Err(_) => Err(Error::TimedOut(most)),
         }
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("without a word").to_owned()
+    text.unwrap_or("no message").to_owned()
 }

@@ -1,51 +1,51 @@
-//! How many pictures of earlier steps a model is shown again.
+//! Image retention hook: limits how many images of earlier steps a model is sent.
 //!
-//! The latest ones are kept, the others become a line each. A model that is told each step by itself gets `images`. Where
-//! a conversation goes on, its provider caches it up to the first place at which it differs from the last call, and a picture
-//! that is taken away is such a place: with `chunk` above 1 the pictures of a conversation grow to `images + chunk - 1` and
-//! then shrink to `images` at once, so that only every so many steps are without the cache. How many are shown depends on
-//! what the task's events say, and on nothing else: it is the same after a crash.
+//! The latest images are kept; each dropped one becomes a line of text. A model that gets each step in a separate
+//! request is sent `images`. In a continued conversation, the provider caches the prompt up to the first difference
+//! from the previous call, and a removed image is such a difference. With `chunk` above 1, the images of a conversation
+//! therefore grow to `images + chunk - 1` and are then cut to `images` at once, so that only one step in `chunk` misses
+//! the cache. The number depends only on the task's events, so it is the same after a crash.
 
 use async_trait::async_trait;
 use motorium_proto::error::FieldError;
 use serde::{Deserialize, Serialize};
 
-use super::happening::{Amendment, Happening, ModelCallAmendment, Point, Points};
-use super::{Context, Error, Hook, Verdict};
+use super::event::{Amendment, HookEvent, HookPoint, HookPoints, ModelCallAmendment};
+use super::{Error, Hook, HookContext, HookVerdict};
 
-/// The present picture and the two before it.
+/// The current image and the two before it.
 const DEFAULT_IMAGES: u32 = 3;
-/// At most ten pictures, and a provider's cache holds for seven steps of eight.
+/// With three images this means at most ten, and a cache hit in seven of eight steps.
 const DEFAULT_CHUNK: u32 = 8;
 
-/// As written.
+/// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub name: String,
-    /// Pictures that are shown, with the present one.
-    pub images: u32,
-    /// So many of a conversation's are taken away at once.
-    pub chunk: u32,
+    /// Number of images that are sent, including the current one.
+    pub max_images: u32,
+    /// Number of images that are removed from a conversation at once.
+    pub eviction_batch: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             name: "image_retention".to_owned(),
-            images: DEFAULT_IMAGES,
-            chunk: DEFAULT_CHUNK,
+            max_images: DEFAULT_IMAGES,
+            eviction_batch: DEFAULT_CHUNK,
         }
     }
 }
 
-/// Keeps the latest pictures.
+/// Keeps the latest images.
 #[derive(Debug, Default)]
-pub struct ImageRetention(Settings);
+pub struct ImageRetentionHook(Settings);
 
-impl ImageRetention {
+impl ImageRetentionHook {
     /// # Errors
-    /// If not even the present picture is to be shown, or none is to be taken away.
+    /// If either number is 0.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
         let given = |field: &str, number: u32| {
             let problem = "is 0; give 1 or more";
@@ -53,14 +53,18 @@ impl ImageRetention {
                 .then_some(())
                 .ok_or_else(|| FieldError::new(field, problem))
         };
-        given("images", settings.images)?;
-        given("chunk", settings.chunk)?;
+        given("max_images", settings.max_images)?;
+        given("eviction_batch", settings.eviction_batch)?;
         Ok(Self(settings))
     }
 
-    /// How many of so many earlier pictures are shown, where so many of them are held by a conversation.
+    /// Returns how many of `past` earlier images are sent when the conversation contains `held` of them.
     fn shown(&self, past: u32, held: u32) -> u32 {
-        let Settings { images, chunk, .. } = self.0;
+        let Settings {
+            max_images: images,
+            eviction_batch: chunk,
+            ..
+        } = self.0;
         let usual = images - 1;
         let is_full = held > usual + (chunk - 1);
         past.min(if is_full { usual } else { usual.max(held) })
@@ -68,27 +72,31 @@ impl ImageRetention {
 }
 
 #[async_trait]
-impl Hook for ImageRetention {
+impl Hook for ImageRetentionHook {
     fn name(&self) -> &str {
         &self.0.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
-        Ok([Point::BeforeModelCall].into())
+    async fn points(&self) -> Result<HookPoints, Error> {
+        Ok([HookPoint::BeforeModelCall].into())
     }
 
-    async fn call(&self, _: &Context<'_>, happening: &Happening<'_>) -> Result<Verdict, Error> {
-        let Happening::BeforeModelCall(call) = happening else {
-            return Ok(Verdict::Continue);
+    async fn call(
+        &self,
+        _: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
+        let HookEvent::BeforeModelCall(call) = happening else {
+            return Ok(HookVerdict::Continue);
         };
         let amendment = ModelCallAmendment {
             notices: Vec::new(),
-            max_past_images: Some(self.shown(call.past_images, call.held_images)),
+            max_past_images: Some(self.shown(call.past_images, call.conversation_images)),
         };
-        Ok(Verdict::Amend(Amendment::ModelCall(amendment)))
+        Ok(HookVerdict::Amend(Amendment::ModelCall(amendment)))
     }
 
-    fn is_noted(&self) -> bool {
+    fn records_amendments(&self) -> bool {
         false
     }
 }
@@ -97,16 +105,16 @@ impl Hook for ImageRetention {
 mod tests {
     use super::*;
 
-    fn hook(images: u32, chunk: u32) -> ImageRetention {
+    fn hook(images: u32, chunk: u32) -> ImageRetentionHook {
         let settings = Settings {
-            images,
-            chunk,
+            max_images: images,
+            eviction_batch: chunk,
             ..Settings::default()
         };
-        ImageRetention::new(settings).unwrap()
+        ImageRetentionHook::new(settings).unwrap()
     }
 
-    /// What is shown step by step, to a model that keeps in its conversation whatever it is shown.
+    /// Images sent step by step to a model whose conversation keeps all it was sent.
     fn held(images: u32, chunk: u32) -> Vec<u32> {
         let hook = hook(images, chunk);
         let mut held = 0;
@@ -140,10 +148,10 @@ mod tests {
     #[test]
     fn a_model_is_shown_what_it_is_asked_about() {
         let none = Settings {
-            images: 0,
+            max_images: 0,
             ..Settings::default()
         };
-        let error = ImageRetention::new(none).unwrap_err();
+        let error = ImageRetentionHook::new(none).unwrap_err();
         assert_eq!(error.description, "is 0; give 1 or more");
     }
 }

@@ -1,26 +1,27 @@
-//! What others have a say in: one ordered chain of hooks, asked at typed points in the course of a task.
+//! Hooks: an ordered chain of extensions, called at typed points of a task.
 //!
-//! - [`happening`]: the points, what is told at each, and what may be changed there
-//! - [`chain`]: asking one hook after the other, contained and bounded
-//! - [`image_retention`], [`redaction`], [`ledger`], [`audit`], [`trajectory`]: hooks that come with Motorium
-//! - [`service`]: a hook in another process
-//! - [`settings`]: the chain as configuration has it
+//! - [`event`]: the points, the data passed at each and what may be amended there
+//! - [`chain`]: calls the hooks in order, with timeouts and panic isolation
+//! - [`image_retention`], [`redaction`], [`budget`], [`audit`], [`trajectory`]: built-in hooks
+//! - [`service`]: a hook in another process, called over gRPC
+//! - [`settings`]: the configuration of the chain
 //!
-//! A hook can deny, and change what its point allows; it can do nothing else to a task. Not here: hard limits
-//! ([`crate::task::machine`]), rules and approvals ([`crate::policy`]).
+//! A hook can deny an event and amend what its point allows; it can do nothing else to a task. Not here: hard limits
+//! ([`motorium_task::machine`]), policy and approvals ([`motorium_policy`]).
 //!
-//! Invariant: at a point that no hook wants nothing is put together, copied or awaited.
+//! Invariant: at a point that no hook subscribes to, nothing is built, copied or awaited.
 
 pub mod audit;
+pub mod budget;
 pub mod chain;
-pub mod happening;
+pub mod event;
 pub mod image_retention;
-pub mod ledger;
+mod messages;
+pub(crate) mod recorded;
 pub mod redaction;
 pub mod service;
 pub mod settings;
 pub mod trajectory;
-mod wire_form;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,57 +32,60 @@ use motorium_proto::domain::id::TaskName;
 use motorium_store::{BlobStore, TaskStore};
 use serde::{Deserialize, Serialize};
 
-pub use chain::{Chain, Denial, Intervention, Passage};
-pub use happening::{Amendment, Happening, ModelCallAmendment, Point, Points};
+pub use chain::{HookChain, HookChainOutcome, HookDenial, HookIntervention};
+pub use event::{Amendment, HookEvent, HookPoint, HookPoints, ModelCallAmendment};
 
-use crate::log;
-use crate::task::Task;
-use crate::task::event::Recorded;
-use crate::trajectory::Trajectory;
+use motorium_recording::log;
+use motorium_recording::trajectory::Trajectory;
+use motorium_task::Task;
+use motorium_task::event::RecordedEvent;
 
-/// How long a hook may take, if nothing else is said.
+/// Default timeout of a hook call.
+// Long enough for a service that asks a database; the task waits for every call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Something that wants a say in tasks.
+/// An extension that observes, amends or denies events of tasks.
 ///
-/// It is called for many tasks at a time. What it awaits may be dropped at any moment, because people who stop a task
-/// wait for nobody; it must not block its thread.
+/// Hooks are called for many tasks concurrently. Their futures may be dropped at any await point, because stopping a
+/// task does not wait for hooks. They must not block their thread.
 #[async_trait]
 pub trait Hook: Send + Sync + 'static {
-    /// For people and for logs.
+    /// Name shown to users and in logs.
     fn name(&self) -> &str;
 
-    /// Where it wants to be called. Asked when a task begins or is carried on, and again after [`Error::Unreachable`].
+    /// Returns the points at which the hook wants to be called. Called when a task starts or resumes, and again after
+    /// [`Error::Unreachable`].
     ///
     /// # Errors
-    /// If that cannot be found out.
-    async fn points(&self) -> Result<Points, Error>;
+    /// If the points cannot be determined.
+    async fn points(&self) -> Result<HookPoints, Error>;
 
-    /// Something is about to happen, or has happened.
+    /// Handles an event that is about to happen or has happened.
     ///
     /// # Errors
-    /// If it has nothing to say because something went wrong; then [`Hook::on_error`] says what follows.
+    /// If the hook fails; [`Hook::on_error`] then decides what follows.
     async fn call(
         &self,
-        context: &Context<'_>,
-        happening: &Happening<'_>,
-    ) -> Result<Verdict, Error>;
+        context: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error>;
 
-    /// Something was denied or changed, or could not be asked for. Called for every hook of the chain.
-    async fn noticed(&self, _: &Context<'_>, _: &Intervention) {}
+    /// Called on every hook of the chain after any hook denied or amended an event, or failed.
+    async fn on_intervention(&self, _: &HookContext<'_>, _: &HookIntervention) {}
 
-    /// What follows if it fails or gives no answer in time.
-    fn on_error(&self) -> OnError {
-        OnError::Deny
+    /// Returns how a failure or timeout of the hook is treated.
+    fn on_error(&self) -> HookErrorPolicy {
+        HookErrorPolicy::Deny
     }
 
-    /// How long it may take.
+    /// Returns the timeout of one call.
     fn timeout(&self) -> Duration {
         DEFAULT_TIMEOUT
     }
 
-    /// Whether what it changes is an event of the task. What the configuration says once need not be said at each step.
-    fn is_noted(&self) -> bool {
+    /// Returns whether its amendments are recorded as events of the task. Hooks that apply a fixed configuration return
+    /// false, because repeating it at each step adds nothing.
+    fn records_amendments(&self) -> bool {
         true
     }
 }
@@ -92,91 +96,91 @@ impl fmt::Debug for dyn Hook {
     }
 }
 
-/// What a hook says.
+/// Decision of a hook.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum HookVerdict {
     Continue,
-    /// It shall not happen.
+    /// Deny the event.
     Deny {
-        /// For the user and the model.
+        /// Reason shown to the user and the model.
         reason: String,
     },
-    /// It shall happen otherwise.
+    /// Amend the event.
     Amend(Amendment),
 }
 
-/// What follows if a hook fails.
+/// How a failed hook is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// As if it had denied.
+pub enum HookErrorPolicy {
+    /// As a denial.
     #[default]
     Deny,
-    /// As if it had nothing to say.
+    /// As [`HookVerdict::Continue`].
     Continue,
 }
 
-/// Why a hook has nothing to say.
+/// Error of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nobody is there. Once somebody is again, their points are asked for anew.
-    #[error("it cannot be reached: {0}")]
+    /// The hook cannot be reached. Its points are requested again once it can.
+    #[error("the hook cannot be reached: {0}")]
     Unreachable(String),
-    #[error("it failed: {0}")]
+    #[error("the hook failed: {0}")]
     Failed(String),
-    #[error("it gave no answer within {} ms", .0.as_millis())]
+    #[error("the hook did not answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
-    #[error("it panicked: {0}")]
+    #[error("the hook panicked: {0}")]
     Panicked(String),
-    /// What it wants to change cannot be changed at this point, or not so.
-    #[error("what it wants to change does not fit {}: {problem}", .point.as_str())]
-    Misfit { point: Point, problem: String },
+    /// The amendment is not allowed at this point, or is invalid.
+    #[error("invalid amendment at {}: {problem}", .point.as_str())]
+    InvalidAmendment { point: HookPoint, problem: String },
 }
 
-/// Around what happens.
+/// Context of an event.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
-    /// The same for the same happening. An action that is gone on with after a crash is the same; a look at the screen
-    /// or a call of a model is a new one.
+pub struct HookContext<'a> {
+    /// Idempotency key of the call. An action that is continued after a crash keeps its key; a new screenshot or model
+    /// call gets a new one.
     pub call: &'a str,
-    /// 0 for none.
+    /// Step number; 0 before the first step.
     pub step: u32,
-    /// As it is now.
+    /// Current state of the task.
     pub task: &'a Task,
 }
 
-/// Where everything of a task can be read: for what is made of it when it has ended, such as a trajectory.
+/// Read access to everything stored about a task, for hooks that process ended tasks, such as trajectory export.
 #[derive(Clone)]
-pub struct Archive {
+pub struct TaskArchive {
     store: Arc<dyn TaskStore>,
-    /// Pictures and files, by the sha256 that events name.
+    /// Images and files, keyed by the sha256 that events name.
     pub blobs: BlobStore,
 }
 
-impl Archive {
+impl TaskArchive {
     pub(crate) fn new(store: Arc<dyn TaskStore>, blobs: BlobStore) -> Self {
         Self { store, blobs }
     }
 
-    /// All events of a task, in order.
+    /// Returns all events of a task, in order.
     ///
     /// # Errors
     /// If the store cannot be read, or the log is of another version.
-    pub async fn events(&self, task: &TaskName) -> Result<Vec<Recorded>, crate::Error> {
+    pub async fn events(&self, task: &TaskName) -> Result<Vec<RecordedEvent>, crate::Error> {
         let beginning = motorium_proto::domain::id::EventSeq(0);
-        log::read(self.store.as_ref(), task, beginning).await
+        Ok(log::read(self.store.as_ref(), task, beginning).await?)
     }
 
-    /// Everything about a task, to be written somewhere.
+    /// Collects everything stored about a task, ready to be written.
     ///
     /// # Errors
     /// If the store cannot be read, or the log is of another version.
     pub async fn trajectory(&self, task: &TaskName) -> Result<Trajectory, crate::Error> {
-        Trajectory::gather(self.store.as_ref(), self.blobs.clone(), task).await
+        Ok(Trajectory::gather(self.store.as_ref(), self.blobs.clone(), task).await?)
     }
 }
 
-impl fmt::Debug for Archive {
+impl fmt::Debug for TaskArchive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Archive").finish_non_exhaustive()
     }

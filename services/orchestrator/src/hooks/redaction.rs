@@ -1,8 +1,8 @@
-//! What is painted over in every picture that a task has taken, whoever looks at the screen.
+//! Redaction hook: redacts fixed content in every screenshot of a task.
 //!
-//! It is told to Perception, which paints before anything is read, encoded or stored. The same words as in
-//! `perception.hide`; that one holds for everybody who asks Perception, this one for what the Orchestrator asks. Not here:
-//! where secrets were entered ([`crate::task::secret_fields`]), which is hidden always.
+//! Perception applies the redactions before anything is parsed, encoded or stored. The syntax is that of
+//! `perception.redact`, which applies to all callers of Perception; this hook applies to the Orchestrator's tasks. Not
+//! here: fields into which secrets were entered ([`motorium_task::secret_fields`]), which are always redacted.
 
 use async_trait::async_trait;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
@@ -11,43 +11,42 @@ use motorium_proto::service::{Redaction as Hidden, SensitiveText};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::happening::{Amendment, Happening, Point, Points};
-use super::{Context, Error, Hook, Verdict};
+use super::event::{Amendment, HookEvent, HookPoint, HookPoints};
+use super::{Error, Hook, HookContext, HookVerdict};
 
-/// As written.
+/// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub name: String,
-    /// `card_numbers`, `email_addresses`, `window:NAME` (an application, or the identifier of a window), `text:PATTERN` (a
-    /// regular expression), `region:X,Y,WIDTH,HEIGHT` (of the display, in its pixels).
-    pub hide: Vec<String>,
+    /// Content to redact: `card_numbers`, `email_addresses`, `window:NAME` (an application or a window id),
+    /// `text:PATTERN` (a regular expression) or `region:X,Y,WIDTH,HEIGHT` (in pixels of the display).
+    pub redact: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             name: "redaction".to_owned(),
-            hide: Vec::new(),
+            redact: Vec::new(),
         }
     }
 }
 
-/// Has the same things painted over always.
+/// Applies the same redactions to every screenshot.
 #[derive(Debug)]
-pub struct Redaction {
+pub struct RedactionHook {
     name: String,
     hidden: Vec<Hidden>,
 }
 
-impl Redaction {
+impl RedactionHook {
     /// # Errors
-    /// If something of it is not understood.
+    /// If a redaction is invalid.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
-        let hidden = settings
-            .hide
-            .iter()
-            .map(|written| what(written).map_err(|problem| FieldError::new("hide", problem)));
+        let hidden = settings.redact.iter().map(|written| {
+            parse_redaction(written).map_err(|problem| FieldError::new("redact", problem))
+        });
         Ok(Self {
             hidden: hidden.collect::<Result<_, _>>()?,
             name: settings.name,
@@ -56,49 +55,55 @@ impl Redaction {
 }
 
 #[async_trait]
-impl Hook for Redaction {
+impl Hook for RedactionHook {
     fn name(&self) -> &str {
         &self.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
-        Ok([Point::BeforeScreenshot].into())
+    async fn points(&self) -> Result<HookPoints, Error> {
+        Ok([HookPoint::BeforeScreenshot].into())
     }
 
-    async fn call(&self, _: &Context<'_>, happening: &Happening<'_>) -> Result<Verdict, Error> {
+    async fn call(
+        &self,
+        _: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
         Ok(match happening {
-            Happening::BeforeScreenshot(_) => {
-                Verdict::Amend(Amendment::Screenshot(self.hidden.clone()))
+            HookEvent::BeforeScreenshot(_) => {
+                HookVerdict::Amend(Amendment::Screenshot(self.hidden.clone()))
             }
-            _ => Verdict::Continue,
+            _ => HookVerdict::Continue,
         })
     }
 
-    fn is_noted(&self) -> bool {
+    fn records_amendments(&self) -> bool {
         false
     }
 }
 
-fn what(written: &str) -> Result<Hidden, String> {
+fn parse_redaction(written: &str) -> Result<Hidden, String> {
     match (written, written.split_once(':')) {
         ("card_numbers", _) => Ok(Hidden::SensitiveText(SensitiveText::CardNumber)),
         ("email_addresses", _) => Ok(Hidden::SensitiveText(SensitiveText::EmailAddress)),
         (_, Some(("window", name))) if !name.is_empty() => Ok(Hidden::Window(name.to_owned())),
-        (_, Some(("text", pattern))) => text(pattern),
+        (_, Some(("text", pattern))) => text_pattern(pattern),
         (_, Some(("region", region))) => region_of(region),
         _ => Err(format!(
-            "`{written}` is none of card_numbers, email_addresses, window:NAME, text:PATTERN, \
+            "`{written}` is not one of card_numbers, email_addresses, window:NAME, text:PATTERN, \
              region:X,Y,WIDTH,HEIGHT"
         )),
     }
 }
 
-/// Text that matches a regular expression.
-pub(super) fn text(pattern: &str) -> Result<Hidden, String> {
+/// Parses a redaction of text that matches a regular expression.
+pub(super) fn text_pattern(pattern: &str) -> Result<Hidden, String> {
     match Regex::new(pattern) {
         Ok(regex) if !regex.is_match("") => Ok(Hidden::TextPattern(pattern.to_owned())),
-        Ok(_) => Err(format!("`{pattern}` matches a text without letters")),
-        Err(error) => Err(format!("`{pattern}` is no regular expression: {error}")),
+        Ok(_) => Err(format!(
+            "`{pattern}` matches the empty string, and so every text"
+        )),
+        Err(error) => Err(format!("`{pattern}` is not a regular expression: {error}")),
     }
 }
 
@@ -115,7 +120,7 @@ fn region_of(written: &str) -> Result<Hidden, String> {
             )))
         }
         _ => Err(format!(
-            "`region:{written}` is no region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
+            "`region:{written}` is not a region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
         )),
     }
 }
@@ -140,20 +145,20 @@ mod tests {
             ("text:a:b+", Hidden::TextPattern("a:b+".to_owned())),
             ("region:1,2,3,4", Hidden::Region(rect)),
         ] {
-            assert_eq!(what(written), Ok(meant), "{written}");
+            assert_eq!(parse_redaction(written), Ok(meant), "{written}");
         }
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
         for (written, words) in [
-            ("faces", "is none of card_numbers"),
-            ("window:", "is none of card_numbers"),
-            ("text:(", "is no regular expression"),
-            ("text:.*", "matches a text without letters"),
-            ("region:1,2,0,4", "is no region"),
+            ("faces", "is not one of card_numbers"),
+            ("window:", "is not one of card_numbers"),
+            ("text:(", "is not a regular expression"),
+            ("text:.*", "matches the empty string, and so every text"),
+            ("region:1,2,0,4", "is not a region"),
         ] {
-            let error = what(written).unwrap_err();
+            let error = parse_redaction(written).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
     }

@@ -1,7 +1,7 @@
-//! A hook in another process: `motorium.hook.v1`, implemented by a user in any language.
+//! Remote hook: calls a user's implementation of `motorium.hook.v1` in another process.
 //!
-//! That nobody is there is no error before a task begins. A call whose connection breaks is made once more, under the same
-//! name; more is not tried, because people wait.
+//! An unreachable hook is not an error until a task starts. A call whose connection breaks is retried once, with the
+//! same idempotency key; more retries would keep the user waiting.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,33 +10,33 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{Secret, Span};
+use motorium_kit::config::{HumanDuration, Secret};
 use motorium_proto::error::{ErrorReport, FieldError};
-use motorium_proto::limits::MAX_MESSAGE;
+use motorium_proto::limits::MAX_MESSAGE_BYTES;
 use motorium_proto::v1::hook as wire;
 use motorium_proto::v1::hook::hook_service_client::HookServiceClient;
 use serde::{Deserialize, Serialize};
 use tonic::{Request, Response, Status};
 
-use super::happening::{Happening, Points};
-use super::{Context, DEFAULT_TIMEOUT, Error, Hook, OnError, Verdict, wire_form};
+use super::event::{HookEvent, HookPoints};
+use super::{DEFAULT_TIMEOUT, Error, Hook, HookContext, HookErrorPolicy, HookVerdict, messages};
 use crate::run::is_transient;
 
-/// As written.
+/// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub name: String,
     /// `http://host:port`, or `https://host:port` for TLS.
     pub address: String,
-    /// How long a call may take.
-    pub timeout: Span,
-    /// What follows if it cannot be asked: `deny` or `continue`.
-    pub on_error: OnError,
-    /// Sent as `authorization: Bearer …`.
+    /// Timeout of a call.
+    pub timeout: HumanDuration,
+    /// How a failure is treated: `deny` or `continue`.
+    pub on_error: HookErrorPolicy,
+    /// Token sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
-    /// PEM file of the authority that signed its certificate, for TLS.
-    pub ca: Option<PathBuf>,
+    /// PEM file of the certificate authority to trust, for TLS.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -44,43 +44,46 @@ impl Default for Settings {
         Self {
             name: "service".to_owned(),
             address: String::new(),
-            timeout: Span(DEFAULT_TIMEOUT),
-            on_error: OnError::Deny,
+            timeout: HumanDuration(DEFAULT_TIMEOUT),
+            on_error: HookErrorPolicy::Deny,
             token: None,
-            ca: None,
+            ca_file: None,
         }
     }
 }
 
-/// Asks somebody else's service.
+/// Client of a hook service.
 #[derive(Debug)]
-pub struct Service {
+pub struct RemoteHook {
     name: String,
-    on_error: OnError,
+    on_error: HookErrorPolicy,
     timeout: Duration,
     config: client::Config,
-    /// Made at the first call: it needs a runtime.
+    /// Created at the first call, because it needs a runtime.
     channel: OnceLock<Channel>,
     wants_images: AtomicBool,
 }
 
 type Client = HookServiceClient<Channel>;
 
-impl Service {
+impl RemoteHook {
     /// # Errors
-    /// If the address is none, the certificate cannot be read, or no time is given.
+    /// If the address is invalid, the certificate cannot be read, or the timeout is zero.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
         if settings.timeout.0.is_zero() {
-            let problem = "nobody could answer in no time; give a time, such as 5s";
+            let problem = "must not be zero; give a duration such as 5s";
             return Err(FieldError::new("timeout", problem));
         }
         let mut config = client::Config::new(address(settings.address)?);
         config.token = settings.token;
         config.default_timeout = Some(settings.timeout.0);
-        if let Some(path) = settings.ca {
+        if let Some(path) = settings.ca_file {
             let read = std::fs::read_to_string(&path);
             config.ca = Some(read.map_err(|error| {
-                FieldError::new("ca", format!("{} cannot be read: {error}", path.display()))
+                FieldError::new(
+                    "ca_file",
+                    format!("{} cannot be read: {error}", path.display()),
+                )
             })?);
         }
         Ok(Self {
@@ -102,11 +105,11 @@ impl Service {
                 self.channel.get_or_init(|| made).clone()
             }
         };
-        Ok(Client::new(channel).max_decoding_message_size(MAX_MESSAGE))
+        Ok(Client::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES))
     }
 
-    /// Calls it, and once more if the connection was a broken one.
-    async fn ask<T, F>(&self, call: impl Fn(Client) -> F) -> Result<T, Error>
+    /// Calls the service, and once more if the connection was broken.
+    async fn call_with_retry<T, F>(&self, call: impl Fn(Client) -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
@@ -144,42 +147,42 @@ fn address(written: String) -> Result<String, FieldError> {
 }
 
 #[async_trait]
-impl Hook for Service {
+impl Hook for RemoteHook {
     fn name(&self) -> &str {
         &self.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
-        let described =
-            self.ask(|mut client| async move {
+    async fn points(&self) -> Result<HookPoints, Error> {
+        let described = self
+            .call_with_retry(|mut client| async move {
                 client.describe_hook(wire::DescribeHookRequest {}).await
             })
             .await?;
         self.wants_images
             .store(described.wants_images, Ordering::Relaxed);
-        wire_form::points(&described)
+        messages::points(&described)
     }
 
     async fn call(
         &self,
-        context: &Context<'_>,
-        happening: &Happening<'_>,
-    ) -> Result<Verdict, Error> {
+        context: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
         let wants_images = self.wants_images.load(Ordering::Relaxed);
-        let request = wire_form::request(context, happening, wants_images);
+        let request = messages::request(context, happening, wants_images);
         let response = self
-            .ask(|mut client| {
+            .call_with_retry(|mut client| {
                 let request = Request::new(request.clone());
                 async move { client.call_hook(request).await }
             })
             .await?;
-        if !happening.point().is_asked() {
-            return Ok(Verdict::Continue);
+        if !happening.point().accepts_verdict() {
+            return Ok(HookVerdict::Continue);
         }
-        wire_form::verdict(response, happening.point())
+        messages::verdict(response, happening.point())
     }
 
-    fn on_error(&self) -> OnError {
+    fn on_error(&self) -> HookErrorPolicy {
         self.on_error
     }
 

@@ -1,69 +1,69 @@
-//! The chain as it is written, `[[orchestrator.hooks]]`, and as it is meant.
+//! Configuration of the hook chain: `[[orchestrator.hooks]]`.
 
 use std::sync::Arc;
 
 use motorium_proto::error::FieldError;
 use serde::{Deserialize, Serialize};
 
-use super::audit::{self, Audit};
-use super::image_retention::{self, ImageRetention};
-use super::ledger::{self, Ledger};
-use super::redaction::{self, Redaction};
-use super::service::{self, Service};
-use super::trajectory::{self, Writer};
-use super::{Chain, Hook};
+use super::audit::{self, AuditHook};
+use super::budget::{self, BudgetHook};
+use super::image_retention::{self, ImageRetentionHook};
+use super::redaction::{self, RedactionHook};
+use super::service::{self, RemoteHook};
+use super::trajectory::{self, TrajectoryHook};
+use super::{Hook, HookChain};
 
-/// One hook. A kind that there is not is refused with those that there are.
+/// Settings of one hook. The error for an unknown kind lists the known ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HookSettings {
-    /// How many pictures of earlier steps a model is shown again.
+    /// Limits how many images of earlier steps a model is sent.
     ImageRetention(image_retention::Settings),
-    /// What is painted over in every picture.
+    /// Redacts content in every screenshot.
     Redaction(redaction::Settings),
-    /// The planner is told when most of a budget is used.
-    Ledger(ledger::Settings),
-    /// Who did what, in a file.
+    /// Tells the planner when most of a budget is used.
+    Ledger(budget::Settings),
+    /// Writes an audit log.
     Audit(audit::Settings),
-    /// Everything about a task that has ended, in a folder.
+    /// Writes the trajectory of each ended task into a folder.
     Trajectory(trajectory::Settings),
-    /// A hook in another process.
+    /// Calls a hook in another process over gRPC.
     Service(service::Settings),
 }
 
-/// The chain that is meant. Where nothing is said of pictures, what is usual is the first of it.
+/// Builds the chain from its settings. If no hook limits images, a default [`ImageRetentionHook`] comes first.
 ///
 /// # Errors
-/// If a hook cannot be made of its settings, or two have one name.
-pub fn chain(written: Vec<HookSettings>) -> Result<Chain, FieldError> {
+/// If a hook's settings are invalid, or two hooks have the same name.
+pub fn chain(written: Vec<HookSettings>) -> Result<HookChain, FieldError> {
     let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
     let retains = |hook: &HookSettings| matches!(hook, HookSettings::ImageRetention(_));
     if !written.iter().any(retains) {
-        hooks.push(Arc::new(ImageRetention::default()));
+        hooks.push(Arc::new(ImageRetentionHook::default()));
     }
     for (index, settings) in written.into_iter().enumerate() {
         let field = format!("orchestrator.hooks[{index}]");
-        let hook = made(settings).map_err(|error| error.within(&field))?;
+        let hook = build_hook(settings).map_err(|error| error.within(&field))?;
         if hooks.iter().any(|other| other.name() == hook.name()) {
             let problem = format!(
-                "there is a hook `{}` already; give each a name of its own",
+                "the name `{}` is used by another hook; give each hook its own name",
                 hook.name()
             );
             return Err(FieldError::new(format!("{field}.name"), problem));
         }
         hooks.push(hook);
     }
-    Ok(Chain::new(hooks))
+    Ok(HookChain::new(hooks))
 }
 
-fn made(settings: HookSettings) -> Result<Arc<dyn Hook>, FieldError> {
+fn build_hook(settings: HookSettings) -> Result<Arc<dyn Hook>, FieldError> {
     Ok(match settings {
-        HookSettings::ImageRetention(settings) => Arc::new(ImageRetention::new(settings)?),
-        HookSettings::Redaction(settings) => Arc::new(Redaction::new(settings)?),
-        HookSettings::Ledger(settings) => Arc::new(Ledger::new(settings)?),
-        HookSettings::Audit(settings) => Arc::new(Audit::new(settings)?),
-        HookSettings::Trajectory(settings) => Arc::new(Writer::new(settings)?),
-        HookSettings::Service(settings) => Arc::new(Service::new(settings)?),
+        HookSettings::ImageRetention(settings) => Arc::new(ImageRetentionHook::new(settings)?),
+        HookSettings::Redaction(settings) => Arc::new(RedactionHook::new(settings)?),
+        HookSettings::Ledger(settings) => Arc::new(BudgetHook::new(settings)?),
+        HookSettings::Audit(settings) => Arc::new(AuditHook::new(settings)?),
+        HookSettings::Trajectory(settings) => Arc::new(TrajectoryHook::new(settings)?),
+        HookSettings::Service(settings) => Arc::new(RemoteHook::new(settings)?),
     })
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
             [[hooks]]
             kind = "redaction"
-            hide = ["card_numbers"]
+            redact = ["card_numbers"]
         "#;
         assert_eq!(
             names(written).unwrap(),
@@ -142,7 +142,7 @@ mod tests {
         );
         check_error(
             "[[hooks]]\nkind = \"ledger\"\n[[hooks]]\nkind = \"ledger\"",
-            "orchestrator.hooks[1].name: there is a hook `ledger` already",
+            "orchestrator.hooks[1].name: the name `ledger` is used by another hook",
         );
     }
 }

@@ -1,7 +1,8 @@
-//! Writes everything about a task into a folder of its own as soon as it has ended ([`crate::trajectory`]).
+//! Trajectory hook: writes the trajectory of each ended task into a folder of its own
+//! ([`motorium_recording::trajectory`]).
 //!
-//! Nobody waits for it: the desktop is free again at once. What cannot be written is logged and can be exported later. Not
-//! here: when old folders go, which is for whoever looks after the disk.
+//! Writing happens in the background, so the desktop is free at once. Errors are logged, and the task can be exported
+//! later. Not here: deletion of old folders, which is the operator's task.
 
 use std::path::PathBuf;
 
@@ -9,15 +10,15 @@ use async_trait::async_trait;
 use motorium_proto::error::FieldError;
 use serde::{Deserialize, Serialize};
 
-use super::happening::{Happening, Point, Points};
-use super::{Context, Error, Hook, OnError, Verdict};
+use super::event::{HookEvent, HookPoint, HookPoints};
+use super::{Error, Hook, HookContext, HookErrorPolicy, HookVerdict};
 
-/// As written.
+/// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub name: String,
-    /// Each task has a folder in it, by its name. It is made when it is missing.
+    /// Folder for trajectories. Each task gets a subfolder with its name; missing folders are created.
     pub folder: PathBuf,
 }
 
@@ -30,18 +31,18 @@ impl Default for Settings {
     }
 }
 
-/// Writes trajectories.
+/// Writes the trajectory of each ended task.
 #[derive(Debug)]
-pub struct Writer {
+pub struct TrajectoryHook {
     settings: Settings,
 }
 
-impl Writer {
+impl TrajectoryHook {
     /// # Errors
-    /// If no folder is named.
+    /// If `folder` is empty.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
         if settings.folder.as_os_str().is_empty() {
-            let problem = "is missing; name the folder, such as /var/lib/motorium/trajectories";
+            let problem = "is missing; give a folder such as /var/lib/motorium/trajectories";
             return Err(FieldError::new("folder", problem));
         }
         Ok(Self { settings })
@@ -49,22 +50,22 @@ impl Writer {
 }
 
 #[async_trait]
-impl Hook for Writer {
+impl Hook for TrajectoryHook {
     fn name(&self) -> &str {
         &self.settings.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
-        Ok([Point::AfterRun].into_iter().collect())
+    async fn points(&self) -> Result<HookPoints, Error> {
+        Ok([HookPoint::AfterRun].into_iter().collect())
     }
 
     async fn call(
         &self,
-        context: &Context<'_>,
-        happening: &Happening<'_>,
-    ) -> Result<Verdict, Error> {
-        let Happening::AfterRun(ended) = happening else {
-            return Ok(Verdict::Continue);
+        context: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
+        let HookEvent::AfterRun(ended) = happening else {
+            return Ok(HookVerdict::Continue);
         };
         let task = context.task.spec.name.clone();
         let gathered = ended.archive.trajectory(&task).await;
@@ -72,13 +73,16 @@ impl Hook for Writer {
         let folder = self.settings.folder.join(task.segment());
         tokio::spawn(async move {
             if let Err(error) = trajectory.write(&folder).await {
-                tracing::error!(%task, folder = %folder.display(), %error, "the trajectory is not written; it can be exported");
+                tracing::error!(
+                    %task, folder = %folder.display(), %error,
+                    "the trajectory could not be written; export it with ExportTrajectory"
+                );
             }
         });
-        Ok(Verdict::Continue)
+        Ok(HookVerdict::Continue)
     }
 
-    fn on_error(&self) -> OnError {
-        OnError::Continue
+    fn on_error(&self) -> HookErrorPolicy {
+        HookErrorPolicy::Continue
     }
 }

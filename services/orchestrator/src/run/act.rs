@@ -1,5 +1,5 @@
-//! Performing one action of a decision: resolve its target, see that it may be done ([`super::ready`]), write the intent, act,
-//! write the outcome, judge.
+//! Performs one action of a decision: resolves its target, checks that it may be performed ([`super::preflight`]),
+//! stores the intent, acts, stores the outcome, and judges the effect.
 
 use motorium_proto::domain::action::{Action, ActionKind, Target};
 use motorium_proto::domain::decision::PlannedAction;
@@ -7,48 +7,51 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, Sought};
+use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, TargetQuery};
 use tokio::time::{Duration, Instant};
 
-use super::permission::Intended;
-use super::ready::Ready;
-use super::settle::Deed;
-use super::{Flow, Halt, LET_GO, Runner, View, halt, is_transient};
-use crate::task::event::{ActionIntended, Event};
-use crate::task::retry::{self, MAX_RETRIES, Way};
-use crate::task::{ActionRecord, Lifecycle, limits, machine};
+use super::permission::IntendedAction;
+use super::preflight::Preflight;
+use super::settle::PerformedAction;
+use super::{Halt, INPUT_RELEASE_TIMEOUT, RunResult, Runner, ScreenView, halt, is_transient};
+use motorium_task::event::{ActionIntended, Event};
+use motorium_task::retry::{self, MAX_RETRIES, RetryStrategy};
+use motorium_task::{ActionRecord, Lifecycle, limits, machine};
 
-/// How long an action whose call broke off may go on before its outcome counts as unknown.
-const RUNNING_PATIENCE: Duration = Duration::from_secs(5);
-/// The same, when the task is ending.
-const STOP_PATIENCE: Duration = Duration::from_millis(500);
-/// Pause before the Executor is asked again.
-const LOOK_UP_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum time to wait for a running action whose call broke off; afterwards its outcome counts as unknown.
+// Longer than typing a usual text takes, so that most actions can report their outcome.
+const RUNNING_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// As [`RUNNING_ACTION_TIMEOUT`], when the task is ending.
+// The user waits for the end, and a stopped action reports within a few milliseconds.
+const STOPPED_ACTION_TIMEOUT: Duration = Duration::from_millis(500);
+/// Interval between lookups of a running action.
+const LOOKUP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// So often an action is judged anew because the screen has changed under it meanwhile.
-const MOST_ROUNDS: u32 = 3;
+/// Maximum number of times an action is judged again because the screen changed during preflight.
+// A screen that still changes after three rounds is most likely animated.
+const MAX_PREFLIGHT_ROUNDS: u32 = 3;
 
-/// An action whose targets are points.
-pub(super) struct Resolved {
+/// An action whose targets are resolved to points.
+pub(super) struct ResolvedAction {
     pub(super) action: Action<CapturePoint>,
-    /// The box of the last target.
+    /// Bounding box of the last target.
     pub(super) target: Option<CaptureRect>,
 }
 
-/// What is to be tried now.
-pub(super) struct Attempt {
+/// One attempt at an action.
+pub(super) struct ActionAttempt {
     pub(super) id: ActionId,
-    /// 0 for the first one.
+    /// Attempt number, starting at 0.
     number: u32,
     pub(super) planned: PlannedAction,
-    /// Nothing follows it in its step.
+    /// True for the last action of its step.
     is_last: bool,
-    /// The attempt before it.
-    pub(super) before: Option<ActionRecord>,
+    /// The previous attempt.
+    pub(super) previous: Option<ActionRecord>,
 }
 
-impl Resolved {
-    /// The action of an earlier attempt, at this point.
+impl ResolvedAction {
+    /// Returns the action of an earlier attempt at a new point.
     pub(super) fn at(
         record: &ActionRecord,
         point: CapturePoint,
@@ -62,44 +65,47 @@ impl Resolved {
     }
 }
 
-impl Attempt {
-    /// It was performed before, in vain.
+impl ActionAttempt {
+    /// Returns whether an earlier attempt was performed without effect.
     pub(super) fn is_repeated(&self) -> bool {
-        self.before.as_ref().is_some_and(ActionRecord::performed)
+        self.previous.as_ref().is_some_and(ActionRecord::performed)
     }
 
-    /// What the rules are asked about: the action at this place of its step, with its targets found.
-    pub(super) fn intended<'a>(&'a self, index: usize, resolved: &'a Resolved) -> Intended<'a> {
-        Intended {
+    /// Returns the action, with resolved targets, for the policy to judge.
+    pub(super) fn intended<'a>(
+        &'a self,
+        index: usize,
+        resolved: &'a ResolvedAction,
+    ) -> IntendedAction<'a> {
+        IntendedAction {
             index,
             planned: &self.planned,
             resolved,
-            is_repeated: self.is_repeated(),
+            is_retry: self.is_repeated(),
         }
     }
 }
 
-/// Whether something may come of an action, and so the rules look at what is where it is done.
-pub(super) fn meets_the_screen(kind: ActionKind) -> bool {
+/// Returns whether an action depends on what is on the screen, so that the policy has to judge its target.
+pub(super) fn depends_on_screen(kind: ActionKind) -> bool {
     use ActionKind::{Move, Scroll, SetClipboard, Wait};
     !matches!(kind, Move | Scroll | SetClipboard | Wait)
 }
 
 impl Runner {
-    pub(super) async fn act(&mut self, index: usize) -> Flow {
-        if self.view.is_none() && self.may_have_changed_since(index) {
-            let message = "nobody has watched the screen since the last attempt had no effect; it is not repeated";
+    pub(super) async fn act(&mut self, index: usize) -> RunResult {
+        if self.view.is_none() && self.is_retry_of_performed(index) {
+            let message = "the screen was not observed after the last attempt, which had no effect; the action is not repeated";
             return self
-                .record(vec![Event::TargetMissed {
+                .record(vec![Event::TargetNotResolved {
                     message: message.to_owned(),
                 }])
                 .await;
         }
         if self.view.is_none() {
-            // The step was begun by a run that has gone away: what it decided is still to be done, on the screen
-            // as it is now.
-            let observation = self.look(false).await?;
-            self.view = Some(View::of(observation));
+            // The step was started by another run. Its decision is carried out on the current screen.
+            let observation = self.observe_screen(false).await?;
+            self.view = Some(ScreenView::of(observation));
         }
         let Some(attempt) = self.next_attempt(index) else {
             return Ok(());
@@ -109,24 +115,25 @@ impl Runner {
             let Some(resolved) = self.resolved(&attempt).await? else {
                 return Ok(());
             };
-            let ready = self.ready(index, &attempt, &resolved).await?;
+            let ready = self.preflight(index, &attempt, &resolved).await?;
             rounds += 1;
             match ready {
-                Ready::Changed if rounds < MOST_ROUNDS => {}
-                Ready::Changed if self.is_approved(index) => {
-                    let message =
-                        "what a person agreed to does not come to rest on the screen".to_owned();
-                    return self.record(vec![Event::TargetMissed { message }]).await;
+                Preflight::ScreenChanged if rounds < MAX_PREFLIGHT_ROUNDS => {}
+                Preflight::ScreenChanged if self.is_approved(index) => {
+                    let message = "the approved target keeps changing on the screen".to_owned();
+                    return self
+                        .record(vec![Event::TargetNotResolved { message }])
+                        .await;
                 }
-                Ready::Changed => return self.attempt_as_seen_last(index, attempt).await,
-                Ready::Yes => return self.attempt(attempt, resolved).await,
-                Ready::No => return Ok(()),
+                Preflight::ScreenChanged => return self.attempt_on_last_view(index, attempt).await,
+                Preflight::Passed => return self.attempt(attempt, resolved).await,
+                Preflight::Blocked => return Ok(()),
             }
         }
     }
 
-    /// Tries what never comes to rest: it is judged by what was seen of it last.
-    async fn attempt_as_seen_last(&mut self, index: usize, attempt: Attempt) -> Flow {
+    /// Attempts an action on a screen that keeps changing, judged on the last view.
+    async fn attempt_on_last_view(&mut self, index: usize, attempt: ActionAttempt) -> RunResult {
         let Some(resolved) = self.resolved(&attempt).await? else {
             return Ok(());
         };
@@ -136,14 +143,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether an attempt was made that is to be repeated: it may only be while nothing has changed.
-    fn may_have_changed_since(&self, index: usize) -> bool {
+    /// Returns whether the next attempt repeats a performed one, which is allowed only while nothing has changed.
+    fn is_retry_of_performed(&self, index: usize) -> bool {
         let attempt = self.next_attempt(index);
-        let before = attempt.and_then(|attempt| attempt.before);
+        let before = attempt.and_then(|attempt| attempt.previous);
         before.is_some_and(|record| record.performed())
     }
 
-    fn next_attempt(&self, index: usize) -> Option<Attempt> {
+    fn next_attempt(&self, index: usize) -> Option<ActionAttempt> {
         let step = self.task.open_step()?;
         let planned = step.planned();
         let before = step
@@ -151,41 +158,41 @@ impl Runner {
             .get(index)
             .filter(|action| action.retry_due.is_some());
         let number = before.map_or(0, |record| record.retries + 1);
-        Some(Attempt {
+        Some(ActionAttempt {
             id: machine::action_id(&self.task.spec.name, step.number, index, number),
             number,
             planned: planned.get(index)?.clone(),
             is_last: index + 1 == planned.len(),
-            before: before.cloned(),
+            previous: before.cloned(),
         })
     }
 
-    /// Writes the intent, acts, writes the outcome, and judges.
-    async fn attempt(&mut self, attempt: Attempt, resolved: Resolved) -> Flow {
+    /// Stores the intent, acts, stores the outcome, and judges the effect.
+    async fn attempt(&mut self, attempt: ActionAttempt, resolved: ResolvedAction) -> RunResult {
         let began = Instant::now();
-        let Attempt { id, number, .. } = attempt;
-        let retry_of = attempt.before.map(|record| record.action_id);
-        self.intend(&id, retry_of.clone(), attempt.planned, &resolved)
+        let ActionAttempt { id, number, .. } = attempt;
+        let retry_of = attempt.previous.map(|record| record.action_id);
+        self.record_intent(&id, retry_of.clone(), attempt.planned, &resolved)
             .await?;
         if !self.may_act() {
-            return self.not_begun(id).await;
+            return self.record_not_started(id).await;
         }
         let outcome = self
             .perform(id.clone(), retry_of, resolved.action.clone())
             .await?;
         let performed = outcome.result == ActionResult::Performed;
-        let again = outcome.never_happened() && number < MAX_RETRIES && self.nobody_stops();
+        let again = outcome.sent_nothing() && number < MAX_RETRIES && self.may_continue();
         let outcome = Event::ActionPerformed {
             action_id: id.clone(),
             outcome,
         };
-        let due = again.then(|| due_again(id.clone()));
+        let due = again.then(|| retry_due(id.clone()));
         self.record([outcome].into_iter().chain(due).collect())
             .await?;
-        self.timed("act", began);
+        self.record_timing("act", began);
         let mut settled = Ok(());
-        if performed && machine::has_effect(&resolved.action) {
-            let deed = Deed {
+        if performed && machine::expects_effect(&resolved.action) {
+            let deed = PerformedAction {
                 id: &id,
                 action: &resolved.action,
                 target: resolved.target,
@@ -197,13 +204,13 @@ impl Runner {
         settled
     }
 
-    async fn intend(
+    async fn record_intent(
         &mut self,
         action_id: &ActionId,
         retry_of: Option<ActionId>,
         planned: PlannedAction,
-        resolved: &Resolved,
-    ) -> Flow {
+        resolved: &ResolvedAction,
+    ) -> RunResult {
         let intended = ActionIntended {
             action_id: action_id.clone(),
             retry_of,
@@ -215,59 +222,60 @@ impl Runner {
             .await
     }
 
-    /// Whether nobody has said stop while the intent was being written, nor had the desktop meanwhile.
+    /// Returns whether the action may still be performed: the task was not stopped, paused or taken over while the
+    /// intent was stored.
     pub(super) fn may_act(&self) -> bool {
         let is_still_due = self
             .task
             .open_step()
-            .is_some_and(|step| step.missed.is_none());
+            .is_some_and(|step| step.abort_reason.is_none());
         is_still_due
             && self.task.lifecycle == Lifecycle::Running
             && self.task.cancel_requested.is_none()
     }
 
-    /// Whether the task goes on after what is being done now.
-    fn nobody_stops(&self) -> bool {
+    /// Returns whether the task continues after the current action.
+    fn may_continue(&self) -> bool {
         let left = limits::remaining(&self.task, self.now()).time;
         self.stop.reason().is_none() && left.is_none_or(|left| !left.is_zero())
     }
 
-    /// What was intended is not done now; if the task goes on, it is due again.
-    async fn not_begun(&mut self, action_id: ActionId) -> Flow {
+    /// Records that an intended action was not started. It is due again if the task continues.
+    async fn record_not_started(&mut self, action_id: ActionId) -> RunResult {
         let outcome = outcome_of(ActionProgress::NotStarted);
         self.record(vec![
             Event::ActionPerformed {
                 action_id: action_id.clone(),
                 outcome,
             },
-            due_again(action_id),
+            retry_due(action_id),
         ])
         .await
     }
 
-    /// Performs an action once. Whatever becomes of it is an outcome, except that the task itself has to be left.
+    /// Performs an action once. Failures are outcomes, unless the task itself has to be released.
     async fn perform(
         &mut self,
         action_id: ActionId,
         retry_of: Option<ActionId>,
         action: Action<CapturePoint>,
-    ) -> Flow<ActionOutcome> {
+    ) -> RunResult<ActionOutcome> {
         let request = self.perform_request(action_id.clone(), retry_of, action)?;
         let executor = self.ports.executor.clone();
         let performed = tokio::select! {
             biased;
             _ = self.stop.paused() => {
-                self.tape.stopped();
-                Err(Halt::LookAgain)
+                self.recording.stopped();
+                Err(Halt::Reevaluate)
             }
             performed = self.guard(executor.perform(request)) => performed,
         };
         match performed {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(report)) => self.after_failed_call(action_id, report).await,
-            Err(Halt::LookAgain) => {
-                self.let_go().await;
-                Ok(self.after_stop(action_id).await)
+            Err(Halt::Reevaluate) => {
+                self.release_inputs().await;
+                Ok(self.outcome_after_stop(action_id).await)
             }
             Err(halt) => Err(halt),
         }
@@ -278,12 +286,12 @@ impl Runner {
         action_id: ActionId,
         retry_of: Option<ActionId>,
         action: Action<CapturePoint>,
-    ) -> Flow<PerformRequest> {
+    ) -> RunResult<PerformRequest> {
         let Some((_, epoch)) = self.task.desktop.clone() else {
-            return Err(Halt::Lost("the desktop was given back".to_owned()));
+            return Err(Halt::OwnershipLost("the desktop was released".to_owned()));
         };
         let Some(display) = self.display() else {
-            return Err(Halt::Lost("the desktop has no display".to_owned()));
+            return Err(Halt::OwnershipLost("the desktop has no display".to_owned()));
         };
         Ok(PerformRequest {
             display,
@@ -294,13 +302,13 @@ impl Runner {
         })
     }
 
-    /// The call did not answer for the action: only the Executor's journal knows how far it came.
+    /// Determines the outcome after a failed call: only the Executor's journal knows how far the action came.
     async fn after_failed_call(
         &mut self,
         action_id: ActionId,
         report: ErrorReport,
-    ) -> Flow<ActionOutcome> {
-        if let halt @ Halt::Lost(_) = halt("performing an action", report.clone()) {
+    ) -> RunResult<ActionOutcome> {
+        if let halt @ Halt::OwnershipLost(_) = halt("performing an action", report.clone()) {
             return Err(halt);
         }
         let progress = self.look_up(action_id.clone()).await?;
@@ -310,8 +318,8 @@ impl Runner {
         if !is_transient(&report) {
             return Ok(ActionOutcome::new(ActionResult::Failed, report.message));
         }
-        // The call may still wait for its turn there; it must not be begun after this.
-        self.let_go().await;
+        // The call may still be queued at the Executor. Releasing the inputs cancels it, so that it cannot start later.
+        self.release_inputs().await;
         let progress = self.look_up(action_id).await?;
         Ok(match progress {
             ActionProgress::NotStarted => nothing_sent(&report.message),
@@ -319,65 +327,68 @@ impl Runner {
         })
     }
 
-    /// What became of an action that was stopped in the middle. The task is ending, so nobody waits for long.
-    async fn after_stop(&self, action_id: ActionId) -> ActionOutcome {
+    /// Returns the outcome of an action that was stopped halfway, waiting only briefly because the task is ending.
+    async fn outcome_after_stop(&self, action_id: ActionId) -> ActionOutcome {
         let asked = async {
             loop {
                 let id = action_id.clone();
                 let asked = self.ports.executor.look_up_action(self.display(), id).await;
                 match asked {
-                    Ok(ActionProgress::Running) => self.tape.pause(LOOK_UP_PAUSE).await,
+                    Ok(ActionProgress::Running) => self.recording.sleep(LOOKUP_INTERVAL).await,
                     asked => return asked.unwrap_or(ActionProgress::Unknown),
                 }
             }
         };
-        let progress = tokio::time::timeout(STOP_PATIENCE, asked).await;
+        let progress = tokio::time::timeout(STOPPED_ACTION_TIMEOUT, asked).await;
         outcome_of(progress.unwrap_or(ActionProgress::Unknown))
     }
 
-    /// How far an action came. One that is still being performed is waited for, for a while.
-    pub(super) async fn look_up(&mut self, action_id: ActionId) -> Flow<ActionProgress> {
-        let began = self.tape.begin();
+    /// Looks up how far an action came, waiting a limited time for a running one.
+    pub(super) async fn look_up(&mut self, action_id: ActionId) -> RunResult<ActionProgress> {
+        let began = self.recording.start_timer();
         loop {
             let (display, id) = (self.display(), action_id.clone());
             let progress = self
-                .ask("asking how far an action came", move |ports| {
+                .call("looking up an action", move |ports| {
                     let (display, id) = (display.clone(), id.clone());
                     async move { ports.executor.look_up_action(display, id).await }
                 })
                 .await?;
-            if progress != ActionProgress::Running || self.since(began) > RUNNING_PATIENCE {
+            if progress != ActionProgress::Running
+                || self.elapsed_since(began) > RUNNING_ACTION_TIMEOUT
+            {
                 return Ok(progress);
             }
-            self.guard(self.tape.pause(LOOK_UP_PAUSE)).await?;
+            self.guard(self.recording.sleep(LOOKUP_INTERVAL)).await?;
         }
     }
 
-    /// Makes sure that nothing is being typed and nothing stays pressed.
-    pub(super) async fn let_go(&self) {
+    /// Stops typing and releases all keys and buttons.
+    pub(super) async fn release_inputs(&self) {
         if self.task.desktop.is_none() {
             return;
         }
         let released = self.ports.executor.release_all(self.display());
-        let problem = match tokio::time::timeout(LET_GO, released).await {
+        let problem = match tokio::time::timeout(INPUT_RELEASE_TIMEOUT, released).await {
             Ok(Ok(_)) => return,
             Ok(Err(report)) => report.message,
             Err(_) => "no answer in time".to_owned(),
         };
-        tracing::warn!(task = %self.task.spec.name, problem, "keys and buttons could not be released");
+        tracing::warn!(task = %self.task.spec.name, problem, "releasing keys and buttons failed");
     }
 
-    /// Points for the targets of an action, or what could not be found.
+    /// Resolves the targets of an action to points, or returns why that is impossible.
     pub(super) async fn resolve(
         &mut self,
         planned: &PlannedAction,
-    ) -> Flow<Result<Resolved, String>> {
+    ) -> RunResult<Result<ResolvedAction, String>> {
         let is_point = |target: &Target| matches!(target, Target::Point(_));
-        // The rules judge what an action meets, also where it names no element: what a click before has opened.
-        if meets_the_screen(planned.action.kind()) || !planned.action.targets().all(is_point) {
+        // The policy judges the element under the action, even if the action names none: an earlier click may have
+        // opened something.
+        if depends_on_screen(planned.action.kind()) || !planned.action.targets().all(is_point) {
             self.refresh_stale_view().await?;
         }
-        // What lies at a point matters for a click; the way of a drag has many points and no box.
+        // A click needs the element at its point; a drag's path has many points and no element.
         let at_rest = planned.action.kind() == ActionKind::Click
             && self.view.as_ref().is_some_and(|view| !view.stale);
         let mut points = Vec::new();
@@ -400,20 +411,21 @@ impl Runner {
         let mut points = points.into_iter();
         let with_points = planned.action.clone().try_map(|_| points.next().ok_or(()));
         let action = with_points.expect("one point was found for each target");
-        Ok(Ok(Resolved {
+        Ok(Ok(ResolvedAction {
             action,
             target: target_box,
         }))
     }
 
-    /// An earlier action of this step changed the screen: what it shows now is what a target means.
-    pub(super) async fn refresh_stale_view(&mut self) -> Flow {
+    /// Observes the screen again if an earlier action of this step changed it, because targets refer to the current
+    /// screen.
+    pub(super) async fn refresh_stale_view(&mut self) -> RunResult {
         if !self.view.as_ref().is_some_and(|view| view.stale) {
             return Ok(());
         }
-        let observation = self.look(false).await?;
+        let observation = self.observe_screen(false).await?;
         if let Some(view) = &mut self.view {
-            view.latest = observation.frame.clone();
+            view.latest_frame = observation.frame.clone();
             view.observation = observation;
             view.stale = false;
         }
@@ -423,17 +435,17 @@ impl Runner {
     async fn locate(
         &mut self,
         target: Target,
-    ) -> Flow<Result<(CapturePoint, Option<CaptureRect>), String>> {
+    ) -> RunResult<Result<(CapturePoint, Option<CaptureRect>), String>> {
         let Some(view) = &self.view else {
-            return Ok(Err("the screen has not been looked at".to_owned()));
+            return Ok(Err("the screen has not been observed".to_owned()));
         };
         let request = ResolveRequest {
-            target: Sought::Target(target),
+            target: TargetQuery::Target(target),
             frame: view.observation.frame.clone(),
             scene: view.observation.scene.clone(),
         };
         let resolved = self
-            .ask_for_answer("finding a target", move |ports| {
+            .try_call("finding a target", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.resolve_target(request).await }
             })
@@ -446,14 +458,14 @@ impl Runner {
     }
 }
 
-/// What an answer of the Executor's journal says of an action that nobody answered for.
+/// Converts the Executor's journal entry into the outcome of an action.
 pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
     match progress {
         ActionProgress::Finished(outcome) => outcome,
-        ActionProgress::NotStarted => nothing_sent("it was never begun"),
+        ActionProgress::NotStarted => nothing_sent("the action was not started"),
         ActionProgress::Running | ActionProgress::Unknown => ActionOutcome::new(
             ActionResult::Unknown,
-            "it was begun, and whether it arrived is not known; it is not repeated",
+            "the action was started, and it is unknown whether it took effect; it is not repeated",
         ),
     }
 }
@@ -462,12 +474,12 @@ fn nothing_sent(why: &str) -> ActionOutcome {
     ActionOutcome::new(ActionResult::Cancelled, format!("{why}; {NOTHING_SENT}"))
 }
 
-/// Says that an action of which nothing was sent is still to be done, under an id of its own.
-pub(super) fn due_again(action_id: ActionId) -> Event {
+/// Returns the event that makes an action of which no input was sent due again, under a new id.
+pub(super) fn retry_due(action_id: ActionId) -> Event {
     Event::ActionRetried {
         action_id,
         attempts: 0,
-        reason: retry::reason(Way::AsBefore, 0),
-        way: Way::AsBefore,
+        reason: retry::reason(RetryStrategy::Unchanged, 0),
+        way: RetryStrategy::Unchanged,
     }
 }

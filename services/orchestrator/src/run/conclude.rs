@@ -1,32 +1,35 @@
-//! Ending well: what must hold is checked before success is declared, results are fetched, the user is waited for.
+//! Concludes a task: verifies a claim of success, fetches results, and waits for the user.
 
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::service::{AwaitQuiet, Observation, ResolveRequest, Sought};
+use motorium_proto::service::{Observation, ResolveRequest, TargetQuery, WaitForIdleRequest};
 use tokio::time::Duration;
 use tonic::Code;
 
-use super::{Flow, Halt, Runner, Stop, halt, is_transient};
+use super::{Halt, RunResult, Runner, StopReason, halt, is_transient};
 use crate::error::reason;
-use crate::task::completion::{self, LastScreen};
-use crate::task::event::{Event, Failure};
-use crate::task::machine::MAX_REFUSED_CLAIMS;
-use crate::task::spec::Expectation;
+use motorium_task::completion::{self, LastScreen};
+use motorium_task::event::{Event, Failure};
+use motorium_task::machine::MAX_REFUSED_CLAIMS;
+use motorium_task::spec::Expectation;
 
-/// How long fetching one result may take.
-const FETCH_PATIENCE: Duration = Duration::from_secs(60);
-/// How long something that is claimed may take to show, as after a click.
-const LATE_CHANGE: Duration = Duration::from_secs(1);
+/// Timeout for fetching one result file.
+// Enough for a large file on a slow desktop; a failed fetch does not fail the task.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time within which a claimed change may still appear on the screen.
+// The same as the first-change timeout after a click.
+const LATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Runner {
-    /// The planner says it is done. A claim that does not hold goes back to it once, then the task fails honestly.
-    pub(super) async fn conclude(&mut self, answer: String) -> Flow {
-        let mut missing = self.missing().await?;
+    /// Handles the planner's claim of success. A claim that does not hold is returned to the planner once, then the
+    /// task fails.
+    pub(super) async fn conclude(&mut self, answer: String) -> RunResult {
+        let mut missing = self.unmet_expectations().await?;
         let is_refused = |missing: &Option<Vec<String>>| {
             missing.as_ref().is_some_and(|missing| !missing.is_empty())
         };
-        if is_refused(&missing) && self.screen_goes_on().await? {
-            missing = self.missing().await?;
+        if is_refused(&missing) && self.has_late_change().await? {
+            missing = self.unmet_expectations().await?;
         }
         let Some(missing) = missing else {
             return self.end(Event::Succeeded { answer }).await;
@@ -55,34 +58,34 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the screen changes after the claim was made: what is in a window may be there before the window's title is
-    /// (a browser takes 200 ms for it), and a planner that needs no model claims success sooner than that.
-    async fn screen_goes_on(&mut self) -> Flow<bool> {
-        let Some(claimed_on) = self.view.as_ref().map(|view| view.latest.id.clone()) else {
+    /// Returns whether the screen changes after the claim. A window's content may appear before its title (a browser
+    /// takes 200 ms), and a planner without a model claims success sooner than that.
+    async fn has_late_change(&mut self) -> RunResult<bool> {
+        let Some(claimed_on) = self.view.as_ref().map(|view| view.latest_frame.id.clone()) else {
             return Ok(false);
         };
-        let request = AwaitQuiet {
+        let request = WaitForIdleRequest {
             display: self.display(),
             since_frame: Some(claimed_on),
-            first_change_timeout: LATE_CHANGE,
-            ..AwaitQuiet::default()
+            first_change_timeout: LATE_CHANGE_TIMEOUT,
+            ..WaitForIdleRequest::default()
         };
         let quiet = self
-            .ask_for_answer("waiting for what is claimed", move |ports| {
+            .try_call("waiting for a late change", move |ports| {
                 let request = request.clone();
-                async move { ports.perception.await_quiet(request).await }
+                async move { ports.perception.wait_for_idle(request).await }
             })
             .await?;
         match quiet {
             Ok(quiet) => Ok(quiet.changed),
-            // The frame is not known any more.
+            // Perception has dropped the frame.
             Err(report) if report.code == Code::NotFound => Ok(false),
-            Err(report) => Err(halt("waiting for what is claimed", report)),
+            Err(report) => Err(halt("waiting for a late change", report)),
         }
     }
 
-    /// What does not hold; `None` if there is nothing to hold the claim against.
-    async fn missing(&mut self) -> Flow<Option<Vec<String>>> {
+    /// Returns the expectations that are not met; `None` if there is nothing to verify.
+    async fn unmet_expectations(&mut self) -> RunResult<Option<Vec<String>>> {
         let expectations = self.task.spec.expectations.clone();
         let evidence = self.evidence();
         if expectations.is_empty() && evidence.is_empty() {
@@ -91,7 +94,7 @@ impl Runner {
         if expectations.is_empty() {
             return self.missing_evidence(&evidence).await.map(Some);
         }
-        let observation = self.look(false).await?;
+        let observation = self.observe_screen(false).await?;
         let screen = LastScreen::of(&observation);
         let mut missing = Vec::new();
         for expectation in expectations {
@@ -102,15 +105,15 @@ impl Runner {
                 Expectation::ExtractedJson(json) => completion::has_extracted(&self.task, json),
             };
             if !holds {
-                missing.push(completion::words(&expectation));
+                missing.push(completion::describe_unmet(&expectation));
             }
         }
         Ok(Some(missing))
     }
 
-    /// What of the evidence cannot be seen: on the screen that the claim was made on, which may have changed since (a
-    /// note that passes), nor on the one that is there now, nor by the Planner's own way to find a text.
-    async fn missing_evidence(&mut self, evidence: &[String]) -> Flow<Vec<String>> {
+    /// Returns the evidence that is found neither on the screen of the claim, which may have changed since (a toast
+    /// that disappears), nor on the current one, nor by the Planner's text search.
+    async fn missing_evidence(&mut self, evidence: &[String]) -> RunResult<Vec<String>> {
         let claimed_on = self.view.as_ref().map(|view| view.observation.clone());
         let mut missing = evidence.to_vec();
         if let Some(claimed_on) = &claimed_on {
@@ -119,7 +122,7 @@ impl Runner {
         if missing.is_empty() {
             return Ok(missing);
         }
-        let now = self.look(false).await?;
+        let now = self.observe_screen(false).await?;
         let missing = completion::missing_evidence(evidence, LastScreen::of(&now));
         if missing.is_empty() {
             return Ok(missing);
@@ -134,10 +137,10 @@ impl Runner {
         Ok(missing)
     }
 
-    /// Whether the Planner finds a text, which it reads with more tolerance than we do.
-    async fn planner_finds(&mut self, text: &str, on: &Observation) -> Flow<bool> {
+    /// Returns whether the Planner finds a text; its search tolerates more misreadings.
+    async fn planner_finds(&mut self, text: &str, on: &Observation) -> RunResult<bool> {
         let request = ResolveRequest {
-            target: Sought::Target(Target::Text(TextAnchor {
+            target: TargetQuery::Target(Target::Text(TextAnchor {
                 text: text.to_owned(),
                 ..TextAnchor::default()
             })),
@@ -145,21 +148,21 @@ impl Runner {
             scene: on.scene.clone(),
         };
         let found = self
-            .ask_for_answer("looking for evidence", move |ports| {
+            .try_call("searching for evidence", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.resolve_target(request).await }
             })
             .await?;
         match found {
             Ok(_) => Ok(true),
-            // That nobody could look does not mean that it is not there.
-            Err(report) if is_transient(&report) => Err(halt("looking for evidence", report)),
-            // In several places is there too.
+            // A service that is unavailable does not disprove the evidence.
+            Err(report) if is_transient(&report) => Err(halt("searching for evidence", report)),
+            // A text in several places is present, too.
             Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
         }
     }
 
-    /// What the planner says shows its success, if that is to be looked for.
+    /// Returns the evidence that the planner gave for its success, if it is to be verified.
     fn evidence(&self) -> Vec<String> {
         let decision = self
             .task
@@ -167,15 +170,15 @@ impl Runner {
             .last()
             .and_then(|step| step.decision.as_ref());
         match decision.map(|decision| &decision.next) {
-            Some(Next::Done { evidence, .. }) if self.conduct.check_evidence => evidence.clone(),
+            Some(Next::Done { evidence, .. }) if self.config.verify_evidence => evidence.clone(),
             _ => Vec::new(),
         }
     }
 
-    async fn has_file(&mut self, name: String) -> Flow<bool> {
+    async fn has_file(&mut self, name: String) -> RunResult<bool> {
         let display = self.display();
         let file = self
-            .ask("looking for a file", move |ports| {
+            .call("looking for a file", move |ports| {
                 let (display, name) = (display.clone(), name.clone());
                 async move { ports.executor.stat_file(display, &name).await }
             })
@@ -183,8 +186,8 @@ impl Runner {
         Ok(file.is_some())
     }
 
-    /// Fetches the files that the task names. One that is not there does not undo what was done.
-    pub(super) async fn fetch_results(&mut self) -> Flow<Vec<Event>> {
+    /// Fetches the result files that the task names. A missing file does not fail the task.
+    pub(super) async fn fetch_results(&mut self) -> RunResult<Vec<Event>> {
         let names = self.task.spec.results.clone();
         let mut events = Vec::new();
         for name in names.into_iter().skip(self.task.results_fetched as usize) {
@@ -193,8 +196,9 @@ impl Runner {
         Ok(events)
     }
 
-    /// Neither the time limit nor a long file keeps the task from its end; a user who cancels does not wait either.
-    async fn fetch_result(&self, name: &str) -> Flow<Event> {
+    /// Fetches one result. Neither the time limit nor a large file prevents the task from ending, and a user who
+    /// cancels does not wait.
+    async fn fetch_result(&self, name: &str) -> RunResult<Event> {
         let failed = |error: &str| Event::ResultFetched {
             artifact: None,
             error: format!("{name}: {error}"),
@@ -202,11 +206,11 @@ impl Runner {
         tokio::select! {
             biased;
             stop = self.stop.requested() => match stop {
-                Stop::Cancelled => Ok(failed("the task was cancelled")),
+                StopReason::Cancelled => Ok(failed("the task was cancelled")),
                 stop => Err(stop.into()),
             },
             event = self.fetch(name) => Ok(event),
-            () = tokio::time::sleep(FETCH_PATIENCE) => Ok(failed("it took too long")),
+            () = tokio::time::sleep(FETCH_TIMEOUT) => Ok(failed("it took too long")),
         }
     }
 
@@ -231,12 +235,12 @@ impl Runner {
         }
     }
 
-    /// Stands still until something was said.
-    pub(super) async fn await_user(&mut self) -> Flow {
+    /// Waits until the user responds or a pending approval expires.
+    pub(super) async fn await_user(&mut self) -> RunResult {
         self.flush().await?;
-        self.forget_the_screen();
+        self.discard_view();
         if self.task.is_taken_over() {
-            return self.watch_the_person().await;
+            return self.watch_operator().await;
         }
         let waiting = self.task.pending_approval().cloned();
         let expires_at = waiting.as_ref().map(|approval| approval.expires_at);
@@ -245,9 +249,9 @@ impl Runner {
         });
         tokio::select! {
             stop = self.stop.requested() => Err(stop.into()),
-            changed = self.journal.changed(&mut self.task) => changed,
-            () = self.tape.time_up(left) => {
-                self.tape.timed_out();
+            changed = self.journal.wait_for_change(&mut self.task) => changed,
+            () = self.recording.deadline(left) => {
+                self.recording.timed_out();
                 match waiting {
                     Some(approval) => self.expire(&approval).await,
                     None => Ok(()),

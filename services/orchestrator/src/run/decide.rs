@@ -1,39 +1,42 @@
-//! Asking the planner what to do on this screen.
+//! Asks the planner what to do on the current screen.
 
 use bytes::Bytes;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
-use motorium_proto::limits::MAX_MESSAGE_WITH_IMAGES;
+use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 
-use super::hooks::PictureCounts;
-use super::{Flow, Runner};
-use crate::hooks::happening::Purpose;
-use crate::task::event::{Artifact, Event};
-use crate::task::limits;
-use crate::task::{ActionRecord, StepRecord, Task};
+use super::hooks::ImageCounts;
+use super::{RunResult, Runner};
+use crate::hooks::event::ModelCallPurpose;
+use motorium_task::event::{Artifact, Event};
+use motorium_task::limits;
+use motorium_task::{ActionRecord, StepRecord, Task};
 
-/// What the pictures of a request may take, so that the rest of it has room in a message too.
-const MOST_PICTURE_BYTES: u64 = (MAX_MESSAGE_WITH_IMAGES / 4 * 3) as u64;
+/// Maximum size of all images of a request in bytes.
+// A quarter of the message limit is left for the rest of the request.
+const MAX_IMAGE_BYTES: u64 = (MAX_IMAGE_MESSAGE_BYTES / 4 * 3) as u64;
 
 impl Runner {
-    pub(super) async fn decide(&mut self) -> Flow {
+    pub(super) async fn decide(&mut self) -> RunResult {
         let began = Instant::now();
         let Some(mut request) = self.plan_request() else {
-            // The step was begun by a run that has gone away; what it saw is not known here.
+            // The step was started by another run; its observation is not known here.
             return self.finish_step().await;
         };
-        let (mut pictures, blobs) = (self.pictures(), self.blobs.clone());
+        let (mut pictures, blobs) = (self.plan_images(), self.blobs.clone());
         let counted = pictures.count(conversation_images(&self.task));
-        let call = self.before_model_call(Purpose::Plan, counted).await?;
+        let call = self
+            .before_model_call(ModelCallPurpose::Plan, counted)
+            .await?;
         pictures.keep_latest(call.past_images);
-        pictures.keep_within(MOST_PICTURE_BYTES);
+        pictures.keep_within(MAX_IMAGE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
         let planned = self
-            .ask("planning", move |ports| {
+            .call("planning", move |ports| {
                 let (mut request, pictures) = (request.clone(), pictures.clone());
                 let blobs = blobs.clone();
                 async move {
@@ -43,7 +46,7 @@ impl Runner {
             })
             .await?;
         let decision = planned.decision;
-        self.timed("decide", began);
+        self.record_timing("decide", began);
         let skipped = planned.attempts.iter().map(|attempt| attempt.usage);
         let used = skipped.fold(decision.usage, Usage::plus);
         for attempt in planned.attempts {
@@ -59,7 +62,7 @@ impl Runner {
         };
         self.journal.defer(&mut self.task, decided);
         if !suspicions.is_empty() {
-            let evidence = self.pictures_of(&suspicions).await?;
+            let evidence = self.injection_evidence(&suspicions).await?;
             let suspected = Event::InjectionSuspected {
                 suspicions,
                 evidence,
@@ -72,12 +75,14 @@ impl Runner {
             .after_model_call(&call, decision.as_ref(), began)
             .await?;
         if let Some(message) = denied {
-            return self.record(vec![Event::TargetMissed { message }]).await;
+            return self
+                .record(vec![Event::TargetNotResolved { message }])
+                .await;
         }
         if !progress.is_empty() {
             self.show_progress(progress).await?;
         }
-        // A decision to act is stored with the intent of its first action.
+        // A decision to act is stored together with the intent of its first action: one commit less.
         if acts { Ok(()) } else { self.flush().await }
     }
 
@@ -92,7 +97,7 @@ impl Runner {
             image: None,
             scene: observation.scene.clone(),
             history: history(task),
-            user_messages: task.heard.clone(),
+            user_messages: task.current_messages.clone(),
             remaining: limits::remaining(task, self.now()),
             functions: self.functions.declarations(),
             conversation: task.conversation.clone(),
@@ -105,61 +110,60 @@ impl Runner {
         })
     }
 
-    /// The pictures that the planner may be shown: of this step, and of those before it.
-    fn pictures(&self) -> Pictures {
+    /// Returns the images that may be sent to the planner: of this step and of earlier ones.
+    fn plan_images(&self) -> PlanImages {
         if !self.needs_image {
-            return Pictures::default();
+            return PlanImages::default();
         }
-        Pictures {
-            present: self.task.open_step().and_then(stored_picture),
+        PlanImages {
+            current: self.task.open_step().and_then(stored_image),
             past: decided_steps(&self.task)
                 .enumerate()
-                .filter_map(|(index, step)| Some((index, stored_picture(step)?)))
+                .filter_map(|(index, step)| Some((index, stored_image(step)?)))
                 .collect(),
         }
     }
 }
 
-/// The user's own instructions, and what they said before there was a step that it could belong to.
+/// Returns the user's instructions and the messages sent before the first step.
 fn instructions(task: &Task) -> String {
     let written = Some(&task.spec.instructions).filter(|text| !text.is_empty());
-    let said = written.into_iter().chain(&task.said_at_first);
+    let said = written.into_iter().chain(&task.initial_messages);
     said.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// Pictures by what they are stored as. They are read for each call and not held while it lasts, because a planner
-/// thinks for seconds.
+/// Stored images of a request. They are read for each call and not held during it, because a planner takes seconds.
 #[derive(Debug, Clone, Default)]
-struct Pictures {
-    present: Option<StoredPicture>,
-    /// With the index of their step in the history.
-    past: Vec<(usize, StoredPicture)>,
+struct PlanImages {
+    current: Option<StoredImage>,
+    /// Images of earlier steps, with the index of their step in the history.
+    past: Vec<(usize, StoredImage)>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct StoredPicture {
+pub(super) struct StoredImage {
     artifact: Artifact,
     size: CaptureSize,
 }
 
-/// The plain picture of a step.
-pub(super) fn stored_picture(step: &StepRecord) -> Option<StoredPicture> {
-    Some(StoredPicture {
+/// Returns the screenshot of a step, without annotations.
+pub(super) fn stored_image(step: &StepRecord) -> Option<StoredImage> {
+    Some(StoredImage {
         artifact: step.image.clone()?,
         size: step.frame_size?,
     })
 }
 
-impl Pictures {
-    /// How many there are, where the planner's conversation shows these.
-    fn count(&self, shown: &[[u8; 32]]) -> PictureCounts {
+impl PlanImages {
+    /// Counts the images, given the images that the planner's conversation contains.
+    fn count(&self, shown: &[[u8; 32]]) -> ImageCounts {
         let past = self.past.iter().map(|(_, picture)| picture.artifact.sha256);
         let last = |image: &[u8; 32]| past.clone().rposition(|one| one == *image);
         let oldest = shown.iter().filter_map(last).min();
-        PictureCounts {
-            present: usize::from(self.present.is_some()),
+        ImageCounts {
+            current: usize::from(self.current.is_some()),
             past: self.past.len(),
-            held: oldest.map_or(0, |oldest| self.past.len() - oldest),
+            in_conversation: oldest.map_or(0, |oldest| self.past.len() - oldest),
         }
     }
 
@@ -169,11 +173,10 @@ impl Pictures {
         self.past.drain(..without);
     }
 
-    /// The latest ones that take so many bytes together. The present one is kept in any case.
+    /// Keeps the latest images that fit into `bytes` together. The current one is always kept.
     fn keep_within(&mut self, bytes: u64) {
-        let mut left = bytes.saturating_sub(self.present.as_ref().map_or(0, StoredPicture::bytes));
-        let fits = |(_, picture): &&(usize, StoredPicture)| match left.checked_sub(picture.bytes())
-        {
+        let mut left = bytes.saturating_sub(self.current.as_ref().map_or(0, StoredImage::bytes));
+        let fits = |(_, picture): &&(usize, StoredImage)| match left.checked_sub(picture.bytes()) {
             Some(rest) => {
                 left = rest;
                 true
@@ -186,7 +189,7 @@ impl Pictures {
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         let past = self.past.iter().map(|(_, picture)| picture);
-        let pictures: Vec<&StoredPicture> = self.present.iter().chain(past).collect();
+        let pictures: Vec<&StoredImage> = self.current.iter().chain(past).collect();
         let names = pictures
             .iter()
             .map(|picture| picture.artifact.sha256.into());
@@ -196,7 +199,7 @@ impl Pictures {
             .into_iter()
             .zip(read)
             .map(|(picture, bytes)| picture.image(bytes));
-        if self.present.is_some() {
+        if self.current.is_some() {
             request.image = read.next();
         }
         for (index, _) in &self.past {
@@ -206,7 +209,7 @@ impl Pictures {
     }
 }
 
-impl StoredPicture {
+impl StoredImage {
     fn bytes(&self) -> u64 {
         self.artifact.size_bytes
     }
@@ -229,15 +232,15 @@ impl StoredPicture {
     }
 }
 
-/// The pictures that it takes to go on with the planner's conversation.
+/// Returns the hashes of the images that the planner's conversation refers to.
 fn conversation_images(task: &Task) -> &[[u8; 32]] {
     let mut decisions = task.steps.iter().rev();
     let last = decisions.find_map(|step| step.decision.as_ref());
     last.map_or(&[], |decision| &decision.conversation_images)
 }
 
-/// The steps that are over and in which something was decided. One that a run began and left before anything was decided
-/// is none that the planner knows of, and must not hide what was done before it.
+/// Returns the ended steps with a decision. The planner does not know a step that a run left before deciding, and such
+/// a step must not hide earlier ones.
 fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> {
     let ended = task.steps.iter().filter(|step| step.ended_at.is_some());
     ended.filter(|step| step.decision.is_some())
@@ -293,8 +296,8 @@ fn past_action(action: &ActionRecord) -> Option<PastAction> {
 mod tests {
     use super::*;
 
-    fn picture(size_bytes: u64) -> StoredPicture {
-        StoredPicture {
+    fn picture(size_bytes: u64) -> StoredImage {
+        StoredImage {
             artifact: Artifact {
                 sha256: [0; 32],
                 media_type: "image/webp".to_owned(),
@@ -307,21 +310,21 @@ mod tests {
 
     #[test]
     fn a_conversation_holds_what_it_shows_and_all_that_came_later() {
-        let named = |name: u8| StoredPicture {
+        let named = |name: u8| StoredImage {
             artifact: Artifact {
                 sha256: [name; 32],
                 ..picture(1).artifact
             },
             ..picture(1)
         };
-        // The third screen looked as the first one.
-        let pictures = Pictures {
-            present: Some(named(4)),
+        // The third screen equals the first one.
+        let pictures = PlanImages {
+            current: Some(named(4)),
             past: [1, 2, 1, 3].map(named).into_iter().enumerate().collect(),
         };
         let held = |shown: &[u8]| {
             let shown: Vec<[u8; 32]> = shown.iter().map(|name| [*name; 32]).collect();
-            pictures.count(&shown).held
+            pictures.count(&shown).in_conversation
         };
         assert_eq!(held(&[]), 0);
         assert_eq!(held(&[3]), 1);
@@ -333,8 +336,8 @@ mod tests {
     #[test]
     fn as_many_of_the_latest_pictures_are_kept_as_a_message_can_carry() {
         let kept = |bytes| {
-            let mut pictures = Pictures {
-                present: Some(picture(10)),
+            let mut pictures = PlanImages {
+                current: Some(picture(10)),
                 past: [30, 5, 20].map(picture).into_iter().enumerate().collect(),
             };
             pictures.keep_within(bytes);

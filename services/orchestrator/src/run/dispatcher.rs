@@ -1,6 +1,6 @@
-//! Finding work: tasks that are due and that nobody carries out are claimed, one for each free desktop.
+//! Claims tasks that are due and owned by no one, one for each free desktop.
 //!
-//! What has begun goes before what has not, and a task that cannot be carried out now keeps no other from its desktop.
+//! Started tasks go before new ones. A task that cannot run now does not keep others from the desktops it cannot use.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,42 +10,47 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
-use motorium_store::{BlobStore, Claim, Doorbell, TaskRow, TaskStore};
+use motorium_store::{BlobStore, Claim, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tokio::time::Duration;
 use tokio_util::task::TaskTracker;
 
-use super::{Assignment, Conduct, Journal, RunEnd, Runner, Stop, StopSignal};
-use crate::desktops::{Desktops, Taken, Work};
+use super::{Assignment, Journal, RunConfig, RunEnd, Runner, StopReason, StopSignal};
+use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
 use crate::error::Error;
-use crate::log;
-use crate::task::spec::{DesktopSelector, selector};
-use crate::task::{Lifecycle, Task};
+use motorium_recording::log;
+use motorium_task::spec::{DesktopSelector, selector};
+use motorium_task::{Lifecycle, Task};
 
-/// How often the store is looked at if nobody says that there is something new.
-const POLL: Duration = Duration::from_secs(1);
-/// Tasks that are looked at first; if a desktop stays free, more of them.
-const ROUND: usize = 100;
-/// How long running tasks may take to let go when the process ends.
-const LET_GO: Duration = Duration::from_secs(10);
-/// How long a desktop rests after a task that has not succeeded on it: nothing is tried again without a pause.
-const REST: Duration = Duration::from_secs(1);
+/// Interval at which the store is queried when nothing wakes the dispatcher.
+// Bounds the delay of tasks created or released by other processes.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of tasks read in the first query. It grows while desktops stay free.
+// Usually more than there are free desktops, so one query is enough.
+const CLAIM_BATCH_SIZE: usize = 100;
+/// Maximum time for which running tasks may take to stop on shutdown.
+// Longer than an action takes to be stopped and the desktop's lease to be released.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Cooldown of a desktop after a task that has not succeeded on it.
+// Keeps a failing task or desktop from being retried in a tight loop.
+const DESKTOP_COOLDOWN: Duration = Duration::from_secs(1);
 
-/// Finds work and gives it to runners.
+/// Claims tasks and starts a runner for each.
 #[derive(Clone)]
 pub struct Dispatcher {
     pub store: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
-    pub doorbell: Doorbell,
-    pub desktops: Desktops,
-    /// Names this orchestrator in leases: the same after a restart, so that it takes its own tasks back at once.
+    pub notifier: TaskNotifier,
+    pub desktops: DesktopPool,
+    /// Name of this orchestrator in leases. It is stable across restarts, so that the orchestrator reclaims its own
+    /// tasks at once.
     pub owner: String,
-    /// Told when there may be something to do.
-    pub news: Arc<Notify>,
-    pub conduct: Conduct,
-    /// How long a task's row stays ours without being renewed.
-    pub lease: Duration,
+    /// Woken when there may be a task to start.
+    pub wake: Arc<Notify>,
+    pub run_config: RunConfig,
+    /// Duration of a task lease without renewal.
+    pub lease_duration: Duration,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -57,9 +62,9 @@ impl std::fmt::Debug for Dispatcher {
 }
 
 impl Dispatcher {
-    /// Dispatches until the process ends; then lets all tasks go, for whoever comes next.
+    /// Dispatches until shutdown, then releases all tasks for other orchestrators.
     pub async fn run(self, shutdown: Shutdown) {
-        let mut rounds = Rounds {
+        let mut rounds = DispatchLoop {
             dispatcher: self,
             shutdown: shutdown.clone(),
             running: TaskTracker::new(),
@@ -67,46 +72,46 @@ impl Dispatcher {
         };
         while !shutdown.is_draining() {
             if let Err(error) = rounds.round().await {
-                tracing::warn!(%error, "tasks cannot be dispatched; trying again");
+                tracing::warn!(%error, "dispatching tasks failed; retrying");
             }
             tokio::select! {
                 () = shutdown.draining() => {}
-                () = rounds.dispatcher.news.notified() => {}
-                () = tokio::time::sleep(POLL) => {}
+                () = rounds.dispatcher.wake.notified() => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
         rounds.running.close();
-        if tokio::time::timeout(LET_GO, rounds.running.wait())
+        if tokio::time::timeout(DRAIN_TIMEOUT, rounds.running.wait())
             .await
             .is_err()
         {
-            tracing::warn!("some tasks did not let go in time; they will be recovered");
+            tracing::warn!("some tasks did not stop in time; they will be recovered");
         }
     }
 }
 
-/// One look after another for what is to be done.
-struct Rounds {
+/// The dispatch loop and its state.
+struct DispatchLoop {
     dispatcher: Dispatcher,
     shutdown: Shutdown,
     running: TaskTracker,
-    /// Tasks whose logs this build cannot read. They are left alone: another build may.
+    /// Tasks whose logs this build cannot read. They are skipped, because another build may be able to.
     unreadable: HashSet<TaskName>,
 }
 
-impl Rounds {
+impl DispatchLoop {
     async fn round(&mut self) -> Result<(), Error> {
         let begun = [State::Running, State::Paused, State::AwaitingUser];
-        self.offer(&begun, Work::Begun).await?;
-        self.offer(&[State::Pending], Work::New).await
+        self.offer(&begun, WorkKind::Resumed).await?;
+        self.offer(&[State::Pending], WorkKind::New).await
     }
 
-    /// Offers the free desktops to the tasks in these states, until there is none of either any more.
-    async fn offer(&mut self, states: &[State], work: Work) -> Result<(), Error> {
+    /// Assigns free desktops to tasks in these states until either runs out.
+    async fn offer(&mut self, states: &[State], work: WorkKind) -> Result<(), Error> {
         let states: Vec<i32> = states.iter().copied().map(i32::from).collect();
-        // What this process carries out is leased by its owner, and so counts as claimable.
-        let mut running = self.dispatcher.desktops.tasks();
-        let mut limit = ROUND + running.len();
+        // Tasks that run in this process are leased by this owner and therefore count as claimable.
+        let mut running = self.dispatcher.desktops.running_tasks();
+        let mut limit = CLAIM_BATCH_SIZE + running.len();
         while self.dispatcher.desktops.has_free(work) {
             let (owner, now) = (&self.dispatcher.owner, SystemTime::now());
             let most = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -131,31 +136,36 @@ impl Rounds {
         Ok(())
     }
 
-    /// Begins to carry a task out, if a desktop that it may have is free.
-    async fn begin(&mut self, row: &TaskRow, work: Work) -> Result<bool, Error> {
+    /// Starts a task if a suitable desktop is free.
+    async fn begin(&mut self, row: &TaskRow, work: WorkKind) -> Result<bool, Error> {
         let Some(taken) = self.take_desktop(row, work) else {
             return Ok(false);
         };
         let Dispatcher { store, owner, .. } = &self.dispatcher;
         let claim = store
-            .claim(&row.name, owner, self.dispatcher.lease, SystemTime::now())
+            .claim(
+                &row.name,
+                owner,
+                self.dispatcher.lease_duration,
+                SystemTime::now(),
+            )
             .await?;
         let Some(claim) = claim else {
             return Ok(false);
         };
-        // Only what is read after the claim is sure to be all that the task's last owner has written.
+        // Loaded after the claim: only then is the log sure to contain everything that the last owner wrote.
         match log::load(store.as_ref(), &row.name).await {
             Ok(task) if task.lifecycle.is_terminal() => self.give_back(&claim).await,
             Ok(task) => {
                 self.carry_out(task, &claim, taken);
                 Ok(true)
             }
-            Err(error @ Error::CorruptLog { .. }) => {
-                tracing::error!(task = %row.name, %error, "the task is left alone");
+            Err(error @ log::Error::Corrupt { .. }) => {
+                tracing::error!(task = %row.name, %error, "task log is unreadable; the task is skipped");
                 self.unreadable.insert(row.name.clone());
                 self.give_back(&claim).await
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -165,32 +175,32 @@ impl Rounds {
         Ok(false)
     }
 
-    fn take_desktop(&mut self, row: &TaskRow, work: Work) -> Option<Taken> {
+    fn take_desktop(&mut self, row: &TaskRow, work: WorkKind) -> Option<DesktopReservation> {
         let name = &row.name;
-        match wanted(row) {
+        match desktop_selector(row) {
             Ok(selector) => self.dispatcher.desktops.take(name, &selector, work),
             Err(error) => {
-                tracing::error!(task = %name, %error, "the task is left alone");
+                tracing::error!(task = %name, %error, "task log is unreadable; the task is skipped");
                 self.unreadable.insert(name.clone());
                 None
             }
         }
     }
 
-    fn carry_out(&self, task: Task, claim: &Claim, taken: Taken) {
+    fn carry_out(&self, task: Task, claim: &Claim, taken: DesktopReservation) {
         let Dispatcher {
             store,
             blobs,
-            doorbell,
+            notifier: doorbell,
             owner,
-            news,
-            conduct,
-            lease,
+            wake: news,
+            run_config: conduct,
+            lease_duration: lease,
             ..
         } = self.dispatcher.clone();
         let journal = Journal::new(store, &doorbell, &task, claim.epoch, lease);
         let stop = StopSignal::default();
-        let Taken { desktop, ports, .. } = &taken;
+        let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {
             task,
             desktop: desktop.clone(),
@@ -204,14 +214,14 @@ impl Rounds {
             let end = tokio::select! {
                 end = &mut work => end,
                 () = shutdown.draining() => {
-                    stop.request(Stop::Shutdown);
+                    stop.request(StopReason::Shutdown);
                     work.await
                 }
             };
-            tracing::info!(?end, "task run is over");
-            // What a task that was broken off did last may still come to something, and is not the next one's effect.
+            tracing::info!(?end, "task run ended");
+            // The last action of an interrupted task may still take effect and must not be attributed to the next task.
             if !matches!(end, RunEnd::Ended(Lifecycle::Succeeded { .. })) {
-                taken.rest(REST);
+                taken.cool_down(DESKTOP_COOLDOWN);
             }
             drop(taken);
             news.notify_one();
@@ -219,8 +229,8 @@ impl Rounds {
     }
 }
 
-/// Which desktop a task may have. One that has begun goes on where it began.
-fn wanted(row: &TaskRow) -> Result<DesktopSelector, Error> {
+/// Returns the selector for a task's desktop. A started task continues on the same desktop.
+fn desktop_selector(row: &TaskRow) -> Result<DesktopSelector, Error> {
     let corrupt = |detail: String| Error::CorruptLog {
         detail: format!("the snapshot of {}: {detail}", row.name),
     };

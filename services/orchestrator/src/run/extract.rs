@@ -1,45 +1,48 @@
-//! Taking data from the screen, because the planner wants it.
+//! Extracts data from the screen for the planner.
 
 use motorium_proto::service::ExtractRequest;
 use tokio::time::Instant;
 
-use super::decide::stored_picture;
-use super::hooks::PictureCounts;
-use super::{Flow, Runner, View, halt, is_transient};
-use crate::hooks::happening::Purpose;
-use crate::task::event::Event;
-use crate::task::limits;
+use super::decide::stored_image;
+use super::hooks::ImageCounts;
+use super::{RunResult, Runner, ScreenView, halt, is_transient};
+use crate::hooks::event::ModelCallPurpose;
+use motorium_task::event::Event;
+use motorium_task::limits;
 
-/// How much of a page's text is given along, in characters: more than a model reads with profit.
-const PAGE_TEXT: usize = 50_000;
+/// Maximum length of a page's text sent along, in characters.
+// Longer texts rarely improve an extraction, and every token costs.
+const MAX_PAGE_TEXT_CHARS: usize = 50_000;
 
 impl Runner {
-    /// Asks for the data. That there is none is told to the planner and does not end the task.
-    pub(super) async fn extract(&mut self, json_schema: String, instruction: String) -> Flow {
+    /// Extracts the data. A failed extraction is reported to the planner and does not end the task.
+    pub(super) async fn extract(&mut self, json_schema: String, instruction: String) -> RunResult {
         let began = Instant::now();
         if self.view.is_none() {
-            // The step was begun by a run that has gone away.
-            let observation = self.look(true).await?;
-            self.view = Some(View::of(observation));
+            // The step was started by another run, so there is no view of it here.
+            let observation = self.observe_screen(true).await?;
+            self.view = Some(ScreenView::of(observation));
         }
         let page_text = self.page_text().await?;
-        let pictures = PictureCounts {
-            present: usize::from(self.needs_image),
-            ..PictureCounts::default()
+        let pictures = ImageCounts {
+            current: usize::from(self.needs_image),
+            ..ImageCounts::default()
         };
-        let call = self.before_model_call(Purpose::Extract, pictures).await?;
+        let call = self
+            .before_model_call(ModelCallPurpose::Extract, pictures)
+            .await?;
         let instruction = with_notices(instruction, &call.notices);
         let Some(view) = &self.view else {
             return Ok(());
         };
         let observation = &view.observation;
-        let stored = self.task.open_step().and_then(stored_picture);
+        let stored = self.task.open_step().and_then(stored_image);
         let image = match (&observation.image, stored) {
             _ if !self.needs_image => None,
             (Some(image), _) => Some(image.clone()),
             (None, Some(stored)) => {
                 let read = stored.read(&self.blobs).await;
-                Some(read.map_err(|report| halt("reading a picture", report))?)
+                Some(read.map_err(|report| halt("reading an image", report))?)
             }
             (None, None) => None,
         };
@@ -54,12 +57,12 @@ impl Runner {
             remaining: limits::remaining(&self.task, self.now()),
         };
         let extracted = self
-            .ask_for_answer("taking data from the screen", move |ports| {
+            .try_call("extracting data from the screen", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.extract(request).await }
             })
             .await?;
-        self.timed("extract", began);
+        self.record_timing("extract", began);
         let used = extracted.as_ref().ok().map(|extraction| extraction.usage);
         let event = match extracted {
             Ok(extraction) => match self.after_model_call(&call, None, began).await? {
@@ -69,15 +72,15 @@ impl Runner {
                     sources: extraction.sources,
                 },
                 Some(message) => {
-                    self.count_in_vain("extract", &message, extraction.usage);
-                    Event::TargetMissed { message }
+                    self.count_rejected("extract", &message, extraction.usage);
+                    Event::TargetNotResolved { message }
                 }
             },
             Err(report) if is_transient(&report) => {
-                return Err(halt("taking data from the screen", report));
+                return Err(halt("extracting data from the screen", report));
             }
-            Err(report) => Event::TargetMissed {
-                message: format!("no data could be taken from the screen: {}", report.message),
+            Err(report) => Event::TargetNotResolved {
+                message: format!("extracting data from the screen failed: {}", report.message),
             },
         };
         self.record(vec![event]).await?;
@@ -87,20 +90,20 @@ impl Runner {
         Ok(())
     }
 
-    /// The text of the page in front, where a browser driver gives it.
-    async fn page_text(&mut self) -> Flow<Option<String>> {
+    /// Returns the text of the active page, if a browser driver provides it.
+    async fn page_text(&mut self) -> RunResult<Option<String>> {
         let display = self.display();
         let page = self
-            .ask_for_answer("reading the page", move |ports| {
+            .try_call("reading the page", move |ports| {
                 let display = display.clone();
-                async move { ports.executor.read_page(display, PAGE_TEXT).await }
+                async move { ports.executor.read_page(display, MAX_PAGE_TEXT_CHARS).await }
             })
             .await?;
         Ok(page.ok().map(|page| page.text))
     }
 }
 
-/// The instruction, and what hooks have to say.
+/// Appends the hooks' notices to the instruction.
 fn with_notices(instruction: String, notices: &[String]) -> String {
     let words = [instruction].into_iter().chain(notices.iter().cloned());
     let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();

@@ -1,11 +1,11 @@
-//! Calling the functions that a task brings.
+//! Calls the functions of a task's tools.
 //!
-//! What holds of actions holds of calls: the intent is stored before, the result after, and a call of which only the
-//! intent is known is never simply made again. A ToolService is asked again for it, with the same id, as its contract
-//! allows; of an MCP server the planner is told that nobody knows. Each call of a decision gets exactly one result, in
-//! order, and none of them ends the task.
+//! Calls follow the rules of actions: the intent is stored before and the result after, and a call of which only the
+//! intent is known is never blindly repeated. A ToolService is asked again with the same id, as its API allows; for an
+//! MCP server the planner is told that the outcome is unknown. Each call of a decision gets exactly one result, in
+//! order, and no failure ends the task.
 
-mod recorded;
+mod recording;
 
 use std::time::Duration;
 
@@ -15,63 +15,64 @@ use motorium_proto::v1::tool as wire;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use self::recorded::INVOKE;
-use super::permission::{CallPermission, IntendedCall};
-use super::{FIRST_PAUSE, Flow, Halt, PATIENCE, Runner};
+use self::recording::INVOKE;
+use super::permission::{CallPermission, IntendedFunctionCall};
+use super::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, Runner};
 use crate::error::reason;
-use crate::functions::link::Call;
-use crate::functions::offer::{Declared, Listed};
-use crate::functions::outcome::Outcome;
-use crate::functions::{Link, Offer, Problem, Tool};
-use crate::recording::{FUNCTIONS, Tape};
-use crate::task::event::{Event, Failure};
-use crate::task::{Lifecycle, machine};
+use crate::functions::catalog::{DeclaredFunction, ToolFunctions};
+use crate::functions::connection::ToolCall;
+use crate::functions::outcome::FunctionOutcome;
+use crate::functions::{FunctionCatalog, Tool, ToolConnection, ToolError};
+use motorium_recording::recording::{FUNCTIONS, RecordingMode};
+use motorium_task::event::{Event, Failure};
+use motorium_task::{Lifecycle, machine};
 
-/// What is said of a call that may have been carried out.
-const NOT_KNOWN: &str = "whether it happened is not known; look before you call it again";
+/// Told to the planner about a call that may have been carried out.
+const OUTCOME_UNKNOWN: &str =
+    "it is unknown whether the call was carried out; check the screen before calling it again";
 
-/// The functions of a task, and the ways to their tools.
+/// The functions of a task and the connections to its tools.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    offer: Offer,
-    /// In the order of the task's endpoints.
-    links: Vec<std::sync::Arc<Link>>,
+    offer: FunctionCatalog,
+    /// In the order of the task's tool endpoints.
+    links: Vec<std::sync::Arc<ToolConnection>>,
 }
 
-/// A call that can be made.
-struct Ready {
-    link: std::sync::Arc<Link>,
+/// A validated call and its connection.
+struct PreparedCall {
+    link: std::sync::Arc<ToolConnection>,
     own_name: String,
     may_destroy: bool,
     arguments: Map<String, Value>,
 }
 
 impl Functions {
-    /// As the planner is told.
+    /// Returns the declarations for the planner.
     pub(super) fn declarations(&self) -> Vec<FunctionDeclaration> {
         self.offer.declarations()
     }
 
-    fn ready(&self, call: &FunctionCall) -> Result<Ready, String> {
-        let (function, arguments) = self.offer.read(call)?;
-        Ok(Ready {
+    fn ready(&self, call: &FunctionCall) -> Result<PreparedCall, String> {
+        let (function, arguments) = self.offer.resolve(call)?;
+        Ok(PreparedCall {
             link: self.links[function.tool].clone(),
-            own_name: function.own_name.clone(),
-            may_destroy: function.may_destroy,
+            own_name: function.tool_function_name.clone(),
+            may_destroy: function.destructive,
             arguments,
         })
     }
 }
 
 impl Runner {
-    /// Asks the task's tools what functions they have. What is the matter with one is the user's to know at once.
-    pub(super) async fn learn_about_functions(&mut self) -> Flow {
+    /// Lists the functions of the task's tools. A tool that cannot be used fails the task at once.
+    pub(super) async fn load_functions(&mut self) -> RunResult {
         if self.task.spec.tool_endpoints.is_empty() {
             return Ok(());
         }
-        if let Tape::Playing(playback) = &self.tape {
-            let (links, listed) = recorded::read(&playback.functions());
-            let offer = Offer::of(&listed);
+        if let RecordingMode::Replaying(playback) = &self.recording {
+            let (links, listed) = recording::decode(&playback.functions());
+            let offer = FunctionCatalog::from_tools(&listed);
             let offer = offer.map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
             self.functions = Functions { offer, links };
             return Ok(());
@@ -79,56 +80,62 @@ impl Runner {
         let mut links = Vec::new();
         let mut listed = Vec::new();
         for endpoint in self.task.spec.tool_endpoints.clone() {
-            let tool = self.conduct.tools.find(&endpoint);
+            let tool = self.config.tools.find(&endpoint);
             let tool = tool.map_err(|problem| failed(reason::TOOL_NOT_FOUND, problem))?;
-            let link = Link::new(tool.clone());
+            let link = ToolConnection::new(tool.clone());
             let link = link.map_err(|problem| unusable(&tool, &problem))?;
-            listed.push(Listed {
+            listed.push(ToolFunctions {
                 label: tool.label.clone(),
                 prefix: tool.prefix.clone(),
-                functions: self.listed(&tool, &link).await?,
+                functions: self.list_functions(&tool, &link).await?,
             });
             links.push(std::sync::Arc::new(link));
         }
-        let offer = Offer::of(&listed).map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
-        if let Tape::Recording(recorder) = &self.tape {
-            recorder.noted(FUNCTIONS, recorded::written(&links, &listed));
+        let offer = FunctionCatalog::from_tools(&listed)
+            .map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
+        if let RecordingMode::Recording(recorder) = &self.recording {
+            recorder.note_content(FUNCTIONS, recording::encode(&links, &listed));
         }
         self.functions = Functions { offer, links };
         Ok(())
     }
 
-    /// The functions of one tool, which may take a moment to be there.
-    async fn listed(&mut self, tool: &Tool, link: &Link) -> Flow<Vec<Declared>> {
+    /// Lists the functions of one tool, with retries while it is unavailable.
+    async fn list_functions(
+        &mut self,
+        tool: &Tool,
+        link: &ToolConnection,
+    ) -> RunResult<Vec<DeclaredFunction>> {
         let began = Instant::now();
         let name = self.task.spec.name.to_string();
-        let mut pause = FIRST_PAUSE;
+        let mut pause = INITIAL_BACKOFF;
         loop {
             let problem = match self.guard(link.list(&name)).await? {
                 Ok(functions) => return Ok(functions),
                 Err(problem) => problem,
             };
-            if matches!(problem, Problem::Unusable(_)) || began.elapsed() + pause > PATIENCE {
+            if matches!(problem, ToolError::Unusable(_)) || began.elapsed() + pause > RETRY_TIMEOUT
+            {
                 return Err(unusable(tool, &problem));
             }
-            tracing::warn!(task = %name, tool = tool.label, %problem, "asking again");
-            if pause == FIRST_PAUSE {
-                let disturbed = Event::Disturbed {
+            tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
+            if pause == INITIAL_BACKOFF {
+                let disturbed = Event::TransientFailure {
                     reason: reason::TOOL_UNREACHABLE.to_owned(),
                     message: format!(
-                        "asking the tool {} for its functions: {problem}",
+                        "listing the functions of the tool {}: {problem}",
                         tool.label
                     ),
                 };
                 self.record(vec![disturbed]).await?;
             }
-            self.guard(self.tape.pause(pause)).await?;
+            self.guard(self.recording.sleep(pause)).await?;
             pause *= 2;
         }
     }
 
-    /// Makes the call that was decided at this place, or says why it is not made.
-    pub(super) async fn call_function(&mut self, index: usize) -> Flow {
+    /// Makes the decided call with this index, or records why it is not made.
+    pub(super) async fn call_function(&mut self, index: usize) -> RunResult {
         let Some(step) = self.task.open_step() else {
             return Ok(());
         };
@@ -137,44 +144,44 @@ impl Runner {
         };
         let number = step.number;
         let was_called = step.open_call().is_some();
-        if let Some(missed) = step.missed.clone() {
+        if let Some(missed) = step.abort_reason.clone() {
             return self.not_called(call, was_called, &missed).await;
         }
         let ready = match self.functions.ready(&call) {
             Ok(ready) => ready,
             Err(problem) => return self.not_called(call, was_called, &problem).await,
         };
-        if was_called && !ready.link.may_ask_again() {
-            let why = "it was being called when the task was interrupted";
+        if was_called && !ready.link.is_retryable() {
+            let why = "the task was interrupted during the call";
             return self.not_called(call, was_called, why).await;
         }
         if !was_called {
-            let intended = IntendedCall {
+            let intended = IntendedFunctionCall {
                 index,
                 call: &call,
-                own_name: &ready.own_name,
-                may_destroy: ready.may_destroy,
+                tool_function_name: &ready.own_name,
+                destructive: ready.may_destroy,
                 tool: &ready.link.tool().label,
             };
             match self.permission_to_call(intended).await? {
-                CallPermission::Given => {}
-                CallPermission::Awaited => return Ok(()),
+                CallPermission::Granted => {}
+                CallPermission::PendingApproval => return Ok(()),
                 CallPermission::Refused(why) => return self.not_called(call, false, &why).await,
             }
             if let Some(why) = self.before_function(&call).await? {
                 return self.not_called(call, false, &why).await;
             }
-            if !self.nobody_has_said_stop() {
+            if !self.is_running() {
                 return Ok(());
             }
             self.record(vec![Event::FunctionCalled(call.clone())])
                 .await?;
             if !self.may_act() {
-                let why = "the task was interrupted just before";
+                let why = "the task was interrupted before the call";
                 return self.not_called(call, false, why).await;
             }
         }
-        self.make(
+        self.invoke(
             call,
             machine::call_id(&self.task.spec.name, number, index),
             ready,
@@ -182,10 +189,10 @@ impl Runner {
         .await
     }
 
-    /// Calls it, and stores what came of it.
-    async fn make(&mut self, call: FunctionCall, id: String, ready: Ready) -> Flow {
+    /// Makes the call and records its result.
+    async fn invoke(&mut self, call: FunctionCall, id: String, ready: PreparedCall) -> RunResult {
         let began = Instant::now();
-        let made = Call {
+        let made = ToolCall {
             task: self.task.spec.name.to_string(),
             id,
             name: ready.own_name,
@@ -194,12 +201,12 @@ impl Runner {
         let called = tokio::select! {
             biased;
             _ = self.stop.paused() => {
-                self.tape.stopped();
-                Err(Halt::LookAgain)
+                self.recording.stopped();
+                Err(Halt::Reevaluate)
             }
-            called = self.guard(self.called(&ready.link, &made)) => called,
+            called = self.guard(self.invoke_recorded(&ready.link, &made)) => called,
         };
-        self.timed("call", began);
+        self.record_timing("call", began);
         match called {
             Ok(outcome) => {
                 self.returned(call.clone(), outcome.clone(), began).await?;
@@ -208,18 +215,18 @@ impl Runner {
                 self.after_function(&call, &result).await;
                 Ok(())
             }
-            // Who may be asked again is, when the task goes on; for others there is no later.
-            Err(Halt::LookAgain) if !ready.link.may_ask_again() => {
-                let outcome = Err(format!("the task was interrupted; {NOT_KNOWN}"));
+            // A retryable call is made again when the task continues; others need a result now.
+            Err(Halt::Reevaluate) if !ready.link.is_retryable() => {
+                let outcome = Err(format!("the task was interrupted; {OUTCOME_UNKNOWN}"));
                 self.returned(call, outcome, began).await?;
-                Err(Halt::LookAgain)
+                Err(Halt::Reevaluate)
             }
             Err(halt) => Err(halt),
         }
     }
 
-    /// What the tool answers, over the tape.
-    async fn called(&self, link: &Link, made: &Call) -> Outcome {
+    /// Makes the call through the recording ports.
+    async fn invoke_recorded(&self, link: &ToolConnection, made: &ToolCall) -> FunctionOutcome {
         let asked = FunctionCall {
             call_id: made.id.clone(),
             name: made.name.clone(),
@@ -229,7 +236,7 @@ impl Runner {
             task: made.task.clone(),
             call: Some(asked.into()),
         };
-        // A connection that is being made is large; few steps call a function.
+        // Boxed: a future that connects is large, and few steps call a function.
         let work = Box::pin(async {
             Ok(FunctionResult {
                 call_id: made.id.clone(),
@@ -240,40 +247,49 @@ impl Runner {
             result: Some(result.into()),
         };
         let read = |answer: wire::InvokeResponse| require("result", answer.result);
-        let result: Result<FunctionResult, _> =
-            self.tape.exchange(INVOKE, asked, work, told, read).await;
+        let result: Result<FunctionResult, _> = self
+            .recording
+            .exchange(INVOKE, asked, work, told, read)
+            .await;
         result.map_err(|report| report.message)?.outcome
     }
 
-    /// Whether the task runs as far as anybody here knows.
-    fn nobody_has_said_stop(&self) -> bool {
+    /// Returns whether the task is running and not being cancelled.
+    fn is_running(&self) -> bool {
         self.task.lifecycle == Lifecycle::Running && self.task.cancel_requested.is_none()
     }
 
-    /// Says why there is no result. What was called may have happened.
-    async fn not_called(&mut self, call: FunctionCall, was_called: bool, why: &str) -> Flow {
+    /// Records why a call has no result. A call that had started may have been carried out.
+    async fn not_called(&mut self, call: FunctionCall, was_called: bool, why: &str) -> RunResult {
         let words = if was_called {
-            format!("{why}; {NOT_KNOWN}")
+            format!("{why}; {OUTCOME_UNKNOWN}")
         } else {
-            format!("it was not called: {why}")
+            format!("the function was not called: {why}")
         };
         self.returned(call, Err(words), Instant::now()).await
     }
 
-    async fn returned(&mut self, call: FunctionCall, outcome: Outcome, began: Instant) -> Flow {
+    async fn returned(
+        &mut self,
+        call: FunctionCall,
+        outcome: FunctionOutcome,
+        began: Instant,
+    ) -> RunResult {
         self.record(vec![result_of(call, outcome, began.elapsed())])
             .await
     }
 
-    /// The result of a call that the end of the task breaks off: no call is left without one.
-    pub(super) fn broken_off_call(&self) -> Option<Event> {
+    /// Returns the result of a call that is interrupted by the end of the task, so that no call is left without one.
+    pub(super) fn interrupted_call_result(&self) -> Option<Event> {
         let call = self.task.open_step()?.open_call()?.clone();
-        let outcome = Err(format!("the task ended before it answered; {NOT_KNOWN}"));
+        let outcome = Err(format!(
+            "the task ended before the function returned; {OUTCOME_UNKNOWN}"
+        ));
         Some(result_of(call, outcome, Duration::ZERO))
     }
 }
 
-fn result_of(call: FunctionCall, outcome: Outcome, elapsed: Duration) -> Event {
+fn result_of(call: FunctionCall, outcome: FunctionOutcome, elapsed: Duration) -> Event {
     Event::FunctionReturned {
         result: FunctionResult {
             call_id: call.call_id,
@@ -283,10 +299,10 @@ fn result_of(call: FunctionCall, outcome: Outcome, elapsed: Duration) -> Event {
     }
 }
 
-fn unusable(tool: &Tool, problem: &Problem) -> Halt {
+fn unusable(tool: &Tool, problem: &ToolError) -> Halt {
     let reason = match problem {
-        Problem::Away(_) => reason::TOOL_UNREACHABLE,
-        Problem::Unusable(_) => reason::TOOL_UNUSABLE,
+        ToolError::Unavailable(_) => reason::TOOL_UNREACHABLE,
+        ToolError::Unusable(_) => reason::TOOL_UNUSABLE,
     };
     failed(reason, format!("the tool {}: {problem}", tool.label))
 }

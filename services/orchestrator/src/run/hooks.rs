@@ -1,68 +1,74 @@
-//! Where the loop asks the hooks.
+//! Calls the hooks from the loop.
 //!
-//! - `models`, `deeds`, `screenshots`, `words`: the points, by what they are about; those of a run are here
+//! - `model_calls`, `actions`, `screenshots`, `text`: hook points by subject; those of a run are here
 //!
-//! Before something happens they are asked for as long as nobody stops, pauses or takes over: then nothing has happened, and
-//! the loop looks again. After something has happened they are told, which nobody waits for who stops. Not here: what hooks
-//! may say ([`crate::hooks`]).
+//! Hooks called before an event may delay it until the task is stopped, paused or taken over; then the event has not
+//! happened, and the loop evaluates the task again. Hooks called after an event are not awaited by a user who stops the
+//! task. Not here: what hooks may decide ([`crate::hooks`]).
 
-mod deeds;
-mod models;
+mod actions;
+mod model_calls;
 mod screenshots;
-mod words;
+mod text;
 
-pub(super) use models::PictureCounts;
+pub(super) use model_calls::ImageCounts;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use motorium_proto::service::Redaction;
 
-pub(super) use self::screenshots::with_hidden;
-use super::{Flow, Halt, Runner};
-use crate::hooks::chain::Listening;
-use crate::hooks::happening::Ended;
-use crate::hooks::{Archive, Chain, Context, Denial, Happening, Intervention, Passage, Point};
-use crate::recording::Tape;
-use crate::recording::hooks::{self as recording, Changeable, WHERE};
-use crate::task::Lifecycle;
-use crate::task::event::{Event, Failure};
+pub(super) use self::screenshots::with_redactions;
+use super::{Halt, RunResult, Runner};
+use crate::hooks::chain::ActiveHookChain;
+use crate::hooks::event::HookRunEnd;
+use crate::hooks::recorded::{self as recording, AmendableState, POINTS_CALL};
+use crate::hooks::{
+    HookChain, HookChainOutcome, HookContext, HookDenial, HookEvent, HookIntervention, HookPoint,
+    TaskArchive,
+};
+use motorium_recording::recording::RecordingMode;
+use motorium_task::Lifecycle;
+use motorium_task::event::{Event, Failure};
 
-/// The hooks during one run.
+/// The hooks of one run.
 #[derive(Debug)]
-pub(super) struct Hooks {
-    chain: Listening,
-    counted: Mutex<Counted>,
-    /// What they want painted over, in pixels of the display. What was said for the last look at the whole screen holds
-    /// for every picture until the next one, because pictures are compared with each other.
-    hidden: Vec<Redaction>,
-    /// The same, for the look for the next step that has begun already.
-    hidden_next: Option<Vec<Redaction>>,
+pub(super) struct RunHooks {
+    chain: ActiveHookChain,
+    point_counts: Mutex<PointCounts>,
+    /// Redactions requested by hooks, in display pixels. Those of the last screenshot of the whole screen apply to
+    /// every capture until the next one, because captures are compared with each other.
+    redactions: Vec<Redaction>,
+    /// Redactions of the observation for the next step, if it was started early.
+    next_redactions: Option<Vec<Redaction>>,
 }
 
-/// How often each point was come to in a step.
+/// Number of calls of each point in the current step.
 #[derive(Debug, Default)]
-struct Counted {
+struct PointCounts {
     step: u32,
-    times: HashMap<Point, u32>,
+    times: HashMap<HookPoint, u32>,
 }
 
-impl Hooks {
-    pub(super) fn new(chain: &Chain) -> Self {
+impl RunHooks {
+    pub(super) fn new(chain: &HookChain) -> Self {
         Self {
-            chain: chain.listen(),
-            counted: Mutex::default(),
-            hidden: Vec::new(),
-            hidden_next: None,
+            chain: chain.activate(),
+            point_counts: Mutex::default(),
+            redactions: Vec::new(),
+            next_redactions: None,
         }
     }
 
-    fn count(&self, step: u32, point: Point) -> u32 {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+    fn count(&self, step: u32, point: HookPoint) -> u32 {
+        let mut counted = self
+            .point_counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if counted.step != step {
-            *counted = Counted {
+            *counted = PointCounts {
                 step,
-                ..Counted::default()
+                ..PointCounts::default()
             };
         }
         let times = counted.times.entry(point).or_default();
@@ -71,40 +77,40 @@ impl Hooks {
     }
 }
 
-// === Asking and telling ===
+// === Calling hooks ===
 
 impl Runner {
-    /// Asks whether something may happen. `None`: it may.
+    /// Asks the hooks about an event. Returns `None` if it is allowed.
     async fn ask_hooks(
         &mut self,
-        happening: &mut Happening<'_>,
+        happening: &mut HookEvent<'_>,
         id: Option<&str>,
-    ) -> Flow<Option<Denial>> {
+    ) -> RunResult<Option<HookDenial>> {
         let passage = tokio::select! {
             biased;
             _ = self.stop.paused() => {
-                self.tape.stopped();
-                Err(Halt::LookAgain)
+                self.recording.stopped();
+                Err(Halt::Reevaluate)
             }
-            passage = self.guard(self.pass(happening, id)) => passage,
+            passage = self.guard(self.dispatch_hooks(happening, id)) => passage,
         };
-        Ok(self.note(passage?))
+        Ok(self.record_interventions(passage?))
     }
 
-    /// Tells of what has happened. What a hook does at once it does even when the task is being stopped.
-    async fn tell_hooks(&mut self, mut happening: Happening<'_>, id: Option<&str>) {
+    /// Notifies the hooks of an event. What a hook does immediately is done even if the task is being stopped.
+    async fn tell_hooks(&mut self, mut happening: HookEvent<'_>, id: Option<&str>) {
         let passage = tokio::select! {
             biased;
-            passage = self.pass(&mut happening, id) => passage,
-            () = self.anybody_interferes() => {
-                self.tape.stopped();
+            passage = self.dispatch_hooks(&mut happening, id) => passage,
+            () = self.interrupted() => {
+                self.recording.stopped();
                 return;
             }
         };
-        self.note(passage);
+        self.record_interventions(passage);
     }
 
-    async fn anybody_interferes(&self) {
+    async fn interrupted(&self) {
         tokio::select! {
             _ = self.stop.requested() => {}
             _ = self.stop.paused() => {}
@@ -112,37 +118,42 @@ impl Runner {
         }
     }
 
-    async fn pass(&self, happening: &mut Happening<'_>, id: Option<&str>) -> Passage {
+    async fn dispatch_hooks(
+        &self,
+        happening: &mut HookEvent<'_>,
+        id: Option<&str>,
+    ) -> HookChainOutcome {
         let point = happening.point();
-        if let Tape::Playing(playback) = &self.tape {
+        if let RecordingMode::Replaying(playback) = &self.recording {
             return match playback.hooks_are_next(point.as_str()) {
-                true => recording::told(playback.hooks().await, happening),
-                false => Passage::default(),
+                true => recording::replay_call(playback.hooks().await, happening),
+                false => HookChainOutcome::default(),
             };
         }
-        let open = self.tape.ask_hooks(point.as_str());
-        let before = open.is_some().then(|| Changeable::of(happening));
+        let open = self.recording.begin_hook_call(point.as_str());
+        let before = open.is_some().then(|| AmendableState::of(happening));
         let passage = self.ask_chain(happening, id).await;
         if let (Some(open), Some(before)) = (open, before) {
-            open.said(recording::noted(&passage, &before, happening));
+            open.hooks_answered(recording::encode_call(&passage, &before, happening));
         }
         passage
     }
 
-    async fn ask_chain(&self, happening: &mut Happening<'_>, id: Option<&str>) -> Passage {
+    async fn ask_chain(&self, happening: &mut HookEvent<'_>, id: Option<&str>) -> HookChainOutcome {
         let point = happening.point();
         let step = self.step_at(point);
-        let call = self.name_of_call(step, point, id);
-        let context = Context {
+        let call = self.hook_call_id(step, point, id);
+        let context = HookContext {
             call: &call,
             step,
             task: &self.task,
         };
-        self.hooks.chain.pass(&context, happening).await
+        self.hooks.chain.dispatch(&context, happening).await
     }
 
-    /// What is named is the same after a crash; all else happens anew then, under a lease of its own.
-    fn name_of_call(&self, step: u32, point: Point, id: Option<&str>) -> String {
+    /// Returns the idempotency key of a call. Events with an id keep their key after a crash; all others happen anew
+    /// under another lease epoch.
+    fn hook_call_id(&self, step: u32, point: HookPoint, id: Option<&str>) -> String {
         let point_name = point.as_str();
         if let Some(id) = id {
             return format!("{id}/{point_name}");
@@ -153,26 +164,29 @@ impl Runner {
         format!("{task}/{step}/{epoch}/{point_name}/{times}")
     }
 
-    /// The look that begins a step belongs to it.
-    fn step_at(&self, point: Point) -> u32 {
-        let looks = matches!(point, Point::BeforeScreenshot | Point::AfterScreenshot);
+    /// Returns the step of an event. The screenshot that starts a step belongs to it.
+    fn step_at(&self, point: HookPoint) -> u32 {
+        let looks = matches!(
+            point,
+            HookPoint::BeforeScreenshot | HookPoint::AfterScreenshot
+        );
         match self.task.steps.last() {
             _ if looks && self.task.open_step().is_none() => self.task.next_step(),
             last => last.map_or(0, |step| step.number),
         }
     }
 
-    /// Writes down what hooks have done, as long as anything can be written, and gives the denial.
-    fn note(&mut self, passage: Passage) -> Option<Denial> {
+    /// Records interventions while the log accepts events, and returns the denial.
+    fn record_interventions(&mut self, passage: HookChainOutcome) -> Option<HookDenial> {
         for intervention in passage.interventions {
-            let Intervention {
+            let HookIntervention {
                 hook,
                 point,
                 message,
                 denied,
             } = intervention;
             tracing::info!(
-                task = %self.task.spec.name, hook, point = point.as_str(), denied, message, "a hook has intervened"
+                task = %self.task.spec.name, hook, point = point.as_str(), denied, message, "a hook intervened"
             );
             if !self.task.lifecycle.is_terminal() {
                 let event = Event::HookIntervened {
@@ -187,21 +201,21 @@ impl Runner {
         passage.denial
     }
 
-    pub(super) fn wants(&self, point: Point) -> bool {
-        match &self.tape {
-            Tape::Playing(playback) => playback.hooks_are_next(point.as_str()),
-            Tape::Off | Tape::Recording(_) => self.hooks.chain.wants(point),
+    pub(super) fn wants(&self, point: HookPoint) -> bool {
+        match &self.recording {
+            RecordingMode::Replaying(playback) => playback.hooks_are_next(point.as_str()),
+            RecordingMode::Off | RecordingMode::Recording(_) => self.hooks.chain.wants(point),
         }
     }
 }
 
-/// What cannot go on without what was denied ends.
-fn or_fail(denial: Option<Denial>, what: &str) -> Flow {
+/// Fails the task if the event was denied.
+fn or_fail(denial: Option<HookDenial>, what: &str) -> RunResult {
     match denial {
         None => Ok(()),
         Some(denial) => Err(Halt::Fail(Failure::new(
             denial.failure_reason(),
-            format!("{what}: {}", denial.words()),
+            format!("{what}: {}", denial.message()),
         ))),
     }
 }
@@ -209,41 +223,41 @@ fn or_fail(denial: Option<Denial>, what: &str) -> Flow {
 // === Runs ===
 
 impl Runner {
-    /// Asks the hooks where they want to be called, and whether the task may run.
-    pub(super) async fn before_run(&mut self) -> Flow {
+    /// Requests the hooks' points, and asks whether the task may run.
+    pub(super) async fn before_run(&mut self) -> RunResult {
         let begun = tokio::select! {
             biased;
             _ = self.stop.paused() => {
-                self.tape.stopped();
-                Err(Halt::LookAgain)
+                self.recording.stopped();
+                Err(Halt::Reevaluate)
             }
-            begun = self.guard(self.find_out_where()) => begun,
+            begun = self.guard(self.load_hook_points()) => begun,
         };
-        let denial = self.note(begun?);
+        let denial = self.record_interventions(begun?);
         or_fail(denial, "the task may not run")?;
-        if !self.wants(Point::BeforeRun) {
+        if !self.wants(HookPoint::BeforeRun) {
             return Ok(());
         }
-        let denial = self.ask_hooks(&mut Happening::BeforeRun, None).await?;
+        let denial = self.ask_hooks(&mut HookEvent::BeforeRun, None).await?;
         or_fail(denial, "the task may not run")
     }
 
-    async fn find_out_where(&self) -> Passage {
-        if let Tape::Playing(playback) = &self.tape {
-            return match playback.hooks_are_next(WHERE) {
-                true => recording::told(playback.hooks().await, &mut Happening::BeforeRun),
-                false => Passage::default(),
+    async fn load_hook_points(&self) -> HookChainOutcome {
+        if let RecordingMode::Replaying(playback) = &self.recording {
+            return match playback.hooks_are_next(POINTS_CALL) {
+                true => recording::replay_call(playback.hooks().await, &mut HookEvent::BeforeRun),
+                false => HookChainOutcome::default(),
             };
         }
-        let open = self.tape.ask_hooks(WHERE);
-        let passage = self.hooks.chain.begin().await;
+        let open = self.recording.begin_hook_call(POINTS_CALL);
+        let passage = self.hooks.chain.fetch_points().await;
         if let Some(open) = open {
-            open.said(recording::noted_beginning(&passage));
+            open.hooks_answered(recording::encode_points_call(&passage));
         }
         passage
     }
 
-    /// Tells that the task has ended. Nobody waits for it any more but the desktop, and nothing can be written down.
+    /// Notifies the hooks of the end of the task. Only the desktop waits for it, and nothing can be recorded any more.
     pub(super) async fn after_run(&mut self) {
         let (state, message) = match &self.task.lifecycle {
             Lifecycle::Succeeded { answer } => ("SUCCEEDED", answer.clone()),
@@ -251,16 +265,16 @@ impl Runner {
             Lifecycle::Cancelled { reason } => ("CANCELLED", reason.clone()),
             _ => return,
         };
-        if !self.wants(Point::AfterRun) {
+        if !self.wants(HookPoint::AfterRun) {
             return;
         }
-        let archive = Archive::new(self.journal.store(), self.blobs.clone());
-        let mut happening = Happening::AfterRun(Ended {
+        let archive = TaskArchive::new(self.journal.store(), self.blobs.clone());
+        let mut happening = HookEvent::AfterRun(HookRunEnd {
             state,
             message: &message,
             archive: &archive,
         });
-        let passage = self.pass(&mut happening, None).await;
-        self.note(passage);
+        let passage = self.dispatch_hooks(&mut happening, None).await;
+        self.record_interventions(passage);
     }
 }

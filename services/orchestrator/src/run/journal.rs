@@ -1,7 +1,7 @@
-//! The log of one running task: what is appended, fenced by the lease, and what others have appended meanwhile.
+//! The event log of one running task: appends, fenced by the lease, and events that others appended.
 //!
-//! Invariant: the task in memory is the fold of the log and, after it, of what is deferred; deferred events go into
-//! the log together with the next recorded one, in order. Nothing is appended to a task that has ended.
+//! Invariant: the task in memory is the fold of the stored events followed by the deferred ones. Deferred events are
+//! stored together with the next recorded one, in order. Nothing is appended to a task that has ended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,52 +9,53 @@ use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
-use motorium_store::{Append, Bell, Doorbell, TaskStore};
+use motorium_store::{Append, TaskNotifier, TaskStore, TaskSubscription};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::person::Deeds;
-use super::{Flow, Halt, Stop, StopSignal};
+use super::takeover::HumanInputStream;
+use super::{Halt, RunResult, StopReason, StopSignal};
 use crate::error::Error;
-use crate::log;
-use crate::recording::Tape;
-use crate::task::event::{Event, Recorded};
-use crate::task::{Lifecycle, Task};
+use motorium_recording::log;
+use motorium_recording::recording::RecordingMode;
+use motorium_task::event::{Event, RecordedEvent};
+use motorium_task::{Lifecycle, Task};
 
-/// How often the log is looked at for what others appended if nobody rings and nothing is appended here. Whoever appends
-/// rings; a ring is lost when the connection to another process is, and that is made up for when it is there again.
-const POLL: Duration = Duration::from_secs(5);
+/// Interval at which the log is read when there is no notification and no append.
+// Every append notifies; a notification is lost only while the connection to another process is down.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a person does is told a moment later: what is told so soon after a task has begun or gone on was done before.
-const HANDS_OFF: Duration = Duration::from_secs(1);
+/// Grace period after a task starts or resumes in which human input is ignored.
+// Input is reported with a short delay, so early reports may be about input from before.
+const HUMAN_INPUT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// What the journal's own work has shown, so that nobody else need look for it.
+/// Facts proven by the journal's own appends, which let its background work skip queries.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    /// When an append last went through: then the row was ours, and nobody had appended what we did not know.
+struct LogProgress {
+    /// Time of the last successful append. It proves that the lease was held and that no unknown event existed.
     appended_at: Instant,
-    /// The last that is known of what others have appended.
-    others: EventSeq,
+    /// Sequence number of the last event known to be appended by others.
+    last_foreign_seq: EventSeq,
 }
 
-/// The log of one running task.
+/// The event log of one running task.
 pub struct Journal {
     store: Arc<dyn TaskStore>,
-    /// Rung with every append; heard when others have appended.
-    bell: Bell,
-    /// When the log was last read by this one.
+    /// Notifies others of appends, and is notified of theirs.
+    subscription: TaskSubscription,
+    /// Time at which this journal last read the log.
     read_at: Option<Instant>,
     task: TaskName,
     epoch: TaskEpoch,
-    /// How long the task's row stays ours without being renewed.
-    lease: Duration,
-    /// Last number that is in the store and in memory.
-    stored: EventSeq,
-    known: watch::Sender<Known>,
-    deferred: Vec<Recorded>,
-    /// Says when things happen.
-    tape: Tape,
+    /// Duration of the task's lease without renewal.
+    lease_duration: Duration,
+    /// Last sequence number that is both stored and in memory.
+    stored_seq: EventSeq,
+    known: watch::Sender<LogProgress>,
+    deferred: Vec<RecordedEvent>,
+    /// Source of event times; replays recorded times.
+    clock: RecordingMode,
 }
 
 impl fmt::Debug for Journal {
@@ -67,43 +68,43 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// The log of a task that was claimed with this epoch and loaded from the store.
+    /// Creates the log of a task claimed with this epoch and loaded from the store.
     pub fn new(
         store: Arc<dyn TaskStore>,
-        doorbell: &Doorbell,
+        doorbell: &TaskNotifier,
         task: &Task,
         epoch: TaskEpoch,
-        lease: Duration,
+        lease_duration: Duration,
     ) -> Self {
-        let stored = task.last_seq;
+        let stored_seq = task.last_seq;
         Self {
             store,
-            bell: doorbell.subscribe(&task.spec.name),
-            // What was appended between loading the task and listening is found at the first look.
+            subscription: doorbell.subscribe(&task.spec.name),
+            // Forces a first read, which finds events appended between loading the task and subscribing.
             read_at: None,
             task: task.spec.name.clone(),
             epoch,
-            lease,
-            stored,
-            known: watch::Sender::new(Known {
+            lease_duration,
+            stored_seq,
+            known: watch::Sender::new(LogProgress {
                 appended_at: Instant::now(),
-                others: stored,
+                last_foreign_seq: stored_seq,
             }),
             deferred: Vec::new(),
-            tape: Tape::Off,
+            clock: RecordingMode::Off,
         }
     }
 
-    pub(super) fn keep_time_by(&mut self, tape: Tape) {
-        self.tape = tape;
+    pub(super) fn set_clock(&mut self, tape: RecordingMode) {
+        self.clock = tape;
     }
 
-    /// Takes an event into the task now and into the log with the next recorded one.
+    /// Applies an event to the task now and stores it with the next recorded one.
     pub(super) fn defer(&mut self, task: &mut Task, event: Event) {
         let seq = EventSeq(task.last_seq.0 + 1);
-        let recorded = Recorded {
+        let recorded = RecordedEvent {
             seq,
-            at: self.tape.stamp(seq),
+            at: self.clock.event_time(seq),
             step: step_of(task, &event),
             event,
         };
@@ -111,11 +112,11 @@ impl Journal {
         self.deferred.push(recorded);
     }
 
-    /// Writes what was deferred. If others have appended meanwhile, their events are taken in first; if they have
-    /// ended the task, nothing is written.
-    pub(super) async fn flush(&mut self, task: &mut Task) -> Flow {
+    /// Stores deferred events. Events appended by others meanwhile are merged first; if those ended the task, nothing
+    /// is stored.
+    pub(super) async fn flush(&mut self, task: &mut Task) -> RunResult {
         while !self.deferred.is_empty() {
-            let encode = |recorded: &Recorded| {
+            let encode = |recorded: &RecordedEvent| {
                 log::encode(
                     &self.task,
                     recorded.at,
@@ -126,78 +127,82 @@ impl Journal {
             let append = Append {
                 name: self.task.clone(),
                 epoch: Some(self.epoch),
-                expected_seq: Some(self.stored),
+                expected_seq: Some(self.stored_seq),
                 events: self.deferred.iter().map(encode).collect(),
-                notes: self.tape.unwritten(),
+                notes: self.clock.pending(),
                 view: Some(log::row_view(task)),
                 request: None,
-                lease: Some(self.lease),
+                lease: Some(self.lease_duration),
                 now: SystemTime::now(),
             };
             let began = Instant::now();
             match self.store.append(append).await {
                 Ok(appended) => {
-                    self.stored = appended.last_seq;
+                    self.stored_seq = appended.last_seq;
                     self.known.send_modify(|known| known.appended_at = began);
                     task.last_seq = appended.last_seq;
                     self.deferred.clear();
-                    self.tape.written();
-                    self.bell.ring();
+                    self.clock.mark_written();
+                    self.subscription.notify_others();
                 }
-                Err(error @ motorium_store::Error::Conflict { last, .. }) if last < self.stored => {
-                    // A database that has lost commits. What it has is what counts; it is loaded anew by the next run.
-                    return Err(Halt::Lost(error.to_string()));
+                Err(error @ motorium_store::Error::Conflict { last, .. })
+                    if last < self.stored_seq =>
+                {
+                    // The database has lost commits. The stored log is authoritative; the next run loads it anew.
+                    return Err(Halt::OwnershipLost(error.to_string()));
                 }
                 Err(motorium_store::Error::Conflict { .. }) => {
-                    self.take_in(task).await?;
+                    self.merge_foreign_events(task).await?;
                     if self.deferred.is_empty() {
-                        return Err(Halt::LookAgain);
+                        return Err(Halt::Reevaluate);
                     }
                 }
-                Err(error) => return Err(Halt::Lost(error.to_string())),
+                Err(error) => return Err(Halt::OwnershipLost(error.to_string())),
             }
         }
         Ok(())
     }
 
-    /// Takes in what others have appended, if anybody rang or nobody has for long.
-    pub(super) async fn sync(&mut self, task: &mut Task) -> Flow {
+    /// Merges events appended by others, after a notification or once [`POLL_INTERVAL`] has passed.
+    pub(super) async fn sync(&mut self, task: &mut Task) -> RunResult {
         let appended_at = self.known.borrow().appended_at;
-        let is_due = |read_at: Instant| read_at.max(appended_at).elapsed() >= POLL;
+        let is_due = |read_at: Instant| read_at.max(appended_at).elapsed() >= POLL_INTERVAL;
         let is_due = self.read_at.is_none_or(is_due);
-        if self.bell.has_rung() || is_due {
-            self.take_in(task).await?;
+        if self.subscription.try_notified() || is_due {
+            self.merge_foreign_events(task).await?;
         }
         Ok(())
     }
 
-    /// Takes in what others have appended, whether anybody rang or not.
-    pub(super) async fn take_in(&mut self, task: &mut Task) -> Flow {
-        let lost = |error: Error| Halt::Lost(error.to_string());
+    /// Merges events appended by others, without waiting for a notification.
+    pub(super) async fn merge_foreign_events(&mut self, task: &mut Task) -> RunResult {
+        let lost = |error: log::Error| Halt::OwnershipLost(error.to_string());
         self.read_at = Some(Instant::now());
-        let foreign = log::read(self.store.as_ref(), &self.task, self.stored).await;
+        let foreign = log::read(self.store.as_ref(), &self.task, self.stored_seq).await;
         let foreign = foreign.map_err(lost)?;
         let Some(last) = foreign.last() else {
             return Ok(());
         };
-        self.known.send_modify(|known| known.others = last.seq);
+        self.known
+            .send_modify(|known| known.last_foreign_seq = last.seq);
         if self.deferred.is_empty() {
-            self.tape.took_in(last.seq);
-            self.stored = last.seq;
+            self.clock.log_read(last.seq);
+            self.stored_seq = last.seq;
             foreign.iter().for_each(|recorded| task.apply(recorded));
             return Ok(());
         }
-        // What others have appended stands before what is deferred, so it has to be folded before it.
+        // Events of others precede the deferred ones in the log, so they have to be folded first.
         *task = log::load(self.store.as_ref(), &self.task)
             .await
             .map_err(lost)?;
-        // It may be longer by now than what was read first.
-        self.tape.took_in(task.last_seq);
-        self.stored = task.last_seq;
+        // The log may have grown since it was read above.
+        self.clock.log_read(task.last_seq);
+        self.stored_seq = task.last_seq;
         if task.lifecycle.is_terminal() {
             self.deferred.clear();
         }
-        // Somebody has it paused or has its desktop: it does not end under their hands. A cancelled one does, by their wish.
+        // A paused or taken-over task must not end while a person uses its desktop. A cancelled one may, at the user's
+        // request.
         if matches!(
             task.lifecycle,
             Lifecycle::Paused | Lifecycle::AwaitingUser(_)
@@ -213,52 +218,62 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits until somebody may have appended something.
-    pub(super) async fn changed(&mut self, task: &mut Task) -> Flow {
-        let _ = tokio::time::timeout(POLL, self.bell.rung()).await;
-        self.take_in(task).await
+    /// Waits until others may have appended events, and merges them.
+    pub(super) async fn wait_for_change(&mut self, task: &mut Task) -> RunResult {
+        let _ = tokio::time::timeout(POLL_INTERVAL, self.subscription.notified()).await;
+        self.merge_foreign_events(task).await
     }
 
-    /// What tells the run when the user cancels or pauses.
+    /// Returns a future that signals cancellation, pause and take-over to the run.
     pub(super) fn listen(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
         let known = self.known.subscribe();
-        listen(store, task, self.bell.twin(), self.stored, known, stop)
+        listen(
+            store,
+            task,
+            self.subscription.sibling(),
+            self.stored_seq,
+            known,
+            stop,
+        )
     }
 
-    /// What pauses the task as soon as a person does something while it runs.
-    pub(super) fn pause_for_people(&self, deeds: Deeds) -> impl Future<Output = ()> + Send + use<> {
+    /// Returns a future that pauses the task on human input.
+    pub(super) fn pause_on_human_input(
+        &self,
+        deeds: HumanInputStream,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
-        pause_for_people(store, task, self.epoch, self.bell.twin(), deeds)
+        pause_for_people(store, task, self.epoch, self.subscription.sibling(), deeds)
     }
 
-    /// What keeps the task's row ours.
-    pub(super) fn keep(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
+    /// Returns a future that renews the task's lease.
+    pub(super) fn keep_lease(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.task.clone());
         let known = self.known.subscribe();
-        keep(store, task, self.epoch, self.lease, known, stop)
+        keep(store, task, self.epoch, self.lease_duration, known, stop)
     }
 
-    /// Where the log is.
+    /// Returns the store.
     pub(super) fn store(&self) -> Arc<dyn TaskStore> {
         Arc::clone(&self.store)
     }
 
-    /// Gives the task's row back.
+    /// Releases the task's lease.
     pub(super) async fn release(&self) {
         if let Err(error) = self.store.release(&self.task, self.epoch).await {
-            tracing::warn!(task = %self.task, %error, "the task could not be given back; its lease will expire");
+            tracing::warn!(task = %self.task, %error, "releasing the task failed; its lease will expire");
         }
-        self.bell.ring();
+        self.subscription.notify_others();
     }
 }
 
 async fn listen(
     store: Arc<dyn TaskStore>,
     task: TaskName,
-    mut bell: Bell,
+    mut bell: TaskSubscription,
     mut seen: EventSeq,
-    known: watch::Receiver<Known>,
+    known: watch::Receiver<LogProgress>,
     stop: StopSignal,
 ) {
     loop {
@@ -267,27 +282,30 @@ async fn listen(
                 for recorded in events {
                     seen = recorded.seq;
                     match recorded.event {
-                        Event::CancelRequested { .. } => stop.request(Stop::Cancelled),
+                        Event::CancelRequested { .. } => stop.request(StopReason::Cancelled),
                         Event::Paused { .. } => stop.pause(recorded.seq),
                         Event::TakenOver { .. } => stop.take_over(recorded.seq),
-                        Event::Resumed | Event::HandedBack { .. } => stop.seen(recorded.seq),
+                        Event::Resumed | Event::HandedBack { .. } => stop.acknowledge(recorded.seq),
                         _ => {}
                     }
                 }
             }
             Err(error) => {
-                tracing::warn!(%task, %error, "the log cannot be read; trying again");
-                let _ = tokio::time::timeout(POLL, bell.rung()).await;
+                tracing::warn!(%task, %error, "reading the log failed; retrying");
+                let _ = tokio::time::timeout(POLL_INTERVAL, bell.notified()).await;
                 continue;
             }
         }
-        while tokio::time::timeout(POLL, bell.rung()).await.is_err() {
-            // A ring may be lost. As long as appends go through, nobody else has appended.
-            let Known {
+        while tokio::time::timeout(POLL_INTERVAL, bell.notified())
+            .await
+            .is_err()
+        {
+            // A notification may be lost. As long as appends succeed, no one else has appended.
+            let LogProgress {
                 appended_at,
-                others,
+                last_foreign_seq: others,
             } = *known.borrow();
-            if appended_at.elapsed() >= POLL || others > seen {
+            if appended_at.elapsed() >= POLL_INTERVAL || others > seen {
                 break;
             }
         }
@@ -298,32 +316,33 @@ async fn pause_for_people(
     store: Arc<dyn TaskStore>,
     task: TaskName,
     epoch: TaskEpoch,
-    bell: Bell,
-    mut deeds: Deeds,
+    bell: TaskSubscription,
+    mut deeds: HumanInputStream,
 ) {
     while let Some(deed) = deeds.next().await {
         match deed {
             Ok(_) => match pause(store.as_ref(), &task, epoch).await {
-                Ok(true) => bell.ring(),
+                Ok(true) => bell.notify_others(),
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%task, %error, "somebody uses mouse or keyboard, and the task could not be paused");
+                    tracing::warn!(%task, %error, "a person uses the mouse or the keyboard, but the task could not be paused");
                 }
             },
             Err(report) if report.code == Code::Unimplemented => return,
             Err(report) => {
-                tracing::debug!(%task, %report, "whether somebody uses mouse or keyboard is not told");
+                tracing::debug!(%task, %report, "human input cannot be watched");
             }
         }
     }
 }
 
-/// Pauses a task that runs; whether it did.
+/// Pauses a running task. Returns whether it did.
 async fn pause(store: &dyn TaskStore, name: &TaskName, epoch: TaskEpoch) -> Result<bool, Error> {
     let paused = log::extend(store, name, Some(epoch), None, |task| {
-        let runs = task.runs_since(HANDS_OFF, SystemTime::now()) && task.cancel_requested.is_none();
+        let runs = task.has_run_for(HUMAN_INPUT_GRACE_PERIOD, SystemTime::now())
+            && task.cancel_requested.is_none();
         let event = runs.then(|| Event::Paused {
-            reason: "somebody uses the mouse or the keyboard".to_owned(),
+            reason: "a person uses the mouse or the keyboard".to_owned(),
         });
         Ok(event.into_iter().collect())
     });
@@ -335,13 +354,13 @@ async fn keep(
     task: TaskName,
     epoch: TaskEpoch,
     lease: Duration,
-    known: watch::Receiver<Known>,
+    known: watch::Receiver<LogProgress>,
     stop: StopSignal,
 ) {
     let mut kept_at = Instant::now();
     loop {
         tokio::time::sleep_until(kept_at + lease / 3).await;
-        // A task at work keeps its row with every append.
+        // Every append renews the lease as well.
         let appended_at = known.borrow().appended_at;
         if appended_at > kept_at {
             kept_at = appended_at;
@@ -351,17 +370,17 @@ async fn keep(
         match store.renew(&task, epoch, lease, SystemTime::now()).await {
             Ok(()) => {}
             Err(error @ motorium_store::Error::LeaseLost { .. }) => {
-                stop.request(Stop::LeaseLost(error.to_string()));
+                stop.request(StopReason::LeaseLost(error.to_string()));
                 return;
             }
             Err(error) => {
-                tracing::warn!(%task, %error, "the lease could not be renewed; trying again");
+                tracing::warn!(%task, %error, "renewing the lease failed; retrying");
             }
         }
     }
 }
 
-/// The step that an event belongs to: a new one for what was observed, the last one for all else of the loop.
+/// Returns the step that an event belongs to: a new one for an observation, the last one otherwise.
 fn step_of(task: &Task, event: &Event) -> u32 {
     match event {
         Event::Observed(_) => task.next_step(),

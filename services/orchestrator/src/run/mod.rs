@@ -1,34 +1,35 @@
-//! Carrying one task out.
+//! Runs one task.
 //!
-//! A [`Runner`] asks the pure machine what comes next, does it through the three services, records what happened,
-//! and asks again. It owns the task while it runs: nobody else appends events of the loop, and the store refuses an
-//! owner whose lease is lost. Everything it awaits is abandoned at once when it is told to stop.
+//! A [`Runner`] asks the pure state machine for the next directive, carries it out through the three services, records
+//! the result, and repeats. It owns the task while it runs: no one else appends events of the loop, and the store
+//! rejects writes under a lost lease. Whatever it awaits is abandoned at once on a stop request.
 //!
-//! Invariant: an action is performed only after its intent is in the store, and its outcome is stored before
-//! anything else is done.
+//! Invariant: an action is performed only after its intent is stored, and its outcome is stored before anything else
+//! happens.
 
 mod act;
-mod again;
+mod approval_evidence;
 mod conclude;
 mod decide;
 mod dispatcher;
-mod evidence;
 mod extract;
 mod functions;
 mod hooks;
+mod injection;
 mod journal;
-mod keeper;
-mod lookout;
+mod lease_keeper;
+mod motion_monitor;
 mod observe;
 mod permission;
-mod person;
 mod pointer;
+mod preflight;
 mod prepare;
 mod provenance;
-mod ready;
+pub(crate) mod recorded_settings;
+mod retry;
 mod settle;
 mod stop;
-mod suspicion;
+mod takeover;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -37,141 +38,129 @@ use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::id::FrameId;
 use motorium_proto::error::{ErrorReport, reason};
-use motorium_proto::service::{Executor, Observation, Perception, Planner, StageTiming};
+use motorium_proto::service::{Observation, Perception, StageTiming};
+use motorium_recording::ports::Ports;
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Code;
 
 use self::functions::Functions;
-use self::hooks::Hooks;
-use self::keeper::Keeper;
-use self::lookout::Lookout;
-use crate::effect::{Rule, Stirring};
+use self::hooks::RunHooks;
+use self::lease_keeper::LeaseKeeper;
+use self::motion_monitor::MotionMonitor;
 use crate::functions::Tools;
-use crate::hooks::Chain;
-use crate::policy::Source;
-use crate::policy::provenance::Seen;
-use crate::recording::settings::RunSettings;
-use crate::recording::{Began, Recorder, Tape, taped};
-use crate::task::event::{Event, Failure, UserRequest, UserRequestKind};
-use crate::task::loops::{Measure, Notice};
-use crate::task::machine::{self, Directive};
-use crate::task::{Lifecycle, Task, limits};
+use crate::hooks::HookChain;
+use crate::run::recorded_settings::RunSettings;
+use motorium_policy::PolicySource;
+use motorium_policy::provenance::ScreenTexts;
+use motorium_recording::recording::{Recorder, RecordingMode, StartTime, recording_ports};
+use motorium_task::effect::{BackgroundMotion, EffectCriterion};
+use motorium_task::event::{Event, Failure, UserRequest, UserRequestKind};
+use motorium_task::loop_detection::{LoopNotice, Mitigation};
+use motorium_task::machine::{self, Directive};
+use motorium_task::{Lifecycle, Task, limits};
 
 pub use dispatcher::Dispatcher;
 pub use journal::Journal;
-pub use stop::{Stop, StopSignal};
+pub use stop::{StopReason, StopSignal};
 
-/// How long a service may be unavailable before the task fails.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Pause before an unavailable service is asked again, doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// How long letting go of keys and buttons may take; the end of a lease does the same.
-const LET_GO: Duration = Duration::from_secs(2);
+/// Maximum time for which calls to an unavailable service are retried before the task fails.
+// Covers the restart of a service; a longer outage is better reported to the user.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Backoff before the first retry of an unavailable service; doubled for each further retry.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+/// Time limit for releasing keys and buttons. The Executor also releases them when the lease ends.
+const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a person has to approve something, if the configuration does not say.
+/// Default time within which an approval has to be given.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What the configuration leaves to whoever runs it.
+/// Configuration of task runs.
 #[derive(Debug, Clone)]
-pub struct Conduct {
-    pub effect: Rule,
-    /// A scroll that has reached the end is tried in the other direction.
-    pub scroll_back: bool,
-    /// The planner's evidence is looked for on the last screen, where the task itself expects nothing.
-    pub check_evidence: bool,
-    /// What may be done, and what a person is asked about first.
-    pub rules: Source,
-    /// How long a person has to answer.
+pub struct RunConfig {
+    pub effect_rule: EffectCriterion,
+    /// Retry a scroll that has reached the end in the other direction.
+    pub reverse_scroll_at_end: bool,
+    /// Verify the planner's evidence on the last screen when the task itself states no expectations.
+    pub verify_evidence: bool,
+    /// Policy for actions: allowed, needs approval, or denied.
+    pub policy: PolicySource,
+    /// Time within which an approval has to be given.
     pub approval_timeout: Duration,
-    /// A task pauses when somebody else uses mouse or keyboard.
+    /// Pause the task when a person uses the mouse or the keyboard.
     pub pause_on_human_input: bool,
-    /// Whose functions tasks may have called.
+    /// Tools that tasks may name.
     pub tools: Tools,
-    /// Who else has a say.
-    pub hooks: Chain,
-    /// What is asked of other services and answered is kept with each step.
+    /// Hooks that are called during a run.
+    pub hooks: HookChain,
+    /// Record requests and responses with each step.
     pub recording: bool,
 }
 
-impl Default for Conduct {
+impl Default for RunConfig {
     fn default() -> Self {
         Self {
-            effect: Rule::default(),
-            scroll_back: false,
-            check_evidence: true,
-            rules: Source::default(),
+            effect_rule: EffectCriterion::default(),
+            reverse_scroll_at_end: false,
+            verify_evidence: true,
+            policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             pause_on_human_input: true,
             tools: Tools::default(),
-            hooks: Chain::default(),
+            hooks: HookChain::default(),
             recording: true,
         }
     }
 }
 
-/// The services that a task is carried out with.
-#[derive(Clone)]
-pub struct Ports {
-    pub perception: Arc<dyn Perception>,
-    pub planner: Arc<dyn Planner>,
-    pub executor: Arc<dyn Executor>,
-}
-
-impl std::fmt::Debug for Ports {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ports").finish_non_exhaustive()
-    }
-}
-
-/// Why the loop was left in the middle of something.
+/// Reason for leaving the loop.
 #[derive(Debug)]
 enum Halt {
-    /// The loop is to look at the task again: it was cancelled, or its time is up.
-    LookAgain,
-    /// This process stops; another one will go on.
+    /// The loop has to evaluate the task again: it was cancelled, interrupted, or its time is up.
+    Reevaluate,
+    /// This process shuts down; another one will continue the task.
     Shutdown,
-    /// Somebody else owns the task now, or the store is gone: nothing more may be written.
-    Lost(String),
-    /// Somebody else acts on the desktop.
-    Busy,
-    /// The task cannot go on.
+    /// Another process owns the task now, or the store is unavailable: nothing more may be written.
+    OwnershipLost(String),
+    /// The desktop is leased to another holder.
+    DesktopBusy,
+    /// The task fails.
     Fail(Failure),
 }
 
-type Flow<T = ()> = std::result::Result<T, Halt>;
+type RunResult<T = ()> = std::result::Result<T, Halt>;
 
-/// What the runner remembers of the screen, and never stores.
+/// The runner's view of the screen. It is never stored.
 #[derive(Debug)]
-struct View {
+struct ScreenView {
     observation: Observation,
-    /// The latest frame: the observed one, or what was captured after an action since.
-    latest: Frame,
-    /// The screen has changed since it was parsed.
+    /// Latest frame: the observed one, or one captured since.
+    latest_frame: Frame,
+    /// True if the screen has changed since it was parsed.
     stale: bool,
 }
 
-impl View {
+impl ScreenView {
     fn of(observation: Observation) -> Self {
         Self {
-            latest: observation.frame.clone(),
+            latest_frame: observation.frame.clone(),
             observation,
             stale: false,
         }
     }
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// With the task.
+    /// The task has ended.
     Ended(Lifecycle),
-    /// The task is left for another run.
-    Left,
+    /// The task was released for another run.
+    Released,
 }
 
-/// A task, and the desktop that it is carried out on.
+/// A task and the desktop that it runs on.
 #[derive(Debug)]
 pub struct Assignment {
     pub task: Task,
@@ -179,70 +168,70 @@ pub struct Assignment {
     pub ports: Ports,
 }
 
-/// Perception, for what goes on beside the loop.
+/// Unrecorded handle to Perception, for work beside the loop.
 #[derive(Clone)]
-struct Aside(Arc<dyn Perception>);
+struct BackgroundPerception(Arc<dyn Perception>);
 
-impl std::fmt::Debug for Aside {
+impl std::fmt::Debug for BackgroundPerception {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Aside").finish_non_exhaustive()
     }
 }
 
-/// Carries one task out.
+/// Runs one task.
 #[derive(Debug)]
 pub struct Runner {
     ports: Ports,
-    /// For what goes on beside the loop, and is not recorded as it does.
-    aside: Aside,
-    tape: Tape,
+    /// For work beside the loop, which is recorded separately.
+    background_perception: BackgroundPerception,
+    recording: RecordingMode,
     blobs: BlobStore,
     journal: Journal,
     task: Task,
     desktop: Desktop,
     stop: StopSignal,
     orchestrator: String,
-    view: Option<View>,
-    conduct: Conduct,
-    hooks: Hooks,
-    /// What moves on the screen by itself.
-    stirring: Stirring,
-    /// Sees what moves until the first action of the step.
-    lookout: Option<Lookout>,
-    /// Frames from between the look of the step and its first action, until that is judged.
+    view: Option<ScreenView>,
+    config: RunConfig,
+    hooks: RunHooks,
+    /// Screen areas that change without any action.
+    background_motion: BackgroundMotion,
+    /// Watches for background motion until the first action of the step.
+    motion_monitor: Option<MotionMonitor>,
+    /// Frames captured between the observation of the step and its first action; kept until that action is judged.
     idle_frames: Vec<FrameId>,
-    /// What was to be read on its screens.
-    seen: Seen,
-    /// How often the pointer was moved for a check.
+    /// Text that was visible on the task's screens.
+    observed_text: ScreenTexts,
+    /// Number of pointer moves made for pointer checks.
     pointer_moves: u64,
-    /// The look at the screen for the next step, if it has begun already.
-    upcoming: Option<AbortOnDropHandle<motorium_proto::service::Result<Observation>>>,
+    /// Observation for the next step, if it was started early.
+    next_observation: Option<AbortOnDropHandle<motorium_proto::service::Result<Observation>>>,
     timings: Vec<StageTiming>,
-    /// Whether any backend wants to see the screen.
+    /// True if any backend needs screenshots.
     needs_image: bool,
     applications: Vec<String>,
-    /// That the planner may have called.
+    /// Functions that the planner may call.
     functions: Functions,
-    listener: Option<AbortOnDropHandle<()>>,
-    /// Pauses the task when somebody else uses mouse or keyboard.
-    onlooker: Option<AbortOnDropHandle<()>>,
-    /// Once the desktop is leased.
-    keeper: Option<Keeper>,
-    /// It is written down that this run carries the task out.
+    command_listener: Option<AbortOnDropHandle<()>>,
+    /// Pauses the task when a person uses the mouse or the keyboard.
+    human_input_monitor: Option<AbortOnDropHandle<()>>,
+    /// Set once the desktop is leased.
+    lease_keeper: Option<LeaseKeeper>,
+    /// True once the start of this run is recorded.
     has_begun: bool,
-    /// How often somebody had taken the task's hands off the desktop when the screen was last looked at.
+    /// Number of interruptions of the task when the screen was last observed.
     interruptions: u32,
 }
 
 impl Runner {
-    /// A runner for a task that was claimed, on a desktop that is free for it.
+    /// Creates a runner for a claimed task and a reserved desktop.
     pub fn new(
         assignment: Assignment,
         blobs: BlobStore,
         journal: Journal,
         stop: StopSignal,
         orchestrator: String,
-        conduct: Conduct,
+        conduct: RunConfig,
     ) -> Self {
         let Assignment {
             task,
@@ -250,17 +239,17 @@ impl Runner {
             ports,
         } = assignment;
         let tape = if conduct.recording {
-            Tape::Recording(Recorder::begin(
-                &RunSettings::of(&desktop, &conduct),
+            RecordingMode::Recording(Recorder::begin(
+                RunSettings::of(&desktop, &conduct).json(),
                 task.last_seq,
             ))
         } else {
-            Tape::Off
+            RecordingMode::Off
         };
         Self {
-            aside: Aside(Arc::clone(&ports.perception)),
+            background_perception: BackgroundPerception(Arc::clone(&ports.perception)),
             ports,
-            tape: Tape::Off,
+            recording: RecordingMode::Off,
             blobs,
             journal,
             task,
@@ -268,118 +257,119 @@ impl Runner {
             stop,
             orchestrator,
             view: None,
-            hooks: Hooks::new(&conduct.hooks),
-            conduct,
-            stirring: Stirring::default(),
-            lookout: None,
+            hooks: RunHooks::new(&conduct.hooks),
+            config: conduct,
+            background_motion: BackgroundMotion::default(),
+            motion_monitor: None,
             idle_frames: Vec::new(),
-            seen: Seen::default(),
+            observed_text: ScreenTexts::default(),
             pointer_moves: 0,
-            upcoming: None,
+            next_observation: None,
             timings: Vec::new(),
             needs_image: false,
             applications: Vec::new(),
             functions: Functions::default(),
-            listener: None,
-            onlooker: None,
-            keeper: None,
+            command_listener: None,
+            human_input_monitor: None,
+            lease_keeper: None,
             has_begun: false,
             interruptions: 0,
         }
-        .over(tape)
+        .with_recording(tape)
     }
 
-    /// The same runner, which notes on this tape what it asks, or is told from it.
-    pub(crate) fn over(mut self, tape: Tape) -> Self {
-        if !matches!(tape, Tape::Off) {
-            self.ports = taped(self.ports, &tape);
+    /// Returns the runner with its ports recording to, or replaying from, `tape`.
+    pub(crate) fn with_recording(mut self, tape: RecordingMode) -> Self {
+        if !matches!(tape, RecordingMode::Off) {
+            self.ports = recording_ports(self.ports, &tape);
         }
-        self.journal.keep_time_by(tape.clone());
-        self.tape = tape;
+        self.journal.set_clock(tape.clone());
+        self.recording = tape;
         self
     }
 
-    /// Runs until the task has ended, or has to be left to somebody else.
+    /// Runs until the task has ended or has to be released.
     pub async fn run(mut self) -> RunEnd {
         let flow = match self.prepare().await {
-            Ok(()) => self.until_the_end().await,
-            Err(halt) => self.settle_halt(halt).await,
+            Ok(()) => self.run_loop().await,
+            Err(halt) => self.handle_halt(halt).await,
         };
-        if let Some(keeper) = self.keeper.take() {
+        if let Some(keeper) = self.lease_keeper.take() {
             keeper.stop().await;
         }
         self.after_run().await;
         let task = &self.task.spec.name;
         let end = match flow {
             Ok(()) if self.task.lifecycle.is_terminal() => RunEnd::Ended(self.task.lifecycle),
-            Ok(()) => RunEnd::Left,
-            Err(Halt::Lost(reason)) => {
-                tracing::warn!(%task, reason, "task is left");
-                RunEnd::Left
+            Ok(()) => RunEnd::Released,
+            Err(Halt::OwnershipLost(reason)) => {
+                tracing::warn!(%task, reason, "task is released");
+                RunEnd::Released
             }
             Err(halt) => {
-                tracing::info!(%task, ?halt, "task is left");
-                RunEnd::Left
+                tracing::info!(%task, ?halt, "task is released");
+                RunEnd::Released
             }
         };
         self.journal.release().await;
         end
     }
 
-    async fn until_the_end(&mut self) -> Flow {
+    async fn run_loop(&mut self) -> RunResult {
         loop {
             if self.task.lifecycle.is_terminal() {
                 return Ok(());
             }
             if let Err(halt) = self.step_once().await {
-                self.settle_halt(halt).await?;
+                self.handle_halt(halt).await?;
             }
         }
     }
 
-    /// A person who touches mouse or keyboard has the word.
-    fn watch_for_people(&mut self) {
-        if self.conduct.pause_on_human_input {
-            let pausing = self.journal.pause_for_people(self.deeds());
-            self.onlooker = Some(AbortOnDropHandle::new(tokio::spawn(pausing)));
+    /// Starts pausing the task on human input.
+    fn watch_human_input(&mut self) {
+        if self.config.pause_on_human_input {
+            let pausing = self.journal.pause_on_human_input(self.human_input());
+            self.human_input_monitor = Some(AbortOnDropHandle::new(tokio::spawn(pausing)));
         }
     }
 
-    /// Deals with what may be dealt with; gives back what ends the run.
-    async fn settle_halt(&mut self, halt: Halt) -> Flow {
+    /// Handles a halt that concerns only the task; returns the others, which end the run.
+    async fn handle_halt(&mut self, halt: Halt) -> RunResult {
         match halt {
-            Halt::LookAgain => match machine::directive(&self.refreshed().await?, self.now()) {
+            Halt::Reevaluate => match machine::directive(&self.reload_task().await?, self.now()) {
                 Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
                 Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
                 _ => Ok(()),
             },
             Halt::Fail(failure) => self.end(Event::Failed(failure)).await,
-            halt @ (Halt::Shutdown | Halt::Lost(_) | Halt::Busy) => Err(halt),
+            halt @ (Halt::Shutdown | Halt::OwnershipLost(_) | Halt::DesktopBusy) => Err(halt),
         }
     }
 
-    async fn refreshed(&mut self) -> Flow<Task> {
-        self.journal.take_in(&mut self.task).await?;
+    async fn reload_task(&mut self) -> RunResult<Task> {
+        self.journal.merge_foreign_events(&mut self.task).await?;
         Ok(self.task.clone())
     }
 
-    async fn step_once(&mut self) -> Flow {
+    async fn step_once(&mut self) -> RunResult {
         self.journal.sync(&mut self.task).await?;
-        self.stop.seen(self.task.last_seq);
+        self.stop.acknowledge(self.task.last_seq);
         if self.interruptions != self.task.interruptions {
-            self.forget_the_screen();
+            self.discard_view();
         }
         match machine::directive(&self.task, self.now()) {
-            Directive::Rest => Ok(()),
+            Directive::Ended => Ok(()),
             Directive::AwaitUser => self.await_user().await,
             Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
             Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
             Directive::Observe => self.observe().await,
             Directive::Decide => self.decide().await,
             Directive::Act { index } => self.act(index).await,
-            Directive::Judge => self.judge_what_was_left().await,
+            Directive::Judge => self.judge_pending_action().await,
             Directive::Refuse { message } => {
-                self.record(vec![Event::TargetMissed { message }]).await
+                self.record(vec![Event::TargetNotResolved { message }])
+                    .await
             }
             Directive::Extract {
                 json_schema,
@@ -387,48 +377,48 @@ impl Runner {
             } => self.extract(json_schema, instruction).await,
             Directive::CallFunction { index } => self.call_function(index).await,
             Directive::FinishStep => self.finish_step().await,
-            Directive::Notice(notice) => self.say(notice).await,
+            Directive::Notice(notice) => self.report_loop(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
             Directive::Ask(request) => self.ask_user(Vec::new(), request).await,
         }
     }
 
-    /// Whatever is on the screen now, it need not be what was there before somebody had the desktop.
-    fn forget_the_screen(&mut self) {
+    /// Discards the view: a person may have changed the screen.
+    fn discard_view(&mut self) {
         self.interruptions = self.task.interruptions;
         self.view = None;
-        self.upcoming = None;
-        self.lookout = None;
+        self.next_observation = None;
+        self.motion_monitor = None;
     }
 
-    /// Says that the task goes round in circles; as the last measure, to the user.
-    async fn say(&mut self, notice: Notice) -> Flow {
+    /// Reports that the task repeats itself; as the last measure, asks the user.
+    async fn report_loop(&mut self, notice: LoopNotice) -> RunResult {
         let question = UserRequest::new(UserRequestKind::Question, notice.message.clone());
-        let asks = notice.measure == Measure::Ask;
-        let said = vec![Event::LoopNoticed(notice)];
+        let asks = notice.mitigation == Mitigation::AskUser;
+        let said = vec![Event::LoopDetected(notice)];
         if asks {
             return self.ask_user(said, question).await;
         }
         self.record(said).await
     }
 
-    async fn finish_step(&mut self) -> Flow {
-        self.lookout = None;
+    async fn finish_step(&mut self) -> RunResult {
+        self.motion_monitor = None;
         let timings = std::mem::take(&mut self.timings);
         let finished = Event::StepFinished { timings };
-        // Stored with what begins the next step, or ends the task.
+        // Stored together with the event that starts the next step or ends the task: one commit less per step.
         self.journal.defer(&mut self.task, finished);
         Ok(())
     }
 
-    /// Ends the task: lets everything go, fetches its results, and records the end.
-    async fn end(&mut self, event: Event) -> Flow {
+    /// Ends the task: releases keys and buttons, fetches results, and records the end.
+    async fn end(&mut self, event: Event) -> RunResult {
         if !matches!(event, Event::Succeeded { .. }) {
-            self.let_go().await;
+            self.release_inputs().await;
         }
         let event = self.before_answer(event).await;
         let mut events = Vec::new();
-        events.extend(self.broken_off_call());
+        events.extend(self.interrupted_call_result());
         if self.task.open_step().is_some() {
             let timings = std::mem::take(&mut self.timings);
             events.push(Event::StepFinished { timings });
@@ -442,35 +432,36 @@ impl Runner {
         Ok(())
     }
 
-    /// Records what happened, now.
-    async fn record(&mut self, events: Vec<Event>) -> Flow {
+    /// Appends events to the log immediately.
+    async fn record(&mut self, events: Vec<Event>) -> RunResult {
         for event in events {
             self.journal.defer(&mut self.task, event);
         }
         self.flush().await
     }
 
-    /// Writes what was deferred.
-    async fn flush(&mut self) -> Flow {
+    /// Writes deferred events.
+    async fn flush(&mut self) -> RunResult {
         self.journal.flush(&mut self.task).await
     }
 
-    /// Cancelling works from the first moment on, also while the desktop is waited for.
+    /// Starts listening for commands. Runs from the beginning, so that a task can be cancelled while it waits for its
+    /// desktop.
     fn watch_for_commands(&mut self) {
         let listening = self.journal.listen(self.stop.clone());
-        self.listener = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
+        self.command_listener = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
     }
 
     fn now(&self) -> SystemTime {
-        self.tape.now()
+        self.recording.now()
     }
 
-    /// How much time has passed.
-    fn since(&self, began: Began) -> Duration {
-        self.tape.since(began)
+    /// Returns the time elapsed since `began`, as recorded during replay.
+    fn elapsed_since(&self, began: StartTime) -> Duration {
+        self.recording.elapsed(began)
     }
 
-    fn timed(&mut self, stage: &str, since: Instant) {
+    fn record_timing(&mut self, stage: &str, since: Instant) {
         let elapsed = since.elapsed();
         match self.timings.iter_mut().find(|timing| timing.stage == stage) {
             Some(timing) => timing.elapsed += elapsed,
@@ -481,28 +472,28 @@ impl Runner {
         }
     }
 
-    /// Awaits something for as long as the task may run and nobody wants it stopped or has the desktop.
-    async fn guard<T>(&self, work: impl Future<Output = T>) -> Flow<T> {
+    /// Awaits `work` until the task is stopped, taken over or out of time.
+    async fn guard<T>(&self, work: impl Future<Output = T>) -> RunResult<T> {
         tokio::select! {
             biased;
             stop = self.stop.requested() => {
-                self.tape.stopped();
+                self.recording.stopped();
                 Err(stop.into())
             }
             _ = self.stop.taken_over() => {
-                self.tape.stopped();
-                Err(Halt::LookAgain)
+                self.recording.stopped();
+                Err(Halt::Reevaluate)
             }
             done = work => Ok(done),
-            () = self.tape.time_up(self.time_left()) => {
-                self.tape.timed_out();
-                Err(Halt::LookAgain)
+            () = self.recording.deadline(self.time_left()) => {
+                self.recording.timed_out();
+                Err(Halt::Reevaluate)
             }
         }
     }
 
-    /// How long the task may still run. Until a run has begun, the time in which nobody ran the task is not counted yet
-    /// and would seem to be its own.
+    /// Returns the remaining time of the task. Unlimited until the run has started, because the time without a runner
+    /// is only accounted for then.
     fn time_left(&self) -> Duration {
         let limited = self
             .has_begun
@@ -510,62 +501,62 @@ impl Runner {
         limited.flatten().unwrap_or(Duration::MAX)
     }
 
-    /// Asks a service, again and again while it is unavailable and there is patience left. For calls that change
-    /// nothing; performing an action is not one of them.
-    async fn ask<T, F>(&mut self, what: &'static str, call: impl Fn(Ports) -> F) -> Flow<T>
+    /// Calls a service and retries while it is unavailable, for up to [`RETRY_TIMEOUT`]. Only for calls without side
+    /// effects, so not for performing actions.
+    async fn call<T, F>(&mut self, what: &'static str, call: impl Fn(Ports) -> F) -> RunResult<T>
     where
         F: Future<Output = motorium_proto::service::Result<T>>,
     {
-        let answer = self.ask_for_answer(what, call).await?;
+        let answer = self.try_call(what, call).await?;
         answer.map_err(|report| halt(what, report))
     }
 
-    /// The same, for calls whose refusal means something.
-    async fn ask_for_answer<T, F>(
+    /// As [`Runner::call`], but returns permanent errors to the caller.
+    async fn try_call<T, F>(
         &mut self,
         what: &'static str,
         call: impl Fn(Ports) -> F,
-    ) -> Flow<motorium_proto::service::Result<T>>
+    ) -> RunResult<motorium_proto::service::Result<T>>
     where
         F: Future<Output = motorium_proto::service::Result<T>>,
     {
-        let began = self.tape.begin();
-        let mut pause = FIRST_PAUSE;
+        let began = self.recording.start_timer();
+        let mut pause = INITIAL_BACKOFF;
         loop {
             let report = match self.guard(call(self.ports.clone())).await? {
                 Ok(value) => return Ok(Ok(value)),
                 Err(report) => report,
             };
             self.count_failed(what, &report).await;
-            if !is_transient(&report) || self.since(began) + pause > PATIENCE {
+            if !is_transient(&report) || self.elapsed_since(began) + pause > RETRY_TIMEOUT {
                 return Ok(Err(report));
             }
-            tracing::warn!(task = %self.task.spec.name, what, %report, "asking again");
-            if pause == FIRST_PAUSE {
+            tracing::warn!(task = %self.task.spec.name, what, %report, "service is unavailable; retrying");
+            if pause == INITIAL_BACKOFF {
                 let message = format!("{what}: {}", report.message);
-                self.record(vec![Event::Disturbed {
+                self.record(vec![Event::TransientFailure {
                     reason: report.reason,
                     message,
                 }])
                 .await?;
             }
-            self.guard(self.tape.pause(pause)).await?;
+            self.guard(self.recording.sleep(pause)).await?;
             pause *= 2;
         }
     }
 }
 
-impl From<Stop> for Halt {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for Halt {
+    fn from(stop: StopReason) -> Self {
         match stop {
-            Stop::Cancelled => Halt::LookAgain,
-            Stop::Shutdown => Halt::Shutdown,
-            Stop::LeaseLost(reason) => Halt::Lost(reason),
+            StopReason::Cancelled => Halt::Reevaluate,
+            StopReason::Shutdown => Halt::Shutdown,
+            StopReason::LeaseLost(reason) => Halt::OwnershipLost(reason),
         }
     }
 }
 
-/// Whether asking again may help. A connection that breaks in the middle of a call shows as one of several codes.
+/// Returns whether a retry may help. A connection that breaks during a call is reported under several codes.
 pub(crate) fn is_transient(report: &ErrorReport) -> bool {
     let broken_off = matches!(
         report.code,
@@ -578,10 +569,11 @@ pub(crate) fn is_transient(report: &ErrorReport) -> bool {
     unavailable || (broken_off && report.reason == reason::TRANSPORT)
 }
 
-/// What a refusal does to the run: a desktop whose lease is lost is leased anew by the next one.
+/// Converts a service error into a halt. On a lost lease the task is released, and the next run leases the desktop
+/// again.
 fn halt(what: &str, report: ErrorReport) -> Halt {
     if report.reason.starts_with("LEASE_") {
-        return Halt::Lost(report.message);
+        return Halt::OwnershipLost(report.message);
     }
     Halt::Fail(Failure {
         message: format!("{what} failed: {}", report.message),

@@ -1,4 +1,4 @@
-//! Beginning a step: what is on the screen.
+//! Starts a step: observes the screen.
 
 use bytes::Bytes;
 use motorium_proto::domain::element::Scene;
@@ -13,69 +13,73 @@ use prost::Message as _;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::hooks::with_hidden;
-use super::lookout::{self, Lookout};
-use super::{FIRST_PAUSE, Flow, PATIENCE, Runner, View, halt};
-use crate::recording::{OBSERVE, Tape};
-use crate::task::event::{Artifact, Event, Observed};
-use crate::task::screen::Fingerprint;
-use crate::trajectory;
+use super::hooks::with_redactions;
+use super::motion_monitor::{self, MotionMonitor};
+use super::{INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, Runner, ScreenView, halt};
+use motorium_recording::recording::{OBSERVE, RecordingMode};
+use motorium_recording::trajectory;
+use motorium_task::event::{Artifact, Event, Observed};
+use motorium_task::screen::Fingerprint;
 
-/// Lossless and small; what a person looks at later and a model is shown.
-pub(super) const PICTURE: ImageOptions = ImageOptions {
+/// Format of stored screenshots, which are shown to people and sent to models.
+// Lossless, so that small text stays readable, and small enough to store one or two per step.
+pub(super) const SCREENSHOT_OPTIONS: ImageOptions = ImageOptions {
     format: ImageFormat::WebpLossless,
     fit: None,
 };
 
 impl Runner {
-    pub(super) async fn observe(&mut self) -> Flow {
+    pub(super) async fn observe(&mut self) -> RunResult {
         let began = Instant::now();
         let step = self.task.next_step();
-        self.tape.begin_step(step);
-        let observation = self.next_look().await?;
+        self.recording.begin_step(step);
+        let observation = self.take_next_observation().await?;
         let elapsed = began.elapsed();
         let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
         let unstored = [
-            picture(observation.image.as_ref(), &plain),
-            picture(observation.marked_image.as_ref(), &marked),
+            image_artifact(observation.image.as_ref(), &plain),
+            image_artifact(observation.annotated_image.as_ref(), &marked),
             self.unstored_scene(&observation.scene, step),
         ];
-        let [image, marked_image, scene] = self.store(unstored).await?;
+        let [image, annotated_image, scene] = self.store(unstored).await?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
-            marked_image,
+            annotated_image,
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
             scene,
         }));
-        // What is stored need not be held: a step waits for a model most of its time.
+        // The image is stored, so it need not stay in memory: a step mostly waits for a model.
         let observation = Observation {
             image: None,
-            marked_image: None,
+            annotated_image: None,
             ..observation
         };
-        let view = lookout::View {
+        let view = motion_monitor::MotionMonitorTarget {
             display: self.display(),
             since: observation.frame.id.clone(),
-            hidden: self.task.secret_fields.boxes(),
-            painted_over: self.painted_over(&self.task.secret_fields.boxes()),
+            ignored_areas: self.task.secret_fields.boxes(),
+            redactions: self.redactions(&self.task.secret_fields.boxes()),
         };
-        self.seen.note(&observation.scene);
+        self.observed_text.record_scene(&observation.scene);
         for window in &observation.frame.windows {
-            self.seen.note_text(&window.title);
+            self.observed_text.record_text(&window.title);
         }
-        self.lookout = Some(Lookout::start(self.aside.0.clone(), view));
-        self.view = Some(View::of(observation));
-        self.timed("observe", began);
+        self.motion_monitor = Some(MotionMonitor::start(
+            self.background_perception.0.clone(),
+            view,
+        ));
+        self.view = Some(ScreenView::of(observation));
+        self.record_timing("observe", began);
         self.record(vec![observed]).await
     }
 
-    /// Captures and parses the screen, with pictures if they are to be kept.
-    pub(super) async fn look(&mut self, pictures: bool) -> Flow<Observation> {
+    /// Captures and parses the whole screen, with images if they are to be stored.
+    pub(super) async fn observe_screen(&mut self, pictures: bool) -> RunResult<Observation> {
         self.before_screenshot().await?;
-        let request = self.whole_screen(pictures, self.painted_over_on(&CaptureArea::Display));
+        let request = self.whole_screen(pictures, self.redactions_in(&CaptureArea::Display));
         let observation = self.observe_with(request).await?;
         self.after_screenshot(&observation.frame, observation.image.as_ref())
             .await;
@@ -87,7 +91,7 @@ impl Runner {
         pictures: bool,
         redactions: Vec<Redaction>,
     ) -> ObserveRequest {
-        let picture = pictures.then_some(PICTURE);
+        let picture = pictures.then_some(SCREENSHOT_OPTIONS);
         ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
@@ -95,19 +99,19 @@ impl Runner {
                 redactions,
                 ..CaptureRequest::default()
             },
-            marked_image: picture,
+            annotated_image: picture,
             ..ObserveRequest::default()
         }
     }
 
     /// Captures and parses a part of the screen.
-    pub(super) async fn look_at(
+    pub(super) async fn observe_area(
         &mut self,
         area: CaptureArea,
         parsing: ParseOptions,
-    ) -> Flow<Observation> {
-        // What is painted over is named in pixels of the part.
-        let redactions = self.painted_over_on(&area);
+    ) -> RunResult<Observation> {
+        // Redactions are in pixels of the captured part.
+        let redactions = self.redactions_in(&area);
         let request = ObserveRequest {
             capture: CaptureRequest {
                 display: self.display(),
@@ -121,66 +125,67 @@ impl Runner {
         self.observe_with(request).await
     }
 
-    async fn observe_with(&mut self, request: ObserveRequest) -> Flow<Observation> {
-        self.ask("looking at the screen", move |ports| {
+    async fn observe_with(&mut self, request: ObserveRequest) -> RunResult<Observation> {
+        self.call("observing the screen", move |ports| {
             let request = request.clone();
             async move { ports.perception.observe(request).await }
         })
         .await
     }
 
-    /// Begins to look at the screen for the next step, while the last action is judged.
-    pub(super) async fn begin_next_look(&mut self) -> Flow {
+    /// Starts observing the screen for the next step while the last action is judged.
+    pub(super) async fn start_next_observation(&mut self) -> RunResult {
         let Some(hidden) = self.before_next_screenshot().await? else {
             return Ok(());
         };
-        let redactions = with_hidden(&self.task.secret_fields.boxes(), &hidden);
+        let redactions = with_redactions(&self.task.secret_fields.boxes(), &hidden);
         let request = self.whole_screen(true, redactions);
-        let perception = self.aside.0.clone();
+        let perception = self.background_perception.0.clone();
         let looking = tokio::spawn(async move { perception.observe(request).await });
-        self.upcoming = Some(AbortOnDropHandle::new(looking));
+        self.next_observation = Some(AbortOnDropHandle::new(looking));
         Ok(())
     }
 
-    /// The look that has begun already, or a new one. A look that failed is nothing to go by.
-    async fn next_look(&mut self) -> Flow<Observation> {
-        if let Some(looking) = self.upcoming.take() {
-            if !self.tape.is_live() {
-                return self.look_as_begun().await;
+    /// Returns the observation that was started early, or a new one if there is none or it failed.
+    async fn take_next_observation(&mut self) -> RunResult<Observation> {
+        if let Some(looking) = self.next_observation.take() {
+            if !self.recording.is_live() {
+                return self.replay_next_observation().await;
             }
-            self.next_screenshot_is_taken();
-            if let Some(observation) = self.guard(self.noted(looking)).await? {
+            self.use_next_redactions();
+            if let Some(observation) = self.guard(self.record_observation(looking)).await? {
                 self.after_screenshot(&observation.frame, observation.image.as_ref())
                     .await;
                 return Ok(observation);
             }
         }
-        self.look(true).await
+        self.observe_screen(true).await
     }
 
-    /// In a replay no look begins before it is taken. If hooks are asked once more, the one that had begun came to nothing.
-    async fn look_as_begun(&mut self) -> Flow<Observation> {
-        if self.hooks_decide_what_is_seen() {
-            return self.look(true).await;
+    /// Replays an observation that was started early. In a replay none is started early; if hooks were asked again, the
+    /// early one had failed.
+    async fn replay_next_observation(&mut self) -> RunResult<Observation> {
+        if self.hooks_set_redactions() {
+            return self.observe_screen(true).await;
         }
-        self.next_screenshot_is_taken();
-        let request = self.whole_screen(true, self.painted_over_on(&CaptureArea::Display));
+        self.use_next_redactions();
+        let request = self.whole_screen(true, self.redactions_in(&CaptureArea::Display));
         let observation = self.observe_with(request).await?;
         self.after_screenshot(&observation.frame, observation.image.as_ref())
             .await;
         Ok(observation)
     }
 
-    /// What a look that has begun already has seen, noted as if it had been asked for now: whoever tells it again does not
-    /// know when it began.
-    async fn noted(
+    /// Awaits an observation that was started early and records it as if it were requested now, because a replay does
+    /// not know when it started.
+    async fn record_observation(
         &self,
         looking: AbortOnDropHandle<motorium_proto::service::Result<Observation>>,
     ) -> Option<Observation> {
-        let Tape::Recording(recorder) = &self.tape else {
+        let RecordingMode::Recording(recorder) = &self.recording else {
             return looking.await.ok()?.ok();
         };
-        let redactions = self.painted_over_on(&CaptureArea::Display);
+        let redactions = self.redactions_in(&CaptureArea::Display);
         let asked = wire::ObserveRequest::from(self.whole_screen(true, redactions));
         let open = recorder.open(OBSERVE, asked.encode_to_vec());
         let Ok(Ok(observation)) = looking.await else {
@@ -191,22 +196,26 @@ impl Runner {
         Some(observation)
     }
 
-    /// What was seen, for people and for whoever carries the step out again.
-    fn unstored_scene(&self, scene: &Scene, step: u32) -> Option<Unstored> {
-        if matches!(self.tape, Tape::Off) {
+    /// Encodes the scene for people and for replay.
+    fn unstored_scene(&self, scene: &Scene, step: u32) -> Option<PendingArtifact> {
+        if matches!(self.recording, RecordingMode::Off) {
             return None;
         }
-        // As JSON it would cost more than the rest of our step; whoever exports it has the time.
+        // JSON would take longer than the rest of the step; the export converts it.
         let scene = common::Scene::from(scene.clone()).encode_to_vec();
-        Some(Unstored {
+        Some(PendingArtifact {
             bytes: scene.into(),
             media_type: trajectory::SCENE.to_owned(),
             file_name: format!("step-{step}.scene.binpb"),
         })
     }
 
-    pub(super) async fn keep(&self, image: Option<&Image>, name: &str) -> Flow<Option<Artifact>> {
-        let [stored] = self.store([picture(image, name)]).await?;
+    pub(super) async fn store_image(
+        &self,
+        image: Option<&Image>,
+        name: &str,
+    ) -> RunResult<Option<Artifact>> {
+        let [stored] = self.store([image_artifact(image, name)]).await?;
         Ok(stored)
     }
 
@@ -215,8 +224,8 @@ impl Runner {
         bytes: Bytes,
         media_type: &str,
         file_name: String,
-    ) -> Flow<Artifact> {
-        let unstored = Unstored {
+    ) -> RunResult<Artifact> {
+        let unstored = PendingArtifact {
             bytes,
             media_type: media_type.to_owned(),
             file_name,
@@ -225,44 +234,44 @@ impl Runner {
         Ok(unstored.stored_as(names[0]))
     }
 
-    /// Stores what there is, at once.
+    /// Stores all present artifacts in one batch.
     async fn store<const N: usize>(
         &self,
-        unstored: [Option<Unstored>; N],
-    ) -> Flow<[Option<Artifact>; N]> {
+        unstored: [Option<PendingArtifact>; N],
+    ) -> RunResult<[Option<Artifact>; N]> {
         let contents = unstored.iter().flatten();
         let names = self.put(contents.map(|one| one.bytes.clone()).collect());
         let mut names = names.await?.into_iter();
         Ok(unstored.map(|one| Some(one?.stored_as(names.next()?))))
     }
 
-    async fn put(&self, contents: Vec<Bytes>) -> Flow<Vec<BlobId>> {
+    async fn put(&self, contents: Vec<Bytes>) -> RunResult<Vec<BlobId>> {
         let began = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut pause = INITIAL_BACKOFF;
         loop {
             let error = match self.blobs.put_all(contents.clone()).await {
                 Ok(names) => return Ok(names),
                 Err(error) => error,
             };
-            // A disk that is full may have room again.
-            if began.elapsed() + pause > PATIENCE {
-                return Err(halt("storing a picture", error.report()));
+            // A full disk may have space again, so storing is retried.
+            if began.elapsed() + pause > RETRY_TIMEOUT {
+                return Err(halt("storing an image", error.report()));
             }
-            tracing::warn!(task = %self.task.spec.name, %error, "storing a picture again");
+            tracing::warn!(task = %self.task.spec.name, %error, "storing an image failed; retrying");
             self.guard(tokio::time::sleep(pause)).await?;
             pause *= 2;
         }
     }
 }
 
-/// Something to be stored, and what it is called.
-struct Unstored {
+/// Content to be stored and its metadata.
+struct PendingArtifact {
     bytes: Bytes,
     media_type: String,
     file_name: String,
 }
 
-impl Unstored {
+impl PendingArtifact {
     fn stored_as(self, name: BlobId) -> Artifact {
         Artifact {
             sha256: name.sha256(),
@@ -273,8 +282,8 @@ impl Unstored {
     }
 }
 
-/// A picture, unless there is none or its bytes are elsewhere.
-fn picture(image: Option<&Image>, name: &str) -> Option<Unstored> {
+/// Returns an image as an artifact to be stored, or `None` if it is missing or kept elsewhere.
+fn image_artifact(image: Option<&Image>, name: &str) -> Option<PendingArtifact> {
     let Some(Image {
         content: ImageContent::Bytes(bytes),
         media_type,
@@ -284,7 +293,7 @@ fn picture(image: Option<&Image>, name: &str) -> Option<Unstored> {
         return None;
     };
     let extension = media_type.rsplit('/').next().unwrap_or("bin");
-    Some(Unstored {
+    Some(PendingArtifact {
         bytes: bytes.clone(),
         media_type: media_type.clone(),
         file_name: format!("{name}.{extension}"),

@@ -1,190 +1,205 @@
-//! Whether an action may be performed, or a function called: the rules are asked, and where they want it, a person.
+//! Decides whether an action may be performed or a function called, by policy and, where required, by approval.
 //!
-//! What a person approves is one action at one place on one screen, for what the rules have found in it ([`super::evidence`]).
-//! Right before it is used the place is looked at once more; if anything of it differs, the approval holds no longer, and
-//! the planner sees the screen as it is. Nothing is performed here.
+//! An approval covers one action at one place on one screen, for the policy rules that required it
+//! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
+//! differs, the approval is invalidated and the planner sees the current screen. Nothing is performed here.
 
 use std::time::Duration;
 
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, PlannedAction, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
-use motorium_proto::service::{CaptureArea, CaptureRequest, Captured, ImageFormat, ImageOptions};
+use motorium_proto::service::{
+    CaptureArea, CaptureRequest, CapturedFrame, ImageFormat, ImageOptions,
+};
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
 
-use super::act::Resolved;
-use super::evidence::{Evidence, Matter};
-use super::{Flow, Runner};
-use crate::policy::provenance::Foreign;
-use crate::policy::{CallCircumstances, Circumstances, Rule, Rules, Ruling, Situation};
-use crate::task::event::{Event, UserRequest, UserRequestKind};
-use crate::task::{Approval, ApprovalState, Subject};
+use super::act::ResolvedAction;
+use super::approval_evidence::{ApprovalEvidence, ApprovalScope};
+use super::{RunResult, Runner};
+use motorium_policy::provenance::TaintedSpan;
+use motorium_policy::{
+    ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule,
+};
+use motorium_task::event::{Event, UserRequest, UserRequestKind};
+use motorium_task::{Approval, ApprovalState, ApprovalSubject};
 
-/// Half the side of what counts as the place of a point that no element is known at, in pixels.
-const AT_A_POINT: i32 = 24;
-/// How much around a target a person is shown, to each side, in pixels.
-const SHOWN: (i32, i32) = (240, 120);
-/// How long the address of a page may be waited for; without it, what the screen shows of it has to do.
-const ADDRESS_PATIENCE: Duration = Duration::from_millis(700);
-/// How much of a function's arguments a person is shown, in characters.
-const SHOWN_OF_ARGUMENTS: usize = 2_000;
-/// So many parts of an argument that are not the user's are named.
-const SHOWN_PARTS: usize = 8;
-/// The rule of checks that a model's provider wants a person to read.
-const PROVIDER: &str = "provider";
+/// Half the side of the area around a point without a known element, in pixels.
+// About the size of a button, so that the approval covers what a click would hit.
+const POINT_TARGET_RADIUS_PX: i32 = 24;
+/// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
+// Shows the row or dialog around the target, so that a person recognises the place.
+const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
+/// Timeout for reading a page's URL; without it, the address bar on the screen is used.
+// The action waits for it, and a page that hangs must not delay every action.
+const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
+/// Maximum number of characters of a function's arguments shown to the approver.
+const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
+/// Maximum number of parts from untrusted sources listed in a reason.
+const MAX_SHOWN_FOREIGN_PARTS: usize = 8;
+/// Rule id for safety checks of a model's provider.
+const PROVIDER_RULE_ID: &str = "provider";
 
-/// What is to become of an action.
-pub(super) enum Permission {
-    Given,
-    /// It is not performed; what is written down says why, or what is waited for.
+/// Decision about an action.
+pub(super) enum ActionPermission {
+    Granted,
+    /// The action is not performed; the recorded event tells why, or what is pending.
     Withheld,
 }
 
-/// What is to become of a function call.
+/// Decision about a function call.
 pub(super) enum CallPermission {
-    Given,
-    /// A person has been asked.
-    Awaited,
-    /// It is not made, and this is why.
+    Granted,
+    /// Approval was requested.
+    PendingApproval,
+    /// The call is not made, for this reason.
     Refused(String),
 }
 
 /// An action that is about to be performed.
 #[derive(Clone, Copy)]
-pub(super) struct Intended<'a> {
+pub(super) struct IntendedAction<'a> {
     pub(super) index: usize,
     pub(super) planned: &'a PlannedAction,
-    pub(super) resolved: &'a Resolved,
-    /// It was performed before, in vain.
-    pub(super) is_repeated: bool,
+    pub(super) resolved: &'a ResolvedAction,
+    /// True if it was performed before without effect.
+    pub(super) is_retry: bool,
 }
 
 /// A function call that is about to be made.
 #[derive(Clone, Copy)]
-pub(super) struct IntendedCall<'a> {
+pub(super) struct IntendedFunctionCall<'a> {
     pub(super) index: usize,
     pub(super) call: &'a FunctionCall,
-    /// What its tool calls the function.
-    pub(super) own_name: &'a str,
-    /// Its tool says that it may destroy something.
-    pub(super) may_destroy: bool,
-    /// For people.
+    /// Name of the function as its tool knows it.
+    pub(super) tool_function_name: &'a str,
+    /// True if the tool declares it destructive.
+    pub(super) destructive: bool,
+    /// Name of the tool for messages.
     pub(super) tool: &'a str,
 }
 
-/// What wants a person to look.
-struct Concern {
-    rules: Vec<Rule>,
+/// Reasons for requesting approval.
+struct ApprovalReasons {
+    rules: Vec<PolicyRule>,
     safety_checks: Vec<SafetyCheck>,
-    /// What of it is not the user's.
-    foreign: Vec<Foreign>,
+    /// Parts that come from untrusted sources.
+    foreign: Vec<TaintedSpan>,
 }
 
 impl Runner {
-    /// Asks the rules, and a person where they want one.
-    pub(super) async fn permission(&mut self, intended: Intended<'_>) -> Flow<Permission> {
-        let rules = self.conduct.rules.rules();
+    /// Applies the policy and requests approval where required.
+    pub(super) async fn permission(
+        &mut self,
+        intended: IntendedAction<'_>,
+    ) -> RunResult<ActionPermission> {
+        let rules = self.config.policy.rules();
         let foreign = self.foreign_in_action(&intended.resolved.action);
         let tainted = !foreign.is_empty();
         let Some(situation) = self.situation(&rules, intended, tainted).await else {
-            let message = "nobody has looked at the screen that it would meet".to_owned();
-            self.record(vec![Event::TargetMissed { message }]).await?;
-            return Ok(Permission::Withheld);
+            let message =
+                "the screen has not been observed, so the action cannot be judged".to_owned();
+            self.record(vec![Event::TargetNotResolved { message }])
+                .await?;
+            return Ok(ActionPermission::Withheld);
         };
         let name = self.task.spec.name.to_string();
-        let ruling = rules.judge(&name, &self.task.spec.labels, &situation);
+        let ruling = rules.evaluate(&name, &self.task.spec.labels, &situation);
         let safety_checks = self.safety_checks();
         let concern = match ruling {
-            Ruling::Refused(rules) => {
-                self.refused_by_rules(&rules).await;
+            PolicyDecision::Deny(rules) => {
+                self.after_policy_denial(&rules).await;
                 let message = self.refusal(&intended.planned.intent, &rules);
-                self.record(vec![Event::TargetMissed { message }]).await?;
-                return Ok(Permission::Withheld);
+                self.record(vec![Event::TargetNotResolved { message }])
+                    .await?;
+                return Ok(ActionPermission::Withheld);
             }
-            Ruling::Allowed if safety_checks.is_empty() && !self.is_approved(intended.index) => {
-                return Ok(Permission::Given);
+            PolicyDecision::Allow
+                if safety_checks.is_empty() && !self.is_approved(intended.index) =>
+            {
+                return Ok(ActionPermission::Granted);
             }
-            Ruling::Allowed => Concern {
+            PolicyDecision::Allow => ApprovalReasons {
                 rules: Vec::new(),
                 safety_checks,
                 foreign,
             },
-            Ruling::NeedsApproval(rules) => Concern {
+            PolicyDecision::RequireApproval(rules) => ApprovalReasons {
                 rules,
                 safety_checks,
                 foreign,
             },
         };
-        let matter = Matter {
+        let matter = ApprovalScope {
             index: intended.index,
-            subject: Subject::Action(intended.planned.clone()),
-            place: place(intended.resolved, self.task.pointed_at()),
-            keyboard_at: situation.keyboard_at,
-            beside: situation.beside,
+            subject: ApprovalSubject::Action(intended.planned.clone()),
+            target_area: target_area(intended.resolved, self.task.pointed_at()),
+            keyboard_focus: situation.keyboard_target,
+            nearby_text: situation.context_texts,
             content: wire::Action::from(intended.resolved.action.clone()).encode_to_vec(),
-            is_repeated: intended.is_repeated,
+            is_repeated: intended.is_retry,
         };
         self.with_approval(&matter, &rules, concern).await
     }
 
-    /// The same for a function call.
+    /// As [`Runner::permission`], for a function call.
     pub(super) async fn permission_to_call(
         &mut self,
-        intended: IntendedCall<'_>,
-    ) -> Flow<CallPermission> {
+        intended: IntendedFunctionCall<'_>,
+    ) -> RunResult<CallPermission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let asked = self.task.approval_for(step, intended.index).cloned();
-        // One that still waits is asked for again: the task was paused before anybody could wait for it.
+        // A pending approval is requested again: the task was paused before anyone could answer.
         if let Some(asked) = &asked
             && !matches!(
                 asked.state,
                 ApprovalState::Approved | ApprovalState::Pending
             )
         {
-            return Ok(CallPermission::Refused(asked.words_for_planner()));
+            return Ok(CallPermission::Refused(asked.planner_message()));
         }
-        let rules = self.conduct.rules.rules();
+        let rules = self.config.policy.rules();
         let name = self.task.spec.name.to_string();
         let foreign = self.foreign_in_call(&intended.call.arguments_json);
         let situation = self.situation_of_call(&rules, intended, !foreign.is_empty());
         let safety_checks = self.safety_checks();
-        let wanted = match rules.judge(&name, &self.task.spec.labels, &situation) {
-            Ruling::Refused(rules) => {
-                self.refused_by_rules(&rules).await;
+        let wanted = match rules.evaluate(&name, &self.task.spec.labels, &situation) {
+            PolicyDecision::Deny(rules) => {
+                self.after_policy_denial(&rules).await;
                 let message = self.refusal(&format!("calling {}", intended.call.name), &rules);
                 return Ok(CallPermission::Refused(message));
             }
-            Ruling::Allowed if safety_checks.is_empty() && asked.is_none() => {
-                return Ok(CallPermission::Given);
+            PolicyDecision::Allow if safety_checks.is_empty() && asked.is_none() => {
+                return Ok(CallPermission::Granted);
             }
-            Ruling::Allowed => Vec::new(),
-            Ruling::NeedsApproval(rules) => rules,
+            PolicyDecision::Allow => Vec::new(),
+            PolicyDecision::RequireApproval(rules) => rules,
         };
-        let concern = Concern {
+        let concern = ApprovalReasons {
             rules: wanted,
             safety_checks,
             foreign,
         };
-        let matter = Matter {
+        let matter = ApprovalScope {
             index: intended.index,
-            subject: Subject::Call {
+            subject: ApprovalSubject::Call {
                 intent: intended.words(),
             },
-            place: None,
-            keyboard_at: None,
-            beside: Vec::new(),
+            target_area: None,
+            keyboard_focus: None,
+            nearby_text: Vec::new(),
             content: wire::FunctionCall::from(intended.call.clone()).encode_to_vec(),
             is_repeated: false,
         };
         match self.with_approval(&matter, &rules, concern).await? {
-            Permission::Given => Ok(CallPermission::Given),
-            Permission::Withheld => Ok(CallPermission::Awaited),
+            ActionPermission::Granted => Ok(CallPermission::Granted),
+            ActionPermission::Withheld => Ok(CallPermission::PendingApproval),
         }
     }
 
-    /// Whether a person was asked about this action and agreed. That holds for what they saw: also where the rules would
-    /// let pass what is there now, it is not what was agreed to.
+    /// Returns whether the action was approved. An approval stays bound to what the approver saw, even if the policy
+    /// would allow the current screen without one.
     pub(super) fn is_approved(&self, index: usize) -> bool {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let asked = self.task.approval_for(step, index);
@@ -193,10 +208,10 @@ impl Runner {
 
     async fn with_approval(
         &mut self,
-        matter: &Matter,
-        rules: &Rules,
-        concern: Concern,
-    ) -> Flow<Permission> {
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: ApprovalReasons,
+    ) -> RunResult<ActionPermission> {
         let step = self.task.open_step().map_or(0, |step| step.number);
         let given = self.task.approval_for(step, matter.index).cloned();
         match given {
@@ -207,49 +222,49 @@ impl Runner {
         }
     }
 
-    /// It holds for what was shown and why it was asked for, for a while, and once.
+    /// Uses an approval: once, before it expires, for unchanged evidence and no additional rules.
     async fn use_approval(
         &mut self,
         given: &Approval,
-        matter: &Matter,
-        rules: &Rules,
-        concern: &Concern,
-    ) -> Flow<Permission> {
-        let look = self.look_at_place(matter, rules).await?;
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: &ApprovalReasons,
+    ) -> RunResult<ActionPermission> {
+        let look = self.area_fingerprint(matter, rules).await?;
         let wants_more = concern
             .names()
             .iter()
             .any(|name| !given.rules.contains(name));
         let problem = if matter.is_repeated {
-            "it was performed once and had no effect; it is not repeated by itself"
+            "the action was performed once without effect; it is not repeated automatically"
         } else if self.now() >= given.expires_at {
-            "it has expired before it could be used"
+            "the approval expired before it could be used"
         } else if !look.agrees_with(&given.fingerprint) {
-            "the screen under the target has changed since it was asked for, or the rules have"
+            "the screen at the target or the policy has changed since approval was requested"
         } else if wants_more {
-            "by now it would do more than what it was asked for"
+            "the action now matches more rules than were approved"
         } else {
-            return Ok(Permission::Given);
+            return Ok(ActionPermission::Granted);
         };
         let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, problem);
         self.record(vec![Event::ApprovalResolved(Box::new(lapsed))])
             .await?;
-        Ok(Permission::Withheld)
+        Ok(ActionPermission::Withheld)
     }
 
     async fn ask_for_approval(
         &mut self,
         step: u32,
-        matter: &Matter,
-        rules: &Rules,
-        concern: Concern,
-    ) -> Flow<Permission> {
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: ApprovalReasons,
+    ) -> RunResult<ActionPermission> {
         let before = self.task.approvals.iter();
         let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
         let id = Approval::id(step, matter.index, number);
-        let Evidence { fingerprint, shown } = self.evidence_for(matter, rules).await?;
+        let ApprovalEvidence { fingerprint, shown } = self.evidence_for(matter, rules).await?;
         let picture = self
-            .keep(shown.image.as_ref(), &format!("approval-{id}"))
+            .store_image(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
         let now = self.now();
         let approval = Approval {
@@ -261,7 +276,7 @@ impl Runner {
             evidence: picture,
             fingerprint,
             created_at: now,
-            expires_at: now + self.conduct.approval_timeout,
+            expires_at: now + self.config.approval_timeout,
             resolved_by: String::new(),
             message: String::new(),
             id: id.clone(),
@@ -273,48 +288,48 @@ impl Runner {
         };
         let requested = Event::ApprovalRequested(Box::new(approval));
         self.ask_user(vec![requested], asked).await?;
-        Ok(Permission::Withheld)
+        Ok(ActionPermission::Withheld)
     }
 
-    /// Says that nobody has answered in time.
-    pub(super) async fn expire(&mut self, approval: &Approval) -> Flow {
+    /// Records that an approval expired.
+    pub(super) async fn expire(&mut self, approval: &Approval) -> RunResult {
         let expired = approval.resolved(ApprovalState::Expired, "", "");
         self.record(vec![Event::ApprovalResolved(Box::new(expired))])
             .await
     }
 
-    /// The provider's checks on the decision of the open step. They are about each of its actions: a person who has agreed to
-    /// one has not seen where the next one goes.
+    /// Returns the provider's safety checks on the open step's decision. They apply to each of its actions, because
+    /// approving one does not show where the next one goes.
     fn safety_checks(&self) -> Vec<SafetyCheck> {
         let step = self.task.open_step();
         let decision = step.and_then(|step| step.decision.as_ref());
         decision.map_or_else(Vec::new, |decision| decision.safety_checks.clone())
     }
 
-    /// `None` if there is no screen to judge by.
+    /// Returns the situation that the policy judges; `None` without an observation.
     async fn situation(
         &mut self,
-        rules: &Rules,
-        intended: Intended<'_>,
+        rules: &Policy,
+        intended: IntendedAction<'_>,
         tainted: bool,
-    ) -> Option<Situation> {
-        let url = self.address_of_the_page(rules).await;
+    ) -> Option<ActionContext> {
+        let url = self.page_url(rules).await;
         self.situation_on(rules, intended, url.as_deref(), tainted)
     }
 
-    /// The same, on the page that has this address.
+    /// As [`Runner::situation`], for a page with this URL.
     pub(super) fn situation_on(
         &self,
-        rules: &Rules,
-        intended: Intended<'_>,
+        rules: &Policy,
+        intended: IntendedAction<'_>,
         url: Option<&str>,
         tainted: bool,
-    ) -> Option<Situation> {
+    ) -> Option<ActionContext> {
         let observation = &self.view.as_ref()?.observation;
         let action = &intended.resolved.action;
-        Some(Situation::of(
-            rules.words(),
-            &Circumstances {
+        Some(ActionContext::of(
+            rules.lexicon(),
+            &ActionInputs {
                 planned: intended.planned,
                 action,
                 target: intended.resolved.target,
@@ -333,19 +348,19 @@ impl Runner {
 
     fn situation_of_call(
         &self,
-        rules: &Rules,
-        intended: IntendedCall<'_>,
+        rules: &Policy,
+        intended: IntendedFunctionCall<'_>,
         tainted: bool,
-    ) -> Situation {
-        let IntendedCall {
+    ) -> ActionContext {
+        let IntendedFunctionCall {
             call,
-            own_name,
-            may_destroy,
+            tool_function_name: own_name,
+            destructive: may_destroy,
             ..
         } = intended;
-        Situation::of_call(
-            rules.words(),
-            &CallCircumstances {
+        ActionContext::of_call(
+            rules.lexicon(),
+            &CallInputs {
                 name: &call.name,
                 own_name,
                 may_destroy,
@@ -357,7 +372,7 @@ impl Runner {
         )
     }
 
-    /// Whether text on one of the screens gives orders to the planner.
+    /// Returns whether a prompt injection is suspected on any of the task's screens.
     fn suspects_injection(&self) -> bool {
         let step = self.task.open_step();
         let decision = step.and_then(|step| step.decision.as_ref());
@@ -365,37 +380,39 @@ impl Runner {
             || decision.is_some_and(|decision| !decision.suspected_injections.is_empty())
     }
 
-    /// What the browser's driver says, if a browser is in front and somebody listens to it.
+    /// Returns the page's URL from the browser driver, if a browser is in front.
     ///
-    /// It is asked right before the action and not while the planner thinks, which would be free: a page may lead
-    /// elsewhere meanwhile, and an address from before would permit what is not permitted on the page that the action
-    /// meets.
-    async fn address_of_the_page(&self, rules: &Rules) -> Option<String> {
+    /// It is read right before the action and not while the planner thinks, although that would cost no time: the page
+    /// may navigate meanwhile, and an outdated URL would permit an action on the wrong page.
+    async fn page_url(&self, rules: &Policy) -> Option<String> {
         if !self.is_in_a_browser(rules) {
             return None;
         }
         let asked = self.ports.executor.read_page(self.display(), 1);
-        let page = tokio::time::timeout(ADDRESS_PATIENCE, asked).await;
+        let page = tokio::time::timeout(PAGE_URL_TIMEOUT, asked).await;
         Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
     }
 
-    fn is_in_a_browser(&self, rules: &Rules) -> bool {
+    fn is_in_a_browser(&self, rules: &Policy) -> bool {
         let frame = self.view.as_ref().map(|view| &view.observation.frame);
         let window = frame.and_then(|frame| frame.active_window());
-        let applications = window.map(|window| rules.words().applications(&window.application));
+        let applications = window.map(|window| rules.lexicon().applications(&window.application));
         applications.is_some_and(|kinds| kinds.contains("browser"))
     }
 
-    /// Whether somebody else is asked what an action would meet, so that the screen may have changed when they have answered.
-    pub(super) fn judging_takes_time(&self, index: usize) -> bool {
-        self.is_approved(index) || self.is_in_a_browser(&self.conduct.rules.rules())
+    /// Returns whether judging the action calls another service, so that the screen may change meanwhile.
+    pub(super) fn may_judge_slowly(&self, index: usize) -> bool {
+        self.is_approved(index) || self.is_in_a_browser(&self.config.policy.rules())
     }
 
-    pub(super) async fn picture_of(&mut self, area: Option<CaptureRect>) -> Flow<Captured> {
+    pub(super) async fn capture_area(
+        &mut self,
+        area: Option<CaptureRect>,
+    ) -> RunResult<CapturedFrame> {
         let area = area.map_or(CaptureArea::Display, CaptureArea::Region);
         let capture = CaptureRequest {
             display: self.display(),
-            redactions: self.painted_over_on(&area),
+            redactions: self.redactions_in(&area),
             area,
             omit_cursor: true,
             image: Some(ImageOptions {
@@ -404,41 +421,41 @@ impl Runner {
             }),
             ..CaptureRequest::default()
         };
-        self.ask("looking at what is to be approved", move |ports| {
+        self.call("capturing what is to be approved", move |ports| {
             let request = capture.clone();
             async move { ports.perception.capture(request).await }
         })
         .await
     }
 
-    fn refusal(&self, what: &str, rules: &[Rule]) -> String {
+    fn refusal(&self, what: &str, rules: &[PolicyRule]) -> String {
         let names: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
-        let why: Vec<&str> = rules.iter().map(|rule| self.because(rule)).collect();
+        let why: Vec<&str> = rules.iter().map(|rule| self.rule_message(rule)).collect();
         format!(
-            "{what} is refused by the rules ({}): {}",
+            "{what} is denied by the policy ({}): {}",
             names.join(", "),
             why.join("; ")
         )
     }
 
-    /// For the person who is asked.
-    fn reason(&self, concern: &Concern) -> String {
+    /// Returns the reason shown to the approver.
+    fn reason(&self, concern: &ApprovalReasons) -> String {
         let rules = concern
             .rules
             .iter()
-            .map(|rule| self.because(rule).to_owned());
+            .map(|rule| self.rule_message(rule).to_owned());
         let checks = concern.safety_checks.iter().map(|check| {
             let message = check.message.trim();
             format!("the model's provider warns ({}): {message}", check.code)
         });
         let in_chinese = self.task.spec.speaks_chinese();
-        let foreign = concern.foreign.iter().take(SHOWN_PARTS);
-        let foreign = foreign.map(|part| part.words(in_chinese));
+        let foreign = concern.foreign.iter().take(MAX_SHOWN_FOREIGN_PARTS);
+        let foreign = foreign.map(|part| part.description(in_chinese));
         let reasons = rules.chain(checks).chain(foreign);
         reasons.collect::<Vec<_>>().join("; ")
     }
 
-    fn because<'a>(&self, rule: &'a Rule) -> &'a str {
+    fn rule_message<'a>(&self, rule: &'a PolicyRule) -> &'a str {
         if self.task.spec.speaks_chinese() {
             &rule.because_zh
         } else {
@@ -447,15 +464,18 @@ impl Runner {
     }
 }
 
-impl IntendedCall<'_> {
-    /// For the person who is asked: all of it that can be read at a glance.
+impl IntendedFunctionCall<'_> {
+    /// Returns the call as shown to the approver, with truncated arguments.
     fn words(&self) -> String {
         let FunctionCall {
             name,
             arguments_json,
             ..
         } = self.call;
-        let mut shown: String = arguments_json.chars().take(SHOWN_OF_ARGUMENTS).collect();
+        let mut shown: String = arguments_json
+            .chars()
+            .take(MAX_SHOWN_ARGUMENT_CHARS)
+            .collect();
         if shown.len() < arguments_json.len() {
             shown += " …";
         }
@@ -463,28 +483,38 @@ impl IntendedCall<'_> {
     }
 }
 
-impl Concern {
+impl ApprovalReasons {
     fn names(&self) -> Vec<String> {
-        let provider = (!self.safety_checks.is_empty()).then(|| PROVIDER.to_owned());
+        let provider = (!self.safety_checks.is_empty()).then(|| PROVIDER_RULE_ID.to_owned());
         let rules = self.rules.iter().map(|rule| rule.id.clone());
         rules.chain(provider).collect()
     }
 }
 
-/// So much around it that a person recognises the place.
+/// Returns the area with a margin that lets a person recognise the place.
 pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
-    area.inflate(SHOWN.0, SHOWN.1)
+    area.inflate(EVIDENCE_MARGIN_PX.0, EVIDENCE_MARGIN_PX.1)
 }
 
-/// The box that an action is done in, if it has one. A click without a place goes to where the pointer is.
-pub(super) fn place(resolved: &Resolved, pointed_at: Option<CaptureRect>) -> Option<CaptureRect> {
+/// Returns the bounding box in which an action takes place, if any. A click without a target goes to the pointer's
+/// position.
+pub(super) fn target_area(
+    resolved: &ResolvedAction,
+    pointed_at: Option<CaptureRect>,
+) -> Option<CaptureRect> {
     if matches!(resolved.action, Action::Click { at: None, .. }) {
         return pointed_at;
     }
     let around = |point: CapturePoint| {
         CaptureRect::new(
-            CapturePoint::new(point.x - AT_A_POINT, point.y - AT_A_POINT),
-            CapturePoint::new(point.x + AT_A_POINT, point.y + AT_A_POINT),
+            CapturePoint::new(
+                point.x - POINT_TARGET_RADIUS_PX,
+                point.y - POINT_TARGET_RADIUS_PX,
+            ),
+            CapturePoint::new(
+                point.x + POINT_TARGET_RADIUS_PX,
+                point.y + POINT_TARGET_RADIUS_PX,
+            ),
         )
     };
     let point = resolved.action.targets().last().copied();

@@ -1,39 +1,43 @@
-//! Bringing the pointer to its target before a click, and making sure that it is there.
+//! Moves the pointer to its target before a click and verifies its position.
 //!
-//! Move, read back, correct by the error, look again. The Executor moves and reads; once it says that the pointer has
-//! arrived, a model is asked as well where the decision wants the pointer verified and a backend can. There is no click
-//! unless the pointer is on its target: otherwise the user is asked.
+//! The pointer is moved, read back and corrected by the error. Once the Executor reports that it has arrived, a model
+//! verifies it as well if the decision asks for that and a backend supports it. Without the pointer on its target there
+//! is no click: the user is asked to act instead.
 //!
-//! Moves are not journalled as actions: they do nothing that the click would not do as well, and a move that is sent
-//! again ends where the first one did.
+//! Moves are not journalled as actions: they do nothing that the click would not do as well, and repeating a move ends
+//! at the same point.
 
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
-use motorium_proto::service::{CaptureRequest, Captured, PointerCheck, PointerRequest};
+use motorium_proto::service::{CaptureRequest, CapturedFrame, PointerCheck, PointerRequest};
 use tokio::time::Instant;
 
-use super::hooks::PictureCounts;
-use super::observe::PICTURE;
-use super::{Flow, Halt, Runner, halt};
-use crate::hooks::happening::Purpose;
-use crate::task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
-use crate::task::{limits, risk};
+use super::hooks::ImageCounts;
+use super::observe::SCREENSHOT_OPTIONS;
+use super::{Halt, RunResult, Runner, halt};
+use crate::hooks::event::ModelCallPurpose;
+use motorium_task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
+use motorium_task::{limits, risk};
 
-/// As near as this counts as on the target, in pixels.
-const TOLERANCE: i32 = 14;
-/// Corrections before it is given up.
+/// Distance within which the pointer counts as on the target, in pixels.
+// Smaller than half the side of a usual button (32 px).
+const POINTER_TOLERANCE_PX: i32 = 14;
+/// Maximum number of corrections.
+// One correction is enough for a constant offset; a pointer that still misses after four is being moved by something
+// else.
 const MAX_CORRECTIONS: u32 = 4;
-/// Targets with a side below this are checked without being asked to, in pixels.
-const SMALL: i32 = 16;
-/// Side of the box that the Planner gives to a plain point with nothing there, in pixels: no target to miss.
-const PLAIN_POINT: i32 = 6;
+/// Targets with a side below this are verified without being asked to, in pixels.
+// Smaller than the usual 16 px icon, so that a small offset already misses.
+const SMALL_TARGET_PX: i32 = 16;
+/// Side of the box that the Planner returns for a point without an element, in pixels. It is not a small target.
+const POINT_BOX_SIDE_PX: i32 = 6;
 
-/// The point that the pointer has to be brought to before this action; `None` if nobody wants it checked. What a person has
-/// agreed to (`is_approved`) always is: what they saw was seen without the pointer.
-pub(super) fn due(
+/// Returns the point to move the pointer to before an action, or `None` if no check is needed. Approved actions
+/// (`is_approved`) are always checked, because the approver saw the screen without the pointer.
+pub(super) fn check_point(
     planned: &PlannedAction,
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
@@ -43,37 +47,37 @@ pub(super) fn due(
         return None;
     };
     let least = match planned.action.targets().last() {
-        Some(Target::Point(_)) => PLAIN_POINT,
+        Some(Target::Point(_)) => POINT_BOX_SIDE_PX,
         _ => 0,
     };
     let is_small = target.is_some_and(|target| {
         let side = target.width().min(target.height());
-        side > least && side < SMALL
+        side > least && side < SMALL_TARGET_PX
     });
-    at.filter(|_| is_small || is_weighty(planned, is_approved))
+    at.filter(|_| is_small || is_critical(planned, is_approved))
 }
 
-/// Whether so much hangs on a click that it waits for what the screen makes of the pointer.
-pub(super) fn is_weighty(planned: &PlannedAction, is_approved: bool) -> bool {
+/// Returns whether a click is critical enough to wait for the application's reaction to the pointer.
+pub(super) fn is_critical(planned: &PlannedAction, is_approved: bool) -> bool {
     is_approved || planned.verify_pointer || risk::assess(planned).is_some()
 }
 
-/// Whether the pointer is where a click would hit the target.
+/// Returns whether a click at the pointer would hit the target.
 fn is_on_target(pointer: CapturePoint, point: CapturePoint, target: Option<CaptureRect>) -> bool {
     let distance = (pointer - point).to_i64().square_length();
     target.is_some_and(|target| target.contains(pointer))
-        || distance <= i64::from(TOLERANCE * TOLERANCE)
+        || distance <= i64::from(POINTER_TOLERANCE_PX * POINTER_TOLERANCE_PX)
 }
 
 impl Runner {
-    /// Moves the pointer to a point and makes sure that it is there. `false`: it is not, and the user is asked.
-    pub(super) async fn bring_pointer(
+    /// Moves the pointer to a point and verifies it. Returns `false` if it missed and the user was asked.
+    pub(super) async fn position_pointer(
         &mut self,
         action_id: &ActionId,
         planned: &PlannedAction,
         point: CapturePoint,
         target: Option<CaptureRect>,
-    ) -> Flow<bool> {
+    ) -> RunResult<bool> {
         let began = Instant::now();
         let mut corrections = 0;
         let mut usage = Usage::default();
@@ -83,7 +87,8 @@ impl Runner {
         let on_target = loop {
             pointer = match self.move_pointer(action_id, aim).await? {
                 Ok(reached) => reached,
-                // Nobody asked for a check, and the Executor does not move the pointer by itself: the click will.
+                // The check was not requested, and this Executor cannot move the pointer separately: the click itself
+                // will.
                 Err(_) if !planned.verify_pointer && corrections == 0 => return Ok(true),
                 Err(why) => return self.ask_to_click(planned, &why, Vec::new()).await,
             };
@@ -91,14 +96,13 @@ impl Runner {
             let mut on_target = is_on_target(pointer, point, target);
             if on_target
                 && planned.verify_pointer
-                && let Some(seen) = self
-                    .ask_for_pointer(planned, point, target, pointer)
-                    .await?
+                && let Some(seen) = self.locate_pointer(planned, point, target, pointer).await?
             {
                 let seen = match seen {
                     Ok(seen) => seen,
                     Err(message) => {
-                        self.record(vec![Event::TargetMissed { message }]).await?;
+                        self.record(vec![Event::TargetNotResolved { message }])
+                            .await?;
                         return Ok(false);
                     }
                 };
@@ -113,9 +117,9 @@ impl Runner {
             corrections += 1;
             aim += error;
         };
-        let marked = self.picture_with_pointer().await?;
+        let marked = self.capture_with_pointer().await?;
         let image = self
-            .keep(
+            .store_image(
                 marked.image.as_ref(),
                 &format!("pointer-{action_id}").replace('/', "-"),
             )
@@ -123,8 +127,8 @@ impl Runner {
         if let Some(view) = &mut self.view
             && !was_asked
         {
-            // What the pointer alone has changed (a highlight, a tip) is no effect of the click.
-            view.latest = marked.frame;
+            // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
+            view.latest_frame = marked.frame;
         }
         let checked = Event::PointerChecked(Box::new(PointerChecked {
             action_id: action_id.clone(),
@@ -135,7 +139,7 @@ impl Runner {
             image,
             usage,
         }));
-        self.timed("pointer", began);
+        self.record_timing("pointer", began);
         if on_target {
             self.journal.defer(&mut self.task, checked);
             return Ok(true);
@@ -147,37 +151,37 @@ impl Runner {
         self.ask_to_click(planned, &why, vec![checked]).await
     }
 
-    /// Nothing is clicked; the user is asked to.
+    /// Asks the user to click instead.
     async fn ask_to_click(
         &mut self,
         planned: &PlannedAction,
         why: &str,
         checked: Vec<Event>,
-    ) -> Flow<bool> {
+    ) -> RunResult<bool> {
         let message = format!(
-            "I cannot bring the mouse pointer to its target ({}): {why}. Nothing was clicked. Please do it yourself, \
-             or tell me another way.",
+            "The mouse pointer could not be moved to its target ({}): {why}. Nothing was clicked. Please click it yourself, \
+             or suggest another way.",
             planned.intent
         );
-        let missed = Event::TargetMissed {
+        let missed = Event::TargetNotResolved {
             message: format!(
-                "{}: the pointer cannot be brought there: {why}",
+                "{}: the pointer could not be moved there: {why}",
                 planned.intent
             ),
         };
-        let request = UserRequest::new(UserRequestKind::Hands, message);
+        let request = UserRequest::new(UserRequestKind::ManualAction, message);
         let before = checked.into_iter().chain([missed]).collect();
         self.ask_user(before, request).await?;
         Ok(false)
     }
 
-    /// Where the pointer is after it was moved, or why it was not. Each move has an id of its own, also when the same
-    /// check is made anew: an id that the Executor knows would not move anything.
+    /// Moves the pointer and returns its position, or why it was not moved. Each move has an id of its own, also when a
+    /// check is repeated: the Executor ignores known ids.
     async fn move_pointer(
         &mut self,
         action_id: &ActionId,
         to: CapturePoint,
-    ) -> Flow<Result<CapturePoint, String>> {
+    ) -> RunResult<Result<CapturePoint, String>> {
         let epoch = self.task.desktop.as_ref().map_or(0, |(_, epoch)| epoch.0);
         self.pointer_moves += 1;
         let id = ActionId::new(format!(
@@ -189,8 +193,8 @@ impl Runner {
         let moved = tokio::select! {
             biased;
             _ = self.stop.paused() => {
-                self.tape.stopped();
-                return Err(Halt::LookAgain);
+                self.recording.stopped();
+                return Err(Halt::Reevaluate);
             }
             moved = self.guard(executor.perform(request)) => moved?,
         };
@@ -198,13 +202,13 @@ impl Runner {
             Ok(outcome) if outcome.result == ActionResult::Performed => outcome,
             Ok(outcome) => return Ok(Err(outcome.detail)),
             Err(report) => match halt("moving the pointer", report.clone()) {
-                lost @ Halt::Lost(_) => return Err(lost),
+                lost @ Halt::OwnershipLost(_) => return Err(lost),
                 _ => return Ok(Err(report.message)),
             },
         };
         let display = self.display();
         let read = self
-            .ask_for_answer("reading the pointer", move |ports| {
+            .try_call("reading the pointer", move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_pointer(display).await }
             })
@@ -213,42 +217,43 @@ impl Runner {
         Ok(read.ok().or(outcome.pointer).ok_or_else(unread))
     }
 
-    /// What a model says of the pointer, or why that may not be used; `None` where none can be asked.
-    async fn ask_for_pointer(
+    /// Asks a model whether the pointer is on the target. Returns `None` if no backend can answer, and an error if a
+    /// hook rejected the answer.
+    async fn locate_pointer(
         &mut self,
         planned: &PlannedAction,
         target: CapturePoint,
         target_bounds: Option<CaptureRect>,
         pointer: CapturePoint,
-    ) -> Flow<Option<Result<PointerCheck, String>>> {
-        if let Some(failure) = limits::model_calls_used_up(&self.task) {
+    ) -> RunResult<Option<Result<PointerCheck, String>>> {
+        if let Some(failure) = limits::model_budget_exceeded(&self.task) {
             return Err(Halt::Fail(failure));
         }
         let began = Instant::now();
-        let pictures = PictureCounts {
-            present: 1,
-            ..PictureCounts::default()
+        let pictures = ImageCounts {
+            current: 1,
+            ..ImageCounts::default()
         };
         let call = self
-            .before_model_call(Purpose::LocatePointer, pictures)
+            .before_model_call(ModelCallPurpose::LocatePointer, pictures)
             .await?;
-        let shown = self.picture_with_pointer().await?;
+        let shown = self.capture_with_pointer().await?;
         if let Some(view) = &mut self.view {
-            // What changes from here on, while the model looks, the pointer has not changed.
-            view.latest = shown.frame;
+            // Changes from here on, while the model looks, are not caused by the pointer.
+            view.latest_frame = shown.frame;
         }
-        let marked_image = shown.image;
+        let annotated_image = shown.image;
         let request = PointerRequest {
             intent: planned.intent.clone(),
             target,
             target_bounds,
             pointer,
-            marked_image,
+            annotated_image: annotated_image,
             backends: self.task.spec.backends.clone(),
             remaining: limits::remaining(&self.task, self.now()),
         };
         let answer = self
-            .ask_for_answer("asking where the pointer is", move |ports| {
+            .try_call("locating the pointer", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.locate_pointer(request).await }
             })
@@ -258,23 +263,23 @@ impl Runner {
         };
         let denied = self.after_model_call(&call, None, began).await?;
         if let Some(message) = &denied {
-            self.count_in_vain("locate_pointer", message, answer.usage);
+            self.count_rejected("locate_pointer", message, answer.usage);
         }
         self.after_usage(answer.usage).await;
         Ok(Some(denied.map_or(Ok(answer), Err)))
     }
 
-    async fn picture_with_pointer(&mut self) -> Flow<Captured> {
+    async fn capture_with_pointer(&mut self) -> RunResult<CapturedFrame> {
         let capture = CaptureRequest {
             display: self.display(),
-            // The stored frame is compared with one after the click.
+            // The frame is compared with one taken after the click, where the pointer may be elsewhere.
             omit_cursor: true,
-            image: Some(PICTURE),
-            redactions: self.painted_over(&self.task.secret_fields.boxes()),
+            image: Some(SCREENSHOT_OPTIONS),
+            redactions: self.redactions(&self.task.secret_fields.boxes()),
             mark_pointer: true,
             ..CaptureRequest::default()
         };
-        self.ask("looking at the pointer", move |ports| {
+        self.call("capturing the pointer", move |ports| {
             let request = capture.clone();
             async move { ports.perception.capture(request).await }
         })
@@ -322,7 +327,7 @@ mod tests {
             verify_pointer,
             repeatable: true,
         };
-        let due = due(&planned, &click(target.center()), Some(target), is_approved);
+        let due = check_point(&planned, &click(target.center()), Some(target), is_approved);
         assert_eq!(
             due.is_some(),
             expected,

@@ -1,4 +1,4 @@
-//! Before the first step: the desktop is leased, what a crash left open is settled, attachments are put.
+//! Preparation before the first step: leases the desktop, settles what a crash left open, and puts attachments.
 
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DisplayId};
@@ -6,19 +6,19 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{AcquireRequest, PutFile};
 use tonic::Code;
 
-use super::act::{due_again, outcome_of};
-use super::keeper::{Keeper, lease};
-use super::{Flow, Halt, Runner, halt, is_transient};
+use super::act::{outcome_of, retry_due};
+use super::lease_keeper::{LeaseKeeper, acquire_lease};
+use super::{Halt, RunResult, Runner, halt, is_transient};
 use crate::error::reason;
-use crate::task::event::{Event, Failure};
-use crate::task::spec::Attachment;
+use motorium_task::event::{Event, Failure};
+use motorium_task::spec::Attachment;
 
 impl Runner {
-    pub(super) async fn prepare(&mut self) -> Flow {
+    pub(super) async fn prepare(&mut self) -> RunResult {
         self.watch_for_commands();
         let lease = self.acquire().await?;
         let recovered = self.task.started_at.is_some();
-        self.keeper = Some(Keeper::start(self, lease.display.clone(), lease.epoch));
+        self.lease_keeper = Some(LeaseKeeper::start(self, lease.display.clone(), lease.epoch));
         self.desktop.display = Some(lease.display);
         let desktop = self.desktop.name.clone();
         let acquired = Event::DesktopAcquired {
@@ -29,7 +29,7 @@ impl Runner {
             self.remember_screens().await;
             self.recovery().await?
         } else {
-            self.beginning()
+            self.start_events()
         };
         self.record(
             vec![acquired]
@@ -40,17 +40,17 @@ impl Runner {
         )
         .await?;
         self.has_begun = true;
-        self.watch_for_people();
+        self.watch_human_input();
         if self.task.cancel_requested.is_some() {
             return Ok(());
         }
         self.before_run().await?;
-        self.learn_about_backends().await?;
-        self.learn_about_functions().await?;
+        self.load_backends().await?;
+        self.load_functions().await?;
         self.put_attachments().await
     }
 
-    async fn acquire(&mut self) -> Flow<motorium_proto::domain::desktop::Lease> {
+    async fn acquire(&mut self) -> RunResult<motorium_proto::domain::desktop::Lease> {
         let request = AcquireRequest {
             display: self.desktop.display.clone(),
             holder: self.task.spec.name.to_string(),
@@ -58,35 +58,35 @@ impl Runner {
             take_over: false,
         };
         let lease = self
-            .ask_for_answer("leasing the desktop", move |ports| {
-                lease(ports, request.clone())
+            .try_call("leasing the desktop", move |ports| {
+                acquire_lease(ports, request.clone())
             })
             .await?;
         lease.map_err(|report| match report.reason.as_str() {
-            "DESKTOP_LEASED" => Halt::Busy,
+            "DESKTOP_LEASED" => Halt::DesktopBusy,
             _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
-            // Nothing has been done to it yet. It waits for this desktop, or for another one.
-            _ => Halt::Lost(report.message),
+            // The task has not touched the desktop yet, so it can wait for this desktop or another one.
+            _ => Halt::OwnershipLost(report.message),
         })
     }
 
-    fn beginning(&self) -> Vec<Event> {
+    fn start_events(&self) -> Vec<Event> {
         vec![Event::Started {
             orchestrator: self.orchestrator.clone(),
         }]
     }
 
-    /// Settles what a crash left open. The lease is ours and newer, so nothing of the old holder can arrive any
-    /// more; the Executor's journal says how far its actions came. That of which nothing was sent is due again, and
-    /// the rest of its step after it; what the journal cannot say stays unknown, is never repeated, and ends the step.
-    async fn recovery(&mut self) -> Flow<Vec<Event>> {
+    /// Settles actions that a crash left open. The new lease fences off the old holder, and the Executor's journal
+    /// tells how far its actions came. Actions of which no input was sent are due again, with the rest of their step.
+    /// Actions with an unknown outcome are never repeated and end the step.
+    async fn recovery(&mut self) -> RunResult<Vec<Event>> {
         let unfinished: Vec<ActionId> = self.task.unfinished_actions().cloned().collect();
         let mut unknown = Vec::new();
         let mut settled = Vec::new();
         for action_id in unfinished {
             let progress = self.look_up(action_id.clone()).await?;
             let outcome = outcome_of(progress);
-            let never_happened = outcome.never_happened();
+            let never_happened = outcome.sent_nothing();
             if outcome.result == ActionResult::Unknown {
                 unknown.push(action_id.clone());
             }
@@ -95,7 +95,7 @@ impl Runner {
                 outcome,
             });
             if never_happened {
-                settled.push(due_again(action_id));
+                settled.push(retry_due(action_id));
             }
         }
         let orchestrator = self.orchestrator.clone();
@@ -107,9 +107,9 @@ impl Runner {
         Ok(events)
     }
 
-    async fn learn_about_backends(&mut self) -> Flow {
+    async fn load_backends(&mut self) -> RunResult {
         let backends = self
-            .ask("asking for the planner's backends", |ports| async move {
+            .call("listing the planner's backends", |ports| async move {
                 ports.planner.list_backends().await
             })
             .await?;
@@ -123,7 +123,7 @@ impl Runner {
                 .map(|backend| backend.name.as_str())
                 .collect();
             let message = format!(
-                "there is no planner backend `{unknown}`; there are: {}",
+                "unknown planner backend `{unknown}`; known backends: {}",
                 known.join(", ")
             );
             return Err(Halt::Fail(Failure::new(reason::BACKEND_NOT_FOUND, message)));
@@ -134,7 +134,7 @@ impl Runner {
             .any(|backend| backend.needs_image && asked(&backend.name));
         let display = self.desktop.display.clone();
         let capabilities = self
-            .ask("asking what the Executor can do", move |ports| {
+            .call("reading the Executor's capabilities", move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_capabilities(display).await }
             })
@@ -143,7 +143,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn put_attachments(&mut self) -> Flow {
+    async fn put_attachments(&mut self) -> RunResult {
         let attachments = self.task.spec.attachments.clone();
         for attachment in attachments {
             if !self.task.attachments_put.contains(&attachment.name) {
@@ -153,7 +153,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn put_attachment(&mut self, attachment: Attachment) -> Flow {
+    async fn put_attachment(&mut self, attachment: Attachment) -> RunResult {
         let Some((_, epoch)) = self.task.desktop.clone() else {
             return Ok(());
         };
@@ -165,7 +165,7 @@ impl Runner {
             content: attachment.data,
         };
         let info = self
-            .ask("putting a file on the desktop", move |ports| {
+            .call("putting a file on the desktop", move |ports| {
                 let file = file.clone();
                 async move { ports.executor.put_file(file).await }
             })
@@ -183,8 +183,8 @@ impl Runner {
     }
 }
 
-/// Whether any task would have been refused: the desktop is away, or cannot even write its lease down. Then it fails
-/// none; one sick desktop would soon have failed them all.
+/// Returns whether the error is the desktop's fault: it is unreachable, or cannot store its lease. The task is then
+/// released rather than failed; otherwise one faulty desktop would fail every task.
 fn is_desktops_fault(report: &ErrorReport) -> bool {
     is_transient(report) || matches!(report.code, Code::Internal | Code::DataLoss)
 }

@@ -1,4 +1,4 @@
-//! After an action: wait until the screen is quiet, then judge what the action did to it.
+//! Waits until the screen has settled after an action, and judges the action's effect.
 
 use std::time::Duration;
 
@@ -9,35 +9,36 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    AwaitQuiet, CaptureArea, CaptureRequest, CompareRequest, Comparison, ParseOptions, Quiet,
-    Result,
+    CaptureArea, CaptureRequest, CompareRequest, Comparison, IdleReport, ParseOptions, Result,
+    WaitForIdleRequest,
 };
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::lookout::Sighting;
-use super::{Flow, Runner, View, halt};
-use crate::effect::{self, Evidence, Rule};
-use crate::task::ActionRecord;
-use crate::task::event::Event;
-use crate::task::retry::{self, Way};
+use super::motion_monitor::ObservedMotion;
+use super::{RunResult, Runner, ScreenView, halt};
+use motorium_task::ActionRecord;
+use motorium_task::effect::{self, EffectCriterion, Evidence};
+use motorium_task::event::Event;
+use motorium_task::retry::{self, RetryStrategy};
 
-/// Why an action is not judged that acted where nobody looks.
-const HIDDEN: &str = "it acted where a secret was entered, which is hidden";
-/// Why an action is not judged that was performed by a run which has gone away.
-const UNWATCHED: &str = "nobody watched what it did";
-/// So much longer is waited when the effect of an action is looked for once more.
-const ONCE_MORE: u32 = 2;
+/// Detail of an unknown effect: the target area is redacted.
+const EFFECT_REDACTED: &str = "the target area is redacted because a secret was entered there";
+/// Detail of an unknown effect: no run observed the action.
+const EFFECT_UNOBSERVED: &str = "the action's effect was not observed";
+/// Factor by which the timeouts grow when an effect is checked a second time.
+const RECHECK_TIMEOUT_FACTOR: u32 = 2;
 
-/// How long to wait for the first change, and altogether.
-struct Patience {
+/// Timeouts for the screen to settle after an action.
+struct SettleTimeouts {
     first_change: Duration,
-    altogether: Duration,
+    total: Duration,
 }
 
-/// Applications that start and pages that load take longer than a button that answers. The first-change times are
-/// also the no-effect windows: nothing is repeated before they are over.
-fn patience(kind: ActionKind) -> Patience {
+/// Returns the timeouts for an action kind.
+// Applications and pages take longer to start than a button to react. The first-change timeouts are also the no-effect
+// windows: no action is repeated before they are over.
+fn settle_timeouts(kind: ActionKind) -> SettleTimeouts {
     let (first_change, altogether) = match kind {
         ActionKind::OpenApplication | ActionKind::OpenUrl => (5000, 10_000),
         ActionKind::GoToUrl | ActionKind::GoBack | ActionKind::GoForward | ActionKind::Refresh => {
@@ -51,70 +52,71 @@ fn patience(kind: ActionKind) -> Patience {
         }
         _ => (300, 2000),
     };
-    Patience {
+    SettleTimeouts {
         first_change: Duration::from_millis(first_change),
-        altogether: Duration::from_millis(altogether),
+        total: Duration::from_millis(altogether),
     }
 }
 
-/// What was done, and what the screen was before it.
-pub(super) struct Deed<'a> {
+/// A performed action.
+pub(super) struct PerformedAction<'a> {
     pub(super) id: &'a ActionId,
     pub(super) action: &'a Action<CapturePoint>,
     pub(super) target: Option<CaptureRect>,
-    /// The step ends with it, unless it is tried again.
+    /// True if the step ends with it unless it is retried.
     pub(super) is_last: bool,
 }
 
 impl Runner {
-    /// Judges an action, notes its effect, and says whether and how it is tried again.
-    pub(super) async fn settle(&mut self, deed: Deed<'_>) -> Flow {
+    /// Judges an action, records its effect, and schedules a retry if one is due.
+    pub(super) async fn settle(&mut self, deed: PerformedAction<'_>) -> RunResult {
         let began = Instant::now();
         let before = self
             .view
             .as_ref()
-            .map(|view| view.latest.clone())
+            .map(|view| view.latest_frame.clone())
             .expect("an action follows an observation");
         let effect = self.judge(&deed, &before, 1).await?;
-        let mut way = self.note_effect(deed.id, effect);
-        if way == Some(Way::LookedAgain) {
-            self.note_way(deed.id, Way::LookedAgain);
-            let effect = self.judge(&deed, &before, ONCE_MORE).await?;
-            way = self.note_effect(deed.id, effect);
+        let mut way = self.record_effect(deed.id, effect);
+        if way == Some(RetryStrategy::ReobservedEffect) {
+            self.record_retry(deed.id, RetryStrategy::ReobservedEffect);
+            let effect = self.judge(&deed, &before, RECHECK_TIMEOUT_FACTOR).await?;
+            way = self.record_effect(deed.id, effect);
         }
         if let Some(way) = way {
-            self.upcoming = None;
-            self.note_way(deed.id, way);
+            self.next_observation = None;
+            self.record_retry(deed.id, way);
         }
-        self.timed("settle", began);
+        self.record_timing("settle", began);
         Ok(())
     }
 
-    /// Judges the last action of the open step, which was performed by a run that did not come to judging it. With the
-    /// frame from before it, that is said as well as ever; nobody may have that frame any more.
-    pub(super) async fn judge_what_was_left(&mut self) -> Flow {
+    /// Judges the last action of the open step if the run that performed it did not. Needs the frame from before the
+    /// action, which Perception may have dropped.
+    pub(super) async fn judge_pending_action(&mut self) -> RunResult {
         let Some(step) = self.task.open_step() else {
             return Ok(());
         };
         let Some(record) = step.actions.last().cloned() else {
             return Ok(());
         };
-        // What earlier actions of the step did shows as well.
+        // Effects of earlier actions of the step would be attributed to it, so only a single first attempt can be
+        // judged.
         let before = step
             .frame
             .clone()
             .filter(|_| step.actions.len() == 1 && record.retries == 0);
         if self.view.is_none() {
-            let observation = self.look(false).await?;
-            self.view = Some(View::of(observation));
+            let observation = self.observe_screen(false).await?;
+            self.view = Some(ScreenView::of(observation));
         }
         let (Some(before), Some(view)) = (before, &mut self.view) else {
-            let effect = effect::unknown(UNWATCHED.to_owned());
-            self.note_effect(&record.action_id, effect);
+            let effect = effect::unknown(EFFECT_UNOBSERVED.to_owned());
+            self.record_effect(&record.action_id, effect);
             return Ok(());
         };
-        view.latest = *before;
-        self.settle(Deed {
+        view.latest_frame = *before;
+        self.settle(PerformedAction {
             id: &record.action_id,
             action: &record.action,
             target: record.target,
@@ -123,14 +125,16 @@ impl Runner {
         .await
     }
 
-    /// Takes the effect into the task, and gives the rung of the ladder that follows.
-    fn note_effect(&mut self, id: &ActionId, effect: Effect) -> Option<Way> {
+    /// Records the effect and returns the retry strategy that follows.
+    fn record_effect(&mut self, id: &ActionId, effect: Effect) -> Option<RetryStrategy> {
         let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
         if let Some(view) = &mut self.view {
             view.stale |= changed;
         }
         let record = self.task.open_step().and_then(|step| step.actions.last());
-        let way = record.and_then(|record| retry::next(record, &effect, self.conduct.scroll_back));
+        let way = record.and_then(|record| {
+            retry::next_strategy(record, &effect, self.config.reverse_scroll_at_end)
+        });
         let judged = Event::EffectJudged {
             action_id: id.clone(),
             effect: Box::new(effect),
@@ -139,7 +143,7 @@ impl Runner {
         way
     }
 
-    fn note_way(&mut self, id: &ActionId, way: Way) {
+    fn record_retry(&mut self, id: &ActionId, way: RetryStrategy) {
         let record = self.task.open_step().and_then(|step| step.actions.last());
         let attempts = record.map_or(0, |record| record.retries) + 1;
         let retried = Event::ActionRetried {
@@ -151,24 +155,29 @@ impl Runner {
         self.journal.defer(&mut self.task, retried);
     }
 
-    async fn judge(&mut self, deed: &Deed<'_>, before: &Frame, times: u32) -> Flow<Effect> {
-        let Deed { action, target, .. } = *deed;
-        // What is hidden is not judged, and what moves anyway is no effect.
-        let hidden = self.task.secret_fields.boxes_beside(action);
-        let stirring = self.stirring_places();
+    async fn judge(
+        &mut self,
+        deed: &PerformedAction<'_>,
+        before: &Frame,
+        times: u32,
+    ) -> RunResult<Effect> {
+        let PerformedAction { action, target, .. } = *deed;
+        // Redacted areas cannot be judged, and background motion is no effect.
+        let hidden = self.task.secret_fields.boxes_while_judging(action);
+        let stirring = self.background_motion_areas();
         let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
-        let quiet = match self.await_quiet(deed, before, times, &ignore).await? {
+        let quiet = match self.wait_for_idle(deed, before, times, &ignore).await? {
             Ok(quiet) => quiet,
             Err(report) => return self.cannot_judge(report),
         };
-        let near = target.map(effect::near);
-        let noise = [quiet.noise.as_slice(), &ignore].concat();
+        let near = target.map(effect::near_area);
+        let noise = [quiet.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self.compare_after(deed, before, near, noise).await? {
             Ok(compared) => compared,
             Err(report) => return self.cannot_judge(report),
         };
         if let Some(view) = &mut self.view {
-            view.latest = after.clone();
+            view.latest_frame = after.clone();
         }
         let judged = effect::judge(
             Evidence {
@@ -177,10 +186,10 @@ impl Runner {
                 before,
                 after: &after,
                 comparison,
-                quiet: &quiet,
-                stirring: &stirring,
+                idle: &quiet,
+                background_motion: &stirring,
             },
-            self.conduct.effect,
+            self.config.effect_rule,
         );
         let may_be_hidden = match near {
             Some(near) => hidden.iter().any(|field| field.intersects(&near)),
@@ -189,34 +198,35 @@ impl Runner {
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
             return Ok(Effect {
                 settle_time: judged.settle_time,
-                ..effect::unknown(HIDDEN.to_owned())
+                ..effect::unknown(EFFECT_REDACTED.to_owned())
             });
         }
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
         if !is_nothing || stirring.is_empty() {
             return Ok(judged);
         }
-        // That a clock goes on is nobody's doing, wherever it is.
+        // A clock's change is never an effect, wherever it is.
         let everything = CompareRequest {
             ignore: [hidden, self.clocks()].concat(),
             ..CompareRequest::new(before.id.clone(), after.id)
         };
-        self.doubt(judged, action, near, everything).await
+        self.recheck_without_ignores(judged, action, near, everything)
+            .await
     }
 
-    /// What happened where something moves anyway was not counted: that is no proof that nothing happened.
-    async fn doubt(
+    /// Reconsiders a missing effect when background motion was ignored: it may have hidden the effect.
+    async fn recheck_without_ignores(
         &mut self,
         judged: Effect,
         action: &Action<CapturePoint>,
         near: Option<CaptureRect>,
         request: CompareRequest,
-    ) -> Flow<Effect> {
+    ) -> RunResult<Effect> {
         let Ok(everything) = self.compare(request.clone()).await? else {
             return Ok(judged);
         };
         if !effect::is_obscured(action, near, &everything.change)
-            || self.was_so_before(action, near, &request).await?
+            || self.matches_idle_frame(action, near, &request).await?
         {
             return Ok(judged);
         }
@@ -226,20 +236,20 @@ impl Runner {
         }
     }
 
-    /// Whether the screen looks as it did at some time before the action: what moves has come back to where it was, as
-    /// carets do.
-    async fn was_so_before(
+    /// Returns whether the screen equals a frame from before the action: periodic motion, such as a caret, is back
+    /// where it was.
+    async fn matches_idle_frame(
         &mut self,
         action: &Action<CapturePoint>,
         near: Option<CaptureRect>,
         request: &CompareRequest,
-    ) -> Flow<bool> {
+    ) -> RunResult<bool> {
         for before in self.idle_frames.clone() {
             let request = CompareRequest {
                 before,
                 ..request.clone()
             };
-            // A frame that is not known any more says nothing.
+            // A dropped frame proves nothing.
             if let Ok(comparison) = self.compare(request).await?
                 && !effect::is_obscured(action, near, &comparison.change)
             {
@@ -249,18 +259,18 @@ impl Runner {
         Ok(false)
     }
 
-    /// What an action that had no effect has done after all, since it was judged.
+    /// Returns the effect of an action that was judged to have none, if one has appeared since.
     pub(super) async fn late_effect(
         &mut self,
         record: &ActionRecord,
         baseline: &Frame,
-    ) -> Flow<Option<Effect>> {
+    ) -> RunResult<Option<Effect>> {
         let hidden = self.task.secret_fields.boxes();
-        let now = self.frame_of_now(&hidden).await?;
-        let stirring = self.stirring_places();
+        let now = self.capture_frame(&hidden).await?;
+        let stirring = self.background_motion_areas();
         let compare = CompareRequest {
             ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
-            near: record.target.map(effect::near).into_iter().collect(),
+            measured_regions: record.target.map(effect::near_area).into_iter().collect(),
             ..CompareRequest::new(baseline.id.clone(), now.id.clone())
         };
         let comparison = match self.compare(compare).await? {
@@ -274,86 +284,87 @@ impl Runner {
                 before: baseline,
                 after: &now,
                 comparison,
-                quiet: &Quiet {
+                idle: &IdleReport {
                     settled: true,
                     changed: true,
                     elapsed: Duration::ZERO,
                     first_change_after: None,
                     still_changing: Vec::new(),
-                    noise: Vec::new(),
+                    background_motion: Vec::new(),
                 },
-                stirring: &stirring,
+                background_motion: &stirring,
             },
-            Rule::Places,
+            EffectCriterion::ChangedRegions,
         );
         let came = !matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
         if let Some(view) = &mut self.view {
-            view.latest = now;
+            view.latest_frame = now;
             view.stale |= came;
         }
         Ok(came.then_some(judged))
     }
 
-    async fn await_quiet(
+    async fn wait_for_idle(
         &mut self,
-        deed: &Deed<'_>,
+        deed: &PerformedAction<'_>,
         before: &Frame,
         times: u32,
         ignore: &[CaptureRect],
-    ) -> Flow<Result<Quiet>> {
-        let Patience {
+    ) -> RunResult<Result<IdleReport>> {
+        let SettleTimeouts {
             first_change,
-            altogether,
-        } = patience(deed.action.kind());
-        let request = AwaitQuiet {
+            total: altogether,
+        } = settle_timeouts(deed.action.kind());
+        let request = WaitForIdleRequest {
             display: self.display(),
             since_frame: Some(before.id.clone()),
             first_change_timeout: first_change * times,
             timeout: altogether * times,
             ignore: ignore.to_vec(),
-            ..AwaitQuiet::default()
+            ..WaitForIdleRequest::default()
         };
-        self.ask_for_answer("waiting until the screen is quiet", move |ports| {
+        self.try_call("waiting for the screen to settle", move |ports| {
             let request = request.clone();
-            async move { ports.perception.await_quiet(request).await }
+            async move { ports.perception.wait_for_idle(request).await }
         })
         .await
     }
 
-    /// Captures the screen and compares it. Where the step may end with this action, the screen is looked at for the
-    /// next step meanwhile.
+    /// Captures the screen and compares it with the frame before the action. If the step may end with this action, the
+    /// observation for the next step starts at the same time.
     async fn compare_after(
         &mut self,
-        deed: &Deed<'_>,
+        deed: &PerformedAction<'_>,
         before: &Frame,
         near: Option<CaptureRect>,
         noise: Vec<CaptureRect>,
-    ) -> Flow<Result<(Frame, Comparison)>> {
-        // Where a secret went is known only after this.
+    ) -> RunResult<Result<(Frame, Comparison)>> {
+        // The redacted area of an entered secret is known only after judging, so the observation must not start
+        // earlier.
         if deed.is_last && deed.action.entered_secret().is_none() {
-            self.begin_next_look().await?;
+            self.start_next_observation().await?;
         }
-        let hidden = self.task.secret_fields.boxes_beside(deed.action);
-        let after = self.frame_of_now(&hidden).await?;
+        let hidden = self.task.secret_fields.boxes_while_judging(deed.action);
+        let after = self.capture_frame(&hidden).await?;
         let compare = CompareRequest {
             ignore: noise,
-            near: near.into_iter().collect(),
+            measured_regions: near.into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
         let comparison = self.compare(compare).await?;
         Ok(comparison.map(|comparison| (after, comparison)))
     }
 
-    /// The screen without the pointer, which follows every click and is no effect of it.
-    pub(super) async fn frame_of_now(&mut self, hidden: &[CaptureRect]) -> Flow<Frame> {
+    /// Captures the screen without the pointer, which follows every click and is no effect of it.
+    pub(super) async fn capture_frame(&mut self, hidden: &[CaptureRect]) -> RunResult<Frame> {
         let capture = CaptureRequest {
             display: self.display(),
             omit_cursor: true,
-            redactions: self.painted_over(hidden),
+            redactions: self.redactions(hidden),
             ..CaptureRequest::default()
         };
         let captured = self
-            .ask("looking at the screen", move |ports| {
+            .call("capturing the screen", move |ports| {
                 let request = capture.clone();
                 async move { ports.perception.capture(request).await }
             })
@@ -361,32 +372,35 @@ impl Runner {
         Ok(captured.frame)
     }
 
-    pub(super) async fn compare(&mut self, request: CompareRequest) -> Flow<Result<Comparison>> {
-        self.ask_for_answer("comparing the screen", move |ports| {
+    pub(super) async fn compare(
+        &mut self,
+        request: CompareRequest,
+    ) -> RunResult<Result<Comparison>> {
+        self.try_call("comparing the screen", move |ports| {
             let request = request.clone();
             async move { ports.perception.compare(request).await }
         })
         .await
     }
 
-    /// Something moves at the target anyway, so that its pixels say nothing: what can be read there does.
-    async fn judge_by_text(&mut self, judged: Effect, near: CaptureRect) -> Flow<Effect> {
+    /// Judges an action by the text at its target when background motion makes the pixels there meaningless.
+    async fn judge_by_text(&mut self, judged: Effect, near: CaptureRect) -> RunResult<Effect> {
         let Some(view) = &self.view else {
             return Ok(judged);
         };
         let (scene, frame) = (&view.observation.scene, &view.observation.frame);
         let before = effect::text_within(scene, frame, near);
-        let Some(area) = near.intersection(&view.latest.bounds()) else {
+        let Some(area) = near.intersection(&view.latest_frame.bounds()) else {
             return Ok(judged);
         };
         let area = CaptureArea::Region(area);
-        let seen = self.look_at(area, ParseOptions::default()).await?;
+        let seen = self.observe_area(area, ParseOptions::default()).await?;
         let after = effect::text_within(&seen.scene, &seen.frame, near);
-        Ok(effect::by_text(judged, &before, &after))
+        Ok(effect::judge_text_change(judged, &before, &after))
     }
 
-    /// What was on the screen before is not known any more: Perception was restarted, or keeps too few frames.
-    fn cannot_judge(&mut self, report: ErrorReport) -> Flow<Effect> {
+    /// Returns an unknown effect if the frame before the action is gone: Perception was restarted or has dropped it.
+    fn cannot_judge(&mut self, report: ErrorReport) -> RunResult<Effect> {
         if report.code != Code::NotFound {
             return Err(halt("judging an action", report));
         }
@@ -394,57 +408,57 @@ impl Runner {
         Ok(effect::unknown(report.message))
     }
 
-    /// What is known to move anyway: the clocks of the screen, and what was seen to.
-    pub(super) fn stirring_places(&self) -> Vec<CaptureRect> {
-        [self.clocks(), self.stirring.noise()].concat()
+    /// Returns the areas of background motion: clocks, and areas seen to change on their own.
+    pub(super) fn background_motion_areas(&self) -> Vec<CaptureRect> {
+        [self.clocks(), self.background_motion.noise()].concat()
     }
 
     fn clocks(&self) -> Vec<CaptureRect> {
         let observed = self.view.as_ref().map(|view| &view.observation);
-        let clocks =
-            observed.map(|seen| effect::clocks(&seen.scene, &seen.frame, &self.stirring.noise()));
+        let clocks = observed
+            .map(|seen| effect::clocks(&seen.scene, &seen.frame, &self.background_motion.noise()));
         clocks.unwrap_or_default()
     }
 
-    /// What was seen to move since the look of the step. After its first action there is nothing of the kind.
-    fn take_in_sightings(&mut self, latest: &Frame) {
+    /// Adds the motion observed since the step's observation. There is none to add after the step's first action.
+    fn add_observed_motion(&mut self, latest: &Frame) {
         self.idle_frames.clear();
-        let Some(lookout) = self.lookout.take() else {
+        let Some(lookout) = self.motion_monitor.take() else {
             return;
         };
-        let seen = self.tape.sighting(|| lookout.end().noted());
-        let sighting = Sighting::of(seen);
+        let seen = self.recording.motion(|| lookout.finish().to_record());
+        let sighting = ObservedMotion::from_record(seen);
         for changed in &sighting.changes {
-            self.stirring.add(changed);
+            self.background_motion.add(changed);
         }
         self.idle_frames = sighting.frames;
         self.idle_frames.push(latest.id.clone());
     }
 
-    /// Looks what has changed by itself since the last look: what does so again and again is no effect of anything. `None`
-    /// if what was there is not known any more.
-    pub(super) async fn note_stirring(&mut self) -> Flow<Option<ChangeMap>> {
-        let Some(latest) = self.view.as_ref().map(|view| view.latest.clone()) else {
+    /// Compares the screen with the latest frame and adds changes to background motion. Returns `None` if the latest
+    /// frame is no longer known.
+    pub(super) async fn update_background_motion(&mut self) -> RunResult<Option<ChangeMap>> {
+        let Some(latest) = self.view.as_ref().map(|view| view.latest_frame.clone()) else {
             return Ok(None);
         };
-        self.take_in_sightings(&latest);
+        self.add_observed_motion(&latest);
         let hidden = self.task.secret_fields.boxes();
-        let now = self.frame_of_now(&hidden).await?;
+        let now = self.capture_frame(&hidden).await?;
         let compare = CompareRequest {
             ignore: hidden,
             ..CompareRequest::new(latest.id, now.id.clone())
         };
         let change = match self.compare(compare).await? {
             Ok(comparison) => Some(comparison.change),
-            // Perception has forgotten the frame before; then there is nothing to be learnt from it.
+            // Perception has dropped the latest frame, so nothing can be compared.
             Err(report) if report.code == Code::NotFound => None,
             Err(report) => return Err(halt("comparing the screen", report)),
         };
         if let Some(change) = &change {
-            self.stirring.note(change);
+            self.background_motion.observe(change);
         }
         if let Some(view) = &mut self.view {
-            view.latest = now;
+            view.latest_frame = now;
         }
         Ok(change)
     }

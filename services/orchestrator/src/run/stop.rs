@@ -1,37 +1,37 @@
-//! The one signal that makes a running task let go of whatever it is waiting for, or only of the mouse and the keyboard.
+//! Signal that makes a running task abandon whatever it awaits, or only release the mouse and the keyboard.
 
 use motorium_proto::domain::id::EventSeq;
 use tokio::sync::watch;
 
-/// Why a run is to be left.
+/// Reason to stop a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The user cancelled the task.
     Cancelled,
-    /// The process ends.
+    /// The process shuts down.
     Shutdown,
-    /// The task or the desktop belongs to somebody else now.
+    /// The lease of the task or of the desktop was lost.
     LeaseLost(String),
 }
 
 #[derive(Debug, Clone, Default)]
-struct Wanted {
-    stop: Option<Stop>,
-    /// The event that paused the task, until the loop has seen it.
+struct StopState {
+    stop: Option<StopReason>,
+    /// The event that paused the task, until the loop acknowledges it.
     paused: Option<EventSeq>,
-    /// The same, where a person took the desktop.
+    /// As `paused`, when a person took over the desktop.
     taken_over: Option<EventSeq>,
 }
 
-/// Told once, heard by everybody who holds a clone. The first reason to stop stays; a pause passes.
+/// Broadcast to all clones. The first stop reason is kept; a pause can be withdrawn.
 #[derive(Debug, Clone, Default)]
 pub struct StopSignal {
-    wanted: watch::Sender<Wanted>,
+    wanted: watch::Sender<StopState>,
 }
 
 impl StopSignal {
-    /// Tells everybody. A second reason is not heard.
-    pub fn request(&self, stop: Stop) {
+    /// Requests a stop. Later reasons are ignored.
+    pub fn request(&self, stop: StopReason) {
         self.wanted.send_if_modified(|wanted| {
             let first = wanted.stop.is_none();
             if first {
@@ -41,12 +41,12 @@ impl StopSignal {
         });
     }
 
-    /// Whatever is being performed is to be let go: the task was paused by this event.
+    /// Requests that the current action be stopped, because this event paused the task.
     pub fn pause(&self, by: EventSeq) {
         self.wanted.send_modify(|wanted| wanted.paused = Some(by));
     }
 
-    /// A pause in which nothing is worth going on with: a person has the desktop since this event.
+    /// Requests that everything be abandoned, because a person has taken over the desktop with this event.
     pub fn take_over(&self, by: EventSeq) {
         self.wanted.send_modify(|wanted| {
             wanted.paused = Some(by);
@@ -54,16 +54,16 @@ impl StopSignal {
         });
     }
 
-    /// The loop knows what has happened up to this event: an earlier pause is its own business from now on.
-    pub fn seen(&self, up_to: EventSeq) {
+    /// Acknowledges all events up to this one: earlier pauses are no longer signalled.
+    pub fn acknowledge(&self, up_to: EventSeq) {
         self.wanted.send_modify(|wanted| {
             wanted.paused = wanted.paused.filter(|by| *by > up_to);
             wanted.taken_over = wanted.taken_over.filter(|by| *by > up_to);
         });
     }
 
-    /// Waits for the reason.
-    pub async fn requested(&self) -> Stop {
+    /// Waits for a stop request and returns its reason.
+    pub async fn requested(&self) -> StopReason {
         self.wait_for(|wanted| wanted.stop.clone()).await
     }
 
@@ -77,7 +77,7 @@ impl StopSignal {
         self.wait_for(|wanted| wanted.taken_over).await
     }
 
-    async fn wait_for<T>(&self, choose: impl Fn(&Wanted) -> Option<T>) -> T {
+    async fn wait_for<T>(&self, choose: impl Fn(&StopState) -> Option<T>) -> T {
         let mut receiver = self.wanted.subscribe();
         loop {
             if let Some(chosen) = choose(&receiver.borrow_and_update()) {
@@ -88,9 +88,9 @@ impl StopSignal {
         }
     }
 
-    /// The reason, if there is one already.
+    /// Returns the stop reason, if a stop was requested.
     #[must_use]
-    pub fn reason(&self) -> Option<Stop> {
+    pub fn reason(&self) -> Option<StopReason> {
         self.wanted.borrow().stop.clone()
     }
 }
@@ -106,20 +106,23 @@ mod tests {
         let signal = StopSignal::default();
         signal.pause(EventSeq(7));
         assert_eq!(signal.paused().now_or_never(), Some(EventSeq(7)));
-        signal.seen(EventSeq(6));
+        signal.acknowledge(EventSeq(6));
         assert!(signal.paused().now_or_never().is_some(), "a later one");
-        signal.seen(EventSeq(7));
+        signal.acknowledge(EventSeq(7));
         assert!(signal.paused().now_or_never().is_none());
         assert!(signal.taken_over().now_or_never().is_none());
         signal.take_over(EventSeq(9));
         assert_eq!(signal.paused().now_or_never(), Some(EventSeq(9)));
         assert_eq!(signal.taken_over().now_or_never(), Some(EventSeq(9)));
-        signal.seen(EventSeq(9));
+        signal.acknowledge(EventSeq(9));
         assert!(signal.taken_over().now_or_never().is_none());
         assert_eq!(signal.reason(), None);
 
-        signal.request(Stop::Cancelled);
-        signal.request(Stop::Shutdown);
-        assert_eq!(signal.requested().now_or_never(), Some(Stop::Cancelled));
+        signal.request(StopReason::Cancelled);
+        signal.request(StopReason::Shutdown);
+        assert_eq!(
+            signal.requested().now_or_never(),
+            Some(StopReason::Cancelled)
+        );
     }
 }

@@ -1,15 +1,15 @@
-//! Calls that cannot be answered: each has its code, its reason, and a sentence that helps.
+//! Invalid calls: each has its code, its reason, and a helpful message.
 
 use bytes::Bytes;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::limits::{MAX_ATTACHMENT, MAX_GOAL};
+use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_GOAL_CHARS};
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Code, Status};
 
 use crate::support::cluster::Cluster;
 use crate::support::script::ask;
 
-/// Asserts why a call was refused, and that the words say this.
+/// Asserts code, reason and message of a refused call.
 fn check<T: std::fmt::Debug>(answer: Result<T, Status>, code: Code, reason: &str, words: &str) {
     let report = ErrorReport::from_status(&answer.unwrap_err());
     assert_eq!(
@@ -97,12 +97,12 @@ async fn tasks_that_are_refused() {
         ),
         (goal(" \n".to_owned()), FIELD, "task.goal: is empty"),
         (
-            goal("x".repeat(MAX_GOAL + 1)),
+            goal("x".repeat(MAX_GOAL_CHARS + 1)),
             FIELD,
             "at most 16384 are accepted",
         ),
         (
-            attachment("a.txt", MAX_ATTACHMENT + 1),
+            attachment("a.txt", MAX_ATTACHMENT_BYTES + 1),
             FIELD,
             "task.attachments[0].data: has 1048577 bytes; at most 1048576",
         ),
@@ -124,7 +124,7 @@ async fn tasks_that_are_refused() {
         (
             selector("desktops/nowhere", &[]),
             (Code::NotFound, "DESKTOP_NOT_FOUND"),
-            "there is no desktop desktops/nowhere; there are: desktops/local",
+            "there is no desktop desktops/nowhere; known desktops: desktops/local",
         ),
         (
             selector("desktops/local", &[("gpu", "yes")]),
@@ -200,7 +200,7 @@ async fn a_request_that_is_too_large_says_what_is_accepted() {
     let cluster = Cluster::start(Vec::new()).await;
     let attachments = (0..6).map(|number| wire::Attachment {
         name: format!("{number}.bin"),
-        data: Bytes::from(vec![0; MAX_ATTACHMENT]),
+        data: Bytes::from(vec![0; MAX_ATTACHMENT_BYTES]),
     });
     let task = wire::Task {
         attachments: attachments.collect(),
@@ -409,7 +409,7 @@ async fn commands_that_come_at_the_wrong_time() {
         early,
         precondition,
         "WRONG_STATE",
-        &format!("{pending}it has asked for nothing"),
+        &format!("{pending}it does not wait for a user action"),
     );
     let silent = client.send_message(tell(" ")).await;
     check(
@@ -430,7 +430,7 @@ async fn commands_that_come_at_the_wrong_time() {
     );
     cluster.acknowledge(&name, "that one").await;
     cluster.follow(&name).await;
-    let words = "has ended (succeeded); nothing can be done with it any more";
+    let words = "has ended (succeeded); it accepts no more commands";
     check(
         client.pause_task(pause()).await,
         precondition,

@@ -1,4 +1,4 @@
-//! Done means done: what is claimed is looked for.
+//! Claims of success are verified.
 
 use motorium_proto::domain::decision::Next;
 use motorium_proto::error::ErrorReport;
@@ -48,7 +48,7 @@ async fn a_false_claim_goes_back_once_and_then_the_task_fails() {
 #[tokio::test]
 async fn evidence_is_not_looked_for_where_that_is_configured() {
     let cluster = Cluster::start_with(vec![done_because("done", "Thank you")], |settings| {
-        settings.check_evidence = false;
+        settings.verify_evidence = false;
     })
     .await;
     assert_eq!(cluster.carry_out().await.answer(), "done");

@@ -1,13 +1,13 @@
-//! The pool: desktops that register themselves are reached at their endpoints, also after a restart.
+//! The desktop pool: registered desktops are reached at their endpoints, also after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::Config as ClientConfig;
-use motorium_kit::config::Span;
+use motorium_kit::config::HumanDuration;
 use motorium_orchestrator::Settings;
-use motorium_orchestrator::config::{Nearby, connector};
+use motorium_orchestrator::config::{LocalServices, connector};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::DesktopName;
 use motorium_proto::error::ErrorReport;
@@ -17,15 +17,15 @@ use motorium_proto::v1::common::desktop::State;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Code;
 
-use crate::support::cluster::{Cluster, DESKTOP, Served};
+use crate::support::cluster::{Cluster, DESKTOP, ServedDesktop};
 use crate::support::in_time;
 use crate::support::script::{act, click};
-use crate::support::world::{StandIn, World};
+use crate::support::simulated_desktop::{FakeServices, SimulatedDesktop};
 
-/// A desktop elsewhere.
-async fn elsewhere() -> (Arc<World>, Served) {
-    let world = World::new(Vec::new());
-    let served = Served::start(&world).await;
+/// Starts a desktop on another server.
+async fn elsewhere() -> (Arc<SimulatedDesktop>, ServedDesktop) {
+    let world = SimulatedDesktop::new(Vec::new());
+    let served = ServedDesktop::start(&world).await;
     (world, served)
 }
 
@@ -164,7 +164,7 @@ async fn one_that_is_drained_finishes_its_task_and_gets_no_other() {
     cluster.world.release("perform");
     assert_eq!(cluster.follow(&first).await.answer(), "it is done");
     cluster.world.called("released", 1).await;
-    // Also after a restart it rests, until it registers itself again.
+    // It is still draining after a restart, until it registers again.
     cluster.crash().await;
     assert_eq!(list(&cluster).await[0].state(), State::Draining);
     let state = cluster.get(&second).await.state();
@@ -244,18 +244,18 @@ async fn what_is_wrong_with_one_is_named() {
         (Code::NotFound, "DESKTOP_NOT_FOUND")
     );
     assert!(
-        report.message.contains("there are: desktops/local"),
+        report.message.contains("known desktops: desktops/local"),
         "{report}"
     );
 }
 
-/// As in `motorium up`: one desktop in the same process, and others that register themselves.
+/// As in `motorium up`: one desktop in the same process, and others that register.
 #[tokio::test]
 async fn services_of_this_process_are_for_desktops_that_name_none() {
     let (far, served) = elsewhere().await;
-    let near = World::new(Vec::new());
-    let stand_in = Arc::new(StandIn(near.clone()));
-    let nearby = Nearby {
+    let near = SimulatedDesktop::new(Vec::new());
+    let stand_in = Arc::new(FakeServices(near.clone()));
+    let nearby = LocalServices {
         planner: stand_in.clone(),
         perception: Some(stand_in.clone()),
         executor: Some(stand_in),
@@ -294,7 +294,9 @@ async fn is_in(cluster: &Cluster, state: State) {
 
 #[tokio::test]
 async fn a_desktop_that_does_not_answer_gets_no_task_until_it_does() {
-    let beats = |settings: &mut Settings| settings.heartbeat = Span(Duration::from_millis(50));
+    let beats = |settings: &mut Settings| {
+        settings.heartbeat_interval = HumanDuration(Duration::from_millis(50))
+    };
     let mut cluster = Cluster::start_with(vec![act([click(1)])], beats).await;
     is_in(&cluster, State::Available).await;
     cluster.services.go_away().await;
@@ -304,7 +306,7 @@ async fn a_desktop_that_does_not_answer_gets_no_task_until_it_does() {
     let story = cluster.follow(&name).await;
     story.answer();
     assert_eq!(
-        story.count("disturbed"),
+        story.count("transient_failure"),
         0,
         "it waited in the queue:\n{}",
         story.text()

@@ -1,9 +1,9 @@
-//! Functions that a task brings: called, failing, hanging, refused, interrupted, and what the planner learns of each.
+//! Functions of tools: called, failing, hanging, refused, interrupted, and what the planner is told in each case.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use motorium_kit::config::{Secret, Span};
+use motorium_kit::config::{HumanDuration, Secret};
 use motorium_orchestrator::Settings;
 use motorium_orchestrator::functions::ToolSettings;
 use motorium_proto::domain::decision::Next;
@@ -14,15 +14,15 @@ use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::crash::Point;
+use crate::support::faulty_store::CrashPoint;
 use crate::support::in_time;
 use crate::support::script::{call, done};
-use crate::support::story::Story;
-use crate::support::tools::{LARGE, PROGRAM, Tools, runs};
+use crate::support::task_events::TaskEvents;
+use crate::support::tools::{LARGE_RESULT_BYTES, NOTES_PROGRAM, Tools, runs};
 
 const NOTE: &str = r#"{"text": "buy milk"}"#;
 
-/// A configured tool, named `notes`, at this address.
+/// Configures a tool named `notes` at this address.
 pub(crate) fn with_notes(settings: &mut Settings, address: &str) {
     let tool = ToolSettings {
         address: Some(address.to_owned()),
@@ -31,7 +31,7 @@ pub(crate) fn with_notes(settings: &mut Settings, address: &str) {
     settings.tools.insert("notes".to_owned(), tool);
 }
 
-/// A cluster with that tool.
+/// Starts a cluster with that tool.
 pub(crate) async fn with(tools: &Tools, script: Vec<Next>) -> Cluster {
     Cluster::start_with(script, |settings| with_notes(settings, &tools.address())).await
 }
@@ -47,8 +47,8 @@ pub(crate) fn notes() -> wire::Task {
     naming("notes")
 }
 
-/// What the functions gave back, in order.
-fn results(story: &Story) -> Vec<Result<String, String>> {
+/// Returns the results of the functions, in order.
+fn results(story: &TaskEvents) -> Vec<Result<String, String>> {
     story.all(|kind| match kind {
         Kind::FunctionReturned(returned) => match returned.result.clone()?.outcome? {
             Outcome::ResultJson(json) => Some(Ok(json)),
@@ -58,17 +58,17 @@ fn results(story: &Story) -> Vec<Result<String, String>> {
     })
 }
 
-fn only_error(story: &Story) -> String {
+fn only_error(story: &TaskEvents) -> String {
     let [result] = results(story).try_into().unwrap();
     result.unwrap_err()
 }
 
-/// Both kinds of tools.
+/// Starts both kinds of tools.
 async fn both() -> [Tools; 2] {
     [Tools::service().await, Tools::mcp().await]
 }
 
-// === Called ===
+// === Calls ===
 
 #[tokio::test]
 async fn a_function_is_called_and_the_planner_sees_its_result_and_the_screen() {
@@ -140,7 +140,7 @@ async fn a_task_may_name_an_address_that_is_allowed() {
         let script = vec![call([("note", NOTE)]), done("noted")];
         let allowed = tools.address();
         let cluster = Cluster::start_with(script, |settings| {
-            settings.tool_addresses = vec![allowed.clone()];
+            settings.allowed_tool_addresses = vec![allowed.clone()];
         })
         .await;
         let story = cluster.carry_out_with(naming(&allowed)).await;
@@ -167,7 +167,7 @@ async fn calls_of_one_decision_are_made_in_order_and_each_has_one_result() {
         assert!(invalid.contains("/text: "), "{invalid}");
         let unknown = unknown.unwrap_err();
         assert!(
-            unknown.contains("`notes_shred`; there are: notes_note, "),
+            unknown.contains(" `notes_shred`; known functions: notes_note, "),
             "{unknown}"
         );
         assert_eq!(called, Ok("{\"notes\":2}".to_owned()));
@@ -196,9 +196,9 @@ async fn a_result_that_is_too_large_is_cut() {
         let story = cluster.carry_out_with(notes()).await;
         let [result] = results(&story).try_into().unwrap();
         let result = result.unwrap();
-        assert!(result.len() < LARGE / 2, "{}", result.len());
+        assert!(result.len() < LARGE_RESULT_BYTES / 2, "{}", result.len());
         assert!(
-            result.contains("[cut: "),
+            result.contains("[truncated: "),
             "{}",
             &result[result.len() - 80..]
         );
@@ -209,7 +209,7 @@ async fn a_result_that_is_too_large_is_cut() {
 async fn a_program_is_called_sees_little_and_ends_with_the_task() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("notes.py");
-    std::fs::write(&program, PROGRAM).unwrap();
+    std::fs::write(&program, NOTES_PROGRAM).unwrap();
     let mark = program.to_string_lossy().into_owned();
     let calls = call([
         ("notes_note", NOTE),
@@ -237,7 +237,7 @@ async fn a_program_is_called_sees_little_and_ends_with_the_task() {
     );
     assert!(!environment.contains("CARGO"), "{environment}");
     let ended = ended.unwrap_err();
-    assert!(ended.contains("not known"), "{ended}");
+    assert!(ended.contains("unknown whether"), "{ended}");
     assert_eq!(again, noted_again(), "it is started anew");
     let gone = async {
         while runs(&mark).await {
@@ -251,7 +251,7 @@ fn noted_again() -> Result<String, String> {
     Ok("{\"kept\": \"buy milk\"}".to_owned())
 }
 
-// === Hanging, interrupted ===
+// === Hangs and interruptions ===
 
 #[tokio::test]
 async fn a_function_that_hangs_is_given_up_and_the_task_goes_on() {
@@ -260,14 +260,14 @@ async fn a_function_that_hangs_is_given_up_and_the_task_goes_on() {
         let cluster = Cluster::start_with(script, |settings| {
             with_notes(settings, &tools.address());
             let notes = settings.tools.get_mut("notes").unwrap();
-            // To connect and to list the functions has to fit as well.
-            notes.timeout = Span(Duration::from_secs(2));
+            // Connecting and listing the functions have to fit into the timeout as well.
+            notes.timeout = HumanDuration(Duration::from_secs(2));
         })
         .await;
         let story = cluster.carry_out_with(notes()).await;
         assert_eq!(story.answer(), "went on");
         let error = only_error(&story);
-        assert!(error.contains("not known"), "{error}");
+        assert!(error.contains("unknown whether"), "{error}");
         tools.notes.given_up("hang").await;
     }
 }
@@ -282,7 +282,7 @@ async fn to_cancel_the_task_cancels_the_call() {
         tools.notes.given_up("hang").await;
         let story = cluster.follow(&name).await;
         assert_eq!(story.kinds().last().unwrap(), "cancelled");
-        assert!(only_error(&story).contains("not known"));
+        assert!(only_error(&story).contains("unknown whether"));
     }
 }
 
@@ -328,13 +328,14 @@ async fn a_pause_interrupts_the_call() {
     }
 }
 
-/// A ToolService was asked a second time, with the same id; an MCP server was not, and that is said.
-fn check_asked_again_if_it_may(tools: &Tools, story: &Story, is_mcp: bool) {
+/// Asserts that a ToolService was called again with the same id, and that an MCP server was not and the planner was
+/// told.
+fn check_asked_again_if_it_may(tools: &Tools, story: &TaskEvents, is_mcp: bool) {
     let calls = tools.notes.calls();
     assert_eq!(story.count("function_called"), 1, "{}", story.text());
     if is_mcp {
         assert_eq!(calls.len(), 1);
-        assert!(only_error(story).contains("not known"));
+        assert!(only_error(story).contains("unknown whether"));
     } else {
         assert_eq!(calls.len(), 2);
         assert_eq!(calls[0], calls[1], "the same id");
@@ -363,7 +364,7 @@ async fn to_take_over_interrupts_the_call_and_drops_the_rest() {
     let story = cluster.follow(&name).await;
     assert_eq!(story.answer(), "went on");
     let [interrupted, dropped] = results(&story).try_into().unwrap();
-    assert!(interrupted.unwrap_err().contains("not known"));
+    assert!(interrupted.unwrap_err().contains("unknown whether"));
     let dropped = dropped.unwrap_err();
     assert!(
         dropped.contains("not called: a person took over"),
@@ -402,7 +403,7 @@ async fn wherever_it_dies_a_function_is_called_once_and_has_one_result() {
     let undisturbed = with(&tools, script()).await;
     undisturbed.carry_out_with(notes()).await;
     for number in 1..=undisturbed.writes() {
-        for point in [Point::Before(number), Point::After(number)] {
+        for point in [CrashPoint::Before(number), CrashPoint::After(number)] {
             let tools = Tools::mcp().await;
             let address = tools.address();
             let mut cluster = Cluster::start_until_with(script(), Some(point), |settings| {
@@ -410,7 +411,7 @@ async fn wherever_it_dies_a_function_is_called_once_and_has_one_result() {
             })
             .await;
             let name = cluster.create_with(notes()).await;
-            cluster.stands_still().await;
+            cluster.crash_point_reached().await;
             cluster.crash().await;
             let story = cluster.follow(&name).await;
             let context = format!("{point:?}:\n{}", story.text());
@@ -476,13 +477,13 @@ async fn a_tool_may_come_a_moment_late() {
         tools.go_away().await;
         let cluster = with(&tools, vec![call([("notes_note", NOTE)]), done("noted")]).await;
         let name = cluster.create_with(notes()).await;
-        cluster.happened(&name, "disturbed").await;
+        cluster.happened(&name, "transient_failure").await;
         tools.come_back().await;
         assert_eq!(cluster.follow(&name).await.answer(), "noted");
     }
 }
 
-// === What cannot be used ===
+// === Unusable tools ===
 
 #[tokio::test]
 async fn what_a_task_may_not_name_is_refused_at_once() {
@@ -533,7 +534,7 @@ async fn two_functions_of_one_name_fail_the_task() {
     let [one, other] = [Tools::service().await, Tools::service().await];
     let both = vec![one.address(), other.address()];
     let cluster = Cluster::start_with(Vec::new(), |settings| {
-        settings.tool_addresses = vec!["http://127.0.0.1:*".to_owned()];
+        settings.allowed_tool_addresses = vec!["http://127.0.0.1:*".to_owned()];
     })
     .await;
     let task = wire::Task {
@@ -544,11 +545,11 @@ async fn two_functions_of_one_name_fail_the_task() {
     story.check_failure("TOOL_UNUSABLE", "both be offered as `note`");
 }
 
-// === Rules and people ===
+// === Policy and approvals ===
 
 async fn careful(tools: &Tools, script: Vec<Next>) -> Cluster {
     Cluster::start_with(script, |settings| {
-        settings.rules = "careful".to_owned();
+        settings.policy = "careful".to_owned();
         with_notes(settings, &tools.address());
     })
     .await
@@ -650,7 +651,7 @@ async fn what_a_tool_says_of_a_function_can_only_make_it_riskier() {
         let asked = resolve(&cluster, &name, false).await;
         assert_eq!(asked.rules, ["destructive-function"]);
         cluster.happened_times(&name, "user_asked", 2).await;
-        // That it only reads is what an MCP server says.
+        // The read-only hint comes from the MCP server and is not trusted.
         let asked = resolve(&cluster, &name, false).await;
         assert_eq!(asked.rules, ["delete"]);
         assert_eq!(cluster.follow(&name).await.answer(), "left");
@@ -668,7 +669,7 @@ async fn a_call_that_was_to_be_approved_when_the_task_was_paused_is_asked_for_ag
     cluster.world.called("plan", 1).await;
     cluster.world.hold("capture");
     cluster.world.release("plan");
-    // While it is looked what a person is to be shown, somebody pauses the task.
+    // The task is paused while the screenshot for the approver is captured.
     cluster.happened(&name, "decided").await;
     cluster.pause(&name).await;
     cluster.world.release("capture");
@@ -685,7 +686,7 @@ async fn a_call_that_was_to_be_approved_when_the_task_was_paused_is_asked_for_ag
 
 // === An independent server ===
 
-/// The official Python SDK, as a program and over HTTP. `tools/setup test` installs it.
+/// Server written with the official Python SDK, run as a program and over HTTP. `tools/setup test` installs the SDK.
 const SDK_SERVER: &str = r#"
 import sys
 from mcp.server import MCPServer
@@ -708,7 +709,7 @@ else:
     server.run("stdio")
 "#;
 
-/// The Python of `tools/setup test`.
+/// Returns the path of the Python installed by `tools/setup test`.
 fn python() -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools/venv/bin/python");
     assert!(
@@ -760,7 +761,7 @@ async fn the_official_sdk_over_http() {
     server.args(["-c", SDK_SERVER, "http", &port]);
     server.stderr(std::process::Stdio::null());
     let _server = server.kill_on_drop(true).spawn().unwrap();
-    // It takes a moment to listen; the orchestrator has patience.
+    // The server takes a moment to listen; the orchestrator retries.
     check_sdk(ToolSettings {
         address: Some(format!("mcp+http://127.0.0.1:{port}/mcp")),
         ..ToolSettings::default()

@@ -1,4 +1,4 @@
-//! Who else has a say: what hooks are told, what comes of what they say, and what of their failures.
+//! Hooks: what they are told, what their verdicts do, and how their failures are treated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use motorium_kit::config::Span;
-use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::config::HumanDuration;
+use motorium_kit::server::{Builder, Config as ServerConfig, RunningServer};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::hooks::happening::{Purpose, Words, WordsKind};
+use motorium_orchestrator::hooks::event::{HookText, HookTextKind, ModelCallPurpose};
 use motorium_orchestrator::hooks::settings::HookSettings;
 use motorium_orchestrator::hooks::{
-    Amendment, Context, Error, Happening, Hook, ModelCallAmendment, OnError, Point, Points,
-    Verdict, audit, image_retention, ledger, redaction, service, trajectory,
+    Amendment, Error, Hook, HookContext, HookErrorPolicy, HookEvent, HookPoint, HookPoints,
+    HookVerdict, ModelCallAmendment, audit, budget, image_retention, redaction, service,
+    trajectory,
 };
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
@@ -33,47 +34,47 @@ use tonic::{Request, Response, Status};
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
 use crate::support::script::{act, call, click, click_once, done, typing, typing_secret};
-use crate::support::story::Story;
+use crate::support::task_events::TaskEvents;
 use crate::support::tools::Tools;
 use crate::{functions, replay};
 
-/// What a hook of a test does when it is called.
-enum Does {
-    Says(Verdict),
+/// Behaviour of a test hook when it is called.
+enum HookBehaviour {
+    Says(HookVerdict),
     Fails,
     Panics,
     Hangs,
 }
 
-type Behaviour = dyn Fn(&Happening<'_>) -> Does + Send + Sync;
+type Behaviour = dyn Fn(&HookEvent<'_>) -> HookBehaviour + Send + Sync;
 
-/// A hook of a test: it remembers where it was called.
-struct Scripted {
+/// A test hook that records the points at which it was called.
+struct ScriptedHook {
     name: &'static str,
-    points: Points,
-    on_error: OnError,
+    points: HookPoints,
+    on_error: HookErrorPolicy,
     timeout: Duration,
     behaviour: Box<Behaviour>,
-    calls: watch::Sender<Vec<(Point, String)>>,
+    calls: watch::Sender<Vec<(HookPoint, String)>>,
 }
 
-impl Scripted {
+impl ScriptedHook {
     fn new(
         name: &'static str,
-        points: impl Into<Points>,
-        behaviour: impl Fn(&Happening<'_>) -> Does + Send + Sync + 'static,
+        points: impl Into<HookPoints>,
+        behaviour: impl Fn(&HookEvent<'_>) -> HookBehaviour + Send + Sync + 'static,
     ) -> Self {
         Self {
             name,
             points: points.into(),
-            on_error: OnError::Deny,
+            on_error: HookErrorPolicy::Deny,
             timeout: Duration::from_millis(300),
             behaviour: Box::new(behaviour),
             calls: watch::Sender::default(),
         }
     }
 
-    fn seen(&self) -> Vec<Point> {
+    fn seen(&self) -> Vec<HookPoint> {
         self.calls
             .borrow()
             .iter()
@@ -81,8 +82,8 @@ impl Scripted {
             .collect()
     }
 
-    /// Waits until it was called there.
-    async fn called(&self, point: Point) {
+    /// Waits until it was called at this point.
+    async fn called(&self, point: HookPoint) {
         let mut calls = self.calls.subscribe();
         let called = calls.wait_for(|calls| calls.iter().any(|(one, _)| *one == point));
         in_time("a hook to be called", called).await.unwrap();
@@ -90,31 +91,31 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Hook for Scripted {
+impl Hook for ScriptedHook {
     fn name(&self) -> &str {
         self.name
     }
 
-    async fn points(&self) -> Result<Points, Error> {
+    async fn points(&self) -> Result<HookPoints, Error> {
         Ok(self.points)
     }
 
     async fn call(
         &self,
-        context: &Context<'_>,
-        happening: &Happening<'_>,
-    ) -> Result<Verdict, Error> {
+        context: &HookContext<'_>,
+        happening: &HookEvent<'_>,
+    ) -> Result<HookVerdict, Error> {
         let call = (happening.point(), context.call.to_owned());
         self.calls.send_modify(|calls| calls.push(call));
         match (self.behaviour)(happening) {
-            Does::Says(verdict) => Ok(verdict),
-            Does::Fails => Err(Error::Failed("out of order".to_owned())),
-            Does::Panics => panic!("this hook is broken"),
-            Does::Hangs => std::future::pending().await,
+            HookBehaviour::Says(verdict) => Ok(verdict),
+            HookBehaviour::Fails => Err(Error::Failed("out of order".to_owned())),
+            HookBehaviour::Panics => panic!("this hook is broken"),
+            HookBehaviour::Hangs => std::future::pending().await,
         }
     }
 
-    fn on_error(&self) -> OnError {
+    fn on_error(&self) -> HookErrorPolicy {
         self.on_error
     }
 
@@ -123,22 +124,22 @@ impl Hook for Scripted {
     }
 }
 
-fn deny(reason: &str) -> Does {
-    Does::Says(Verdict::Deny {
+fn deny(reason: &str) -> HookBehaviour {
+    HookBehaviour::Says(HookVerdict::Deny {
         reason: reason.to_owned(),
     })
 }
 
-fn nothing() -> Does {
-    Does::Says(Verdict::Continue)
+fn nothing() -> HookBehaviour {
+    HookBehaviour::Says(HookVerdict::Continue)
 }
 
-fn amend(amendment: Amendment) -> Does {
-    Does::Says(Verdict::Amend(amendment))
+fn amend(amendment: Amendment) -> HookBehaviour {
+    HookBehaviour::Says(HookVerdict::Amend(amendment))
 }
 
-/// What hooks have done, as events have it: hook, point, whether it was denied.
-fn interventions(story: &Story) -> Vec<(String, String, bool)> {
+/// Returns the interventions recorded as events: hook, point, and whether it denied.
+fn interventions(story: &TaskEvents) -> Vec<(String, String, bool)> {
     story.all(|kind| match kind {
         Kind::HookIntervened(event) => {
             Some((event.hook.clone(), event.point.clone(), event.denied))
@@ -151,15 +152,15 @@ fn said(hook: &str, point: &str, denied: bool) -> (String, String, bool) {
     (hook.to_owned(), point.to_owned(), denied)
 }
 
-fn progress(story: &Story) -> Vec<String> {
+fn progress(story: &TaskEvents) -> Vec<String> {
     story.all(|kind| match kind {
         Kind::ProgressAdded(event) => Some(event.text.clone()),
         _ => None,
     })
 }
 
-/// Carries a task out, and once more from its record: what hooks said is told again, and none is asked.
-async fn carry_out(cluster: &Cluster) -> Story {
+/// Runs a task and replays it: recorded verdicts are reused, and no hook is called.
+async fn carry_out(cluster: &Cluster) -> TaskEvents {
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;
     replay::check(cluster, &name).await;
@@ -168,32 +169,36 @@ async fn carry_out(cluster: &Cluster) -> Story {
 
 #[tokio::test]
 async fn every_point_is_come_to_in_its_turn() {
-    let hook = Arc::new(Scripted::new("ears", Points::all(), |_| nothing()));
+    let hook = Arc::new(ScriptedHook::new("ears", HookPoints::all(), |_| nothing()));
     let script = vec![act([click(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [hook.clone()]).await;
     let story = carry_out(&cluster).await;
     assert_eq!(interventions(&story), []);
-    hook.called(Point::AfterRun).await;
+    hook.called(HookPoint::AfterRun).await;
     let step = [
-        Point::AfterScreenshot,
-        Point::BeforeModelCall,
-        Point::Usage,
-        Point::AfterModelCall,
-        Point::BeforeText,
-        Point::AfterText,
+        HookPoint::AfterScreenshot,
+        HookPoint::BeforeModelCall,
+        HookPoint::Usage,
+        HookPoint::AfterModelCall,
+        HookPoint::BeforeText,
+        HookPoint::AfterText,
     ];
     let action = [
-        Point::BeforeAction,
-        // The screen is looked at for the next step while the action is judged.
-        Point::BeforeScreenshot,
-        Point::AfterAction,
+        HookPoint::BeforeAction,
+        // The observation for the next step starts while the action is judged.
+        HookPoint::BeforeScreenshot,
+        HookPoint::AfterAction,
     ];
     let expected = [
-        [Point::BeforeRun, Point::BeforeScreenshot].as_slice(),
+        [HookPoint::BeforeRun, HookPoint::BeforeScreenshot].as_slice(),
         &step,
         &action,
         &step,
-        &[Point::BeforeText, Point::AfterText, Point::AfterRun],
+        &[
+            HookPoint::BeforeText,
+            HookPoint::AfterText,
+            HookPoint::AfterRun,
+        ],
     ];
     assert_eq!(hook.seen(), expected.concat());
     let calls = hook.calls.borrow().clone();
@@ -203,11 +208,11 @@ async fn every_point_is_come_to_in_its_turn() {
 
 #[tokio::test]
 async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
-    let hook = Scripted::new(
+    let hook = ScriptedHook::new(
         "guard",
-        [Point::BeforeAction],
+        [HookPoint::BeforeAction],
         |happening| match happening {
-            Happening::BeforeAction(act) if act.planned.intent.contains("Button 1") => {
+            HookEvent::BeforeAction(act) if act.planned.intent.contains("Button 1") => {
                 deny("not that one")
             }
             _ => nothing(),
@@ -224,7 +229,7 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
     );
     let notices = cluster.world.plans()[1].notices.join("\n");
     assert!(
-        notices.contains("the hook guard denies it: not that one"),
+        notices.contains("denied by the hook guard: not that one"),
         "{notices}"
     );
 }
@@ -233,10 +238,10 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
 async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
     let returned = Arc::new(Mutex::new(Vec::new()));
     let told = returned.clone();
-    let around = [Point::BeforeFunction, Point::AfterFunction];
-    let hook = Scripted::new("guard", around, move |happening| match happening {
-        Happening::BeforeFunction(call) if call.name == "notes_fail" => deny("keep them"),
-        Happening::AfterFunction(call, result) => {
+    let around = [HookPoint::BeforeFunction, HookPoint::AfterFunction];
+    let hook = ScriptedHook::new("guard", around, move |happening| match happening {
+        HookEvent::BeforeFunction(call) if call.name == "notes_fail" => deny("keep them"),
+        HookEvent::AfterFunction(call, result) => {
             let outcome = result.outcome.clone();
             told.lock().unwrap().push((call.name.clone(), outcome));
             nothing()
@@ -263,20 +268,20 @@ async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
     assert_eq!(denied, [said("guard", "BEFORE_FUNCTION", true)]);
     let results = &cluster.world.plans()[1].history[0].function_results;
     let why = results[1].outcome.clone().unwrap_err();
-    assert!(why.contains("the hook guard denies it: keep them"), "{why}");
+    assert!(why.contains("denied by the hook guard: keep them"), "{why}");
 }
 
 #[tokio::test]
 async fn a_run_that_is_denied_fails_and_says_by_whom() {
     for (point, words) in [
         (
-            Point::BeforeRun,
-            "the task may not run: the hook guard denies it: closed today",
+            HookPoint::BeforeRun,
+            "the task may not run: denied by the hook guard: closed today",
         ),
-        (Point::BeforeModelCall, "no model may be asked"),
-        (Point::BeforeScreenshot, "the screen may not be looked at"),
+        (HookPoint::BeforeModelCall, "no model may be called"),
+        (HookPoint::BeforeScreenshot, "no screenshot may be taken"),
     ] {
-        let hook = Scripted::new("guard", [point], |_| deny("closed today"));
+        let hook = ScriptedHook::new("guard", [point], |_| deny("closed today"));
         let cluster = Cluster::start_hooked(vec![act([click(1)])], [Arc::new(hook)]).await;
         let story = carry_out(&cluster).await;
         story.check_failure("HOOK_DENIED", words);
@@ -288,11 +293,11 @@ async fn a_run_that_is_denied_fails_and_says_by_whom() {
 
 #[tokio::test]
 async fn a_denied_decision_is_not_carried_out() {
-    let hook = Scripted::new(
+    let hook = ScriptedHook::new(
         "guard",
-        [Point::AfterModelCall],
+        [HookPoint::AfterModelCall],
         |happening| match happening {
-            Happening::AfterModelCall(answer)
+            HookEvent::AfterModelCall(answer)
                 if answer
                     .decision
                     .is_some_and(|one| matches!(one.next, Next::Act(_))) =>
@@ -309,7 +314,7 @@ async fn a_denied_decision_is_not_carried_out() {
     assert_eq!(cluster.world.done(), []);
     let notices = cluster.world.plans()[1].notices.join("\n");
     assert!(
-        notices.contains("is not carried out: the hook guard denies it: look first"),
+        notices.contains("is not carried out: denied by the hook guard: look first"),
         "{notices}"
     );
     assert_eq!(
@@ -321,48 +326,60 @@ async fn a_denied_decision_is_not_carried_out() {
 
 #[tokio::test]
 async fn words_are_replaced_or_withheld_and_each_hook_sees_those_of_the_one_before() {
-    let first = Scripted::new("first", [Point::BeforeText], |happening| match happening {
-        Happening::BeforeText(Words { text, .. }) => amend(Amendment::Text(format!("[{text}]"))),
-        _ => nothing(),
-    });
-    let second = Scripted::new("second", [Point::BeforeText], |happening| match happening {
-        Happening::BeforeText(Words { text, .. }) if text == "[secret]" => deny("too much"),
-        Happening::BeforeText(Words {
-            kind: WordsKind::Progress,
-            text,
-        }) => amend(Amendment::Text(format!("{text}!"))),
-        _ => nothing(),
-    });
+    let first = ScriptedHook::new(
+        "first",
+        [HookPoint::BeforeText],
+        |happening| match happening {
+            HookEvent::BeforeText(HookText { text, .. }) => {
+                amend(Amendment::Text(format!("[{text}]")))
+            }
+            _ => nothing(),
+        },
+    );
+    let second = ScriptedHook::new(
+        "second",
+        [HookPoint::BeforeText],
+        |happening| match happening {
+            HookEvent::BeforeText(HookText { text, .. }) if text == "[secret]" => deny("too much"),
+            HookEvent::BeforeText(HookText {
+                kind: HookTextKind::Progress,
+                text,
+            }) => amend(Amendment::Text(format!("{text}!"))),
+            _ => nothing(),
+        },
+    );
     let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), Arc::new(second)];
     let cluster = Cluster::start_hooked(vec![act([click(1)]), done("secret")], hooks).await;
     let story = carry_out(&cluster).await;
     assert_eq!(progress(&story), ["[progress 0]!", "[progress 1]!"]);
     assert_eq!(
         story.answer(),
-        "(withheld: the hook second denies it: too much)"
+        "(withheld: denied by the hook second: too much)"
     );
 }
 
 #[tokio::test]
 async fn who_denies_is_the_last_who_is_asked() {
-    let first = Scripted::new("first", [Point::BeforeAction], |_| deny("no"));
-    let second = Arc::new(Scripted::new("second", [Point::BeforeAction], |_| {
-        nothing()
-    }));
+    let first = ScriptedHook::new("first", [HookPoint::BeforeAction], |_| deny("no"));
+    let second = Arc::new(ScriptedHook::new(
+        "second",
+        [HookPoint::BeforeAction],
+        |_| nothing(),
+    ));
     let hooks: [Arc<dyn Hook>; 2] = [Arc::new(first), second.clone()];
     let cluster = Cluster::start_hooked(vec![act([click(1)]), done("left")], hooks).await;
     assert_eq!(carry_out(&cluster).await.answer(), "left");
     assert_eq!(second.seen(), []);
 }
 
-/// What comes of a task with a hook that misbehaves where actions are about to be performed.
+/// Runs a task with a hook that misbehaves before actions.
 async fn with_misbehaviour(
-    on_error: OnError,
-    behaviour: impl Fn(&Happening<'_>) -> Does + Send + Sync + 'static,
-) -> (Cluster, Story) {
-    let hook = Scripted {
+    on_error: HookErrorPolicy,
+    behaviour: impl Fn(&HookEvent<'_>) -> HookBehaviour + Send + Sync + 'static,
+) -> (Cluster, TaskEvents) {
+    let hook = ScriptedHook {
         on_error,
-        ..Scripted::new("broken", [Point::BeforeAction], behaviour)
+        ..ScriptedHook::new("broken", [HookPoint::BeforeAction], behaviour)
     };
     let script = vec![act([click_once(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
@@ -372,22 +389,29 @@ async fn with_misbehaviour(
 
 #[tokio::test]
 async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
-    type Misbehaves = fn() -> Does;
+    type Misbehaves = fn() -> HookBehaviour;
     let cases: [(Misbehaves, &str); 4] = [
-        (|| Does::Fails, "it failed: out of order"),
-        (|| Does::Panics, "it panicked: this hook is broken"),
-        (|| Does::Hangs, "it gave no answer within 300 ms"),
+        (|| HookBehaviour::Fails, "the hook failed: out of order"),
+        (
+            || HookBehaviour::Panics,
+            "the hook panicked: this hook is broken",
+        ),
+        (
+            || HookBehaviour::Hangs,
+            "the hook did not answer within 300 ms",
+        ),
         (
             || amend(Amendment::Text("x".to_owned())),
-            "does not fit BEFORE_ACTION",
+            "invalid amendment at BEFORE_ACTION",
         ),
     ];
     for (misbehaves, words) in cases {
-        let (cluster, story) = with_misbehaviour(OnError::Deny, move |_| misbehaves()).await;
+        let (cluster, story) =
+            with_misbehaviour(HookErrorPolicy::Deny, move |_| misbehaves()).await;
         assert_eq!(cluster.world.done(), [], "{words}");
         let notices = cluster.world.plans()[1].notices.join("\n");
         assert!(
-            notices.contains("the hook broken has to agree and could not"),
+            notices.contains("the required hook broken failed"),
             "{notices}"
         );
         assert!(notices.contains(words), "{notices}");
@@ -396,7 +420,8 @@ async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
             [said("broken", "BEFORE_ACTION", true)]
         );
 
-        let (cluster, story) = with_misbehaviour(OnError::Continue, move |_| misbehaves()).await;
+        let (cluster, story) =
+            with_misbehaviour(HookErrorPolicy::Continue, move |_| misbehaves()).await;
         assert_eq!(cluster.world.done().len(), 1, "{words}");
         assert_eq!(
             interventions(&story),
@@ -407,25 +432,25 @@ async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
 
 #[tokio::test]
 async fn nobody_who_stops_a_task_waits_for_a_hook() {
-    let hook = Arc::new(Scripted {
+    let hook = Arc::new(ScriptedHook {
         timeout: Duration::from_secs(600),
-        ..Scripted::new(
+        ..ScriptedHook::new(
             "slow",
-            [Point::BeforeAction, Point::AfterRun],
+            [HookPoint::BeforeAction, HookPoint::AfterRun],
             |happening| match happening {
-                Happening::BeforeAction(_) => Does::Hangs,
+                HookEvent::BeforeAction(_) => HookBehaviour::Hangs,
                 _ => nothing(),
             },
         )
     });
     let cluster = Cluster::start_hooked(vec![act([click(1)])], [hook.clone()]).await;
     let name = cluster.create().await;
-    hook.called(Point::BeforeAction).await;
+    hook.called(HookPoint::BeforeAction).await;
     cluster.cancel(&name).await;
     let story = cluster.follow(&name).await;
     assert_eq!(interventions(&story), [], "it had no time to be late");
     assert_eq!(cluster.world.done(), []);
-    hook.called(Point::AfterRun).await;
+    hook.called(HookPoint::AfterRun).await;
 }
 
 #[tokio::test]
@@ -436,13 +461,13 @@ async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
         Redaction::Window("mail".to_owned()),
     ];
     let configured = HookSettings::Redaction(redaction::Settings {
-        hide: vec!["region:150,40,30,20".to_owned(), "window:mail".to_owned()],
+        redact: vec!["region:150,40,30,20".to_owned(), "window:mail".to_owned()],
         ..redaction::Settings::default()
     });
     let script = vec![act([click(1)]), act([click(2)]), done("it is done")];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
-    // Clicked in vain, its surroundings are looked at again.
-    cluster.world.act_in_vain(3);
+    // A click without effect makes the loop observe its surroundings again.
+    cluster.world.ignore_actions(3);
     let story = carry_out(&cluster).await;
     assert_eq!(interventions(&story), [], "what is configured is no news");
     for capture in cluster.world.captures() {
@@ -465,12 +490,12 @@ async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
     }
 }
 
-/// How many earlier pictures each call of the planner had; whether it shows them in a conversation that goes on.
+/// Returns how many earlier images each planner call contained, with or without a continued conversation.
 async fn pictures_shown(hooks: Vec<HookSettings>, converses: bool) -> Vec<usize> {
     let clicks = (1..=6).map(|element| act([click(element)]));
     let script = clicks.chain([done("it is done")]).collect();
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
-    cluster.world.converse(converses);
+    cluster.world.set_conversational(converses);
     carry_out(&cluster).await;
     let plans = cluster.world.plans();
     let shown = |images: &[motorium_proto::domain::decision::PastStep]| {
@@ -479,10 +504,10 @@ async fn pictures_shown(hooks: Vec<HookSettings>, converses: bool) -> Vec<usize>
     plans.iter().map(|plan| shown(&plan.history)).collect()
 }
 
-fn retention(images: u32, chunk: u32) -> Vec<HookSettings> {
+fn retention(max_images: u32, eviction_batch: u32) -> Vec<HookSettings> {
     vec![HookSettings::ImageRetention(image_retention::Settings {
-        images,
-        chunk,
+        max_images,
+        eviction_batch,
         ..image_retention::Settings::default()
     })]
 }
@@ -502,7 +527,7 @@ async fn a_conversation_is_given_what_it_shows_until_many_go_at_once() {
 
 #[tokio::test]
 async fn a_model_is_told_what_a_hook_has_to_say() {
-    let hook = Scripted::new("advice", [Point::BeforeModelCall], |_| {
+    let hook = ScriptedHook::new("advice", [HookPoint::BeforeModelCall], |_| {
         amend(Amendment::ModelCall(ModelCallAmendment {
             notices: vec!["be gentle".to_owned()],
             max_past_images: Some(0),
@@ -527,7 +552,7 @@ async fn a_model_is_told_what_a_hook_has_to_say() {
 #[tokio::test]
 async fn the_planner_is_told_when_most_of_the_tokens_are_used() {
     let script = (1..=5).map(|element| act([click(element)])).collect();
-    let configured = HookSettings::Ledger(ledger::Settings::default());
+    let configured = HookSettings::Ledger(budget::Settings::default());
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
     cluster.world.charge(Usage {
         input_tokens: Some(280),
@@ -555,7 +580,7 @@ async fn the_planner_is_told_when_most_of_the_tokens_are_used() {
     assert!(fourth[0].contains("840 of 1000 tokens"), "{fourth:?}");
 }
 
-/// The lines of an audit file, without what differs from run to run.
+/// Returns the lines of an audit file without values that differ between runs.
 fn audited(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let line = |line: &str| {
@@ -607,7 +632,7 @@ async fn an_audit_file_has_the_contract_s_names_of_what_went_otherwise() {
     });
     let script = vec![act([click_once(1)]), done("in vain")];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
-    cluster.world.act_in_vain(1);
+    cluster.world.ignore_actions(1);
     carry_out(&cluster).await;
     let is_whole = async {
         while audited(&path).len() < 4 {
@@ -664,7 +689,7 @@ async fn a_task_that_has_ended_is_written_into_a_folder_and_can_be_replayed_from
     let segment = name.strip_prefix("tasks/").unwrap();
     let written = folder.path().join("trajectories").join(segment);
     let is_whole = async {
-        // It is the last file.
+        // The manifest is written last.
         let is_json = |text: Vec<u8>| serde_json::from_slice::<serde_json::Value>(&text).is_ok();
         while !std::fs::read(written.join("manifest.json")).is_ok_and(is_json) {
             tokio::task::yield_now().await;
@@ -676,9 +701,9 @@ async fn a_task_that_has_ended_is_written_into_a_folder_and_can_be_replayed_from
     assert!(verdict.is_same(), "{}", verdict.lines().join("\n"));
 }
 
-// === A service of a user ===
+// === Remote hooks ===
 
-/// A hook service that denies the first click, has a window hidden, and remembers what it was told.
+/// A hook service that denies the first click, redacts a window, and records its calls.
 #[derive(Clone, Default)]
 struct Guard(Arc<Mutex<Vec<wire::CallHookRequest>>>);
 
@@ -695,11 +720,11 @@ impl HookService for Guard {
         _: Request<wire::DescribeHookRequest>,
     ) -> Result<Response<wire::DescribeHookResponse>, Status> {
         let points = [
-            wire::Point::BeforeAction,
-            wire::Point::AfterAction,
-            wire::Point::BeforeScreenshot,
-            wire::Point::AfterScreenshot,
-            wire::Point::AfterRun,
+            wire::HookPoint::BeforeAction,
+            wire::HookPoint::AfterAction,
+            wire::HookPoint::BeforeScreenshot,
+            wire::HookPoint::AfterScreenshot,
+            wire::HookPoint::AfterRun,
         ];
         Ok(Response::new(wire::DescribeHookResponse {
             name: "guard".to_owned(),
@@ -714,7 +739,7 @@ impl HookService for Guard {
     ) -> Result<Response<wire::CallHookResponse>, Status> {
         let request = request.into_inner();
         let verdict = match (request.point(), &request.subject) {
-            (wire::Point::BeforeAction, Some(Subject::Action(action))) => {
+            (wire::HookPoint::BeforeAction, Some(Subject::Action(action))) => {
                 let planned = action.planned.as_ref().unwrap();
                 let denied = planned.intent.contains("Button 1");
                 denied.then(|| {
@@ -723,7 +748,7 @@ impl HookService for Guard {
                     })
                 })
             }
-            (wire::Point::BeforeScreenshot, _) => Some(WireVerdict::Amend(wire::Amend {
+            (wire::HookPoint::BeforeScreenshot, _) => Some(WireVerdict::Amend(wire::Amend {
                 redact_windows: vec!["mail".to_owned()],
                 ..wire::Amend::default()
             })),
@@ -734,10 +759,10 @@ impl HookService for Guard {
     }
 }
 
-/// Serves it at an address.
-async fn serve(guard: &Guard, listener: TcpListener) -> Running {
+/// Serves it on a listener.
+async fn serve(guard: &Guard, listener: TcpListener) -> RunningServer {
     let config = ServerConfig {
-        grace: Duration::ZERO,
+        grace_period: Duration::ZERO,
         ..ServerConfig::loopback()
     };
     let service = HookServiceServer::new(guard.clone());
@@ -751,11 +776,11 @@ async fn bound(address: &str) -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-fn at(address: SocketAddr, on_error: OnError) -> HookSettings {
+fn at(address: SocketAddr, on_error: HookErrorPolicy) -> HookSettings {
     HookSettings::Service(service::Settings {
         name: "guard".to_owned(),
         address: format!("http://{address}"),
-        timeout: Span(Duration::from_secs(5)),
+        timeout: HumanDuration(Duration::from_secs(5)),
         on_error,
         ..service::Settings::default()
     })
@@ -767,7 +792,7 @@ async fn a_service_of_a_user_has_a_say() {
     let (listener, address) = bound("127.0.0.1:0").await;
     let _serving = serve(&guard, listener).await;
     let script = vec![act([click(1)]), act([click(2)]), done("done otherwise")];
-    let hooks = vec![at(address, OnError::Deny)];
+    let hooks = vec![at(address, HookErrorPolicy::Deny)];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
     let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "done otherwise");
@@ -779,14 +804,14 @@ async fn a_service_of_a_user_has_a_say() {
     }
     let calls = guard.calls();
     let seen = calls.iter().find_map(|call| match &call.subject {
-        Some(Subject::Screenshot(seen)) if call.point() == wire::Point::AfterScreenshot => {
+        Some(Subject::Screenshot(seen)) if call.point() == wire::HookPoint::AfterScreenshot => {
             Some(seen)
         }
         _ => None,
     });
     assert!(seen.unwrap().image.is_some(), "it wants the pictures");
     let outcome = calls.iter().find_map(|call| match &call.subject {
-        Some(Subject::Action(action)) if call.point() == wire::Point::AfterAction => {
+        Some(Subject::Action(action)) if call.point() == wire::HookPoint::AfterAction => {
             action.effect.as_ref()
         }
         _ => None,
@@ -801,22 +826,22 @@ async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back()
     let (listener, address) = bound("127.0.0.1:0").await;
     drop(listener);
     let script = || vec![act([click(1)]), done("it is done")];
-    let needed = vec![at(address, OnError::Deny)];
+    let needed = vec![at(address, HookErrorPolicy::Deny)];
     let cluster = Cluster::start_with(script(), |settings| settings.hooks = needed).await;
     let story = carry_out(&cluster).await;
     story.check_failure(
         "HOOK_FAILED",
-        "the hook guard has to agree and could not: it cannot be reached",
+        "the required hook guard failed: the hook cannot be reached",
     );
-    // The process needs no restart.
+    // The orchestrator needs no restart.
     let (listener, _) = bound(&address.to_string()).await;
     let serving = serve(&guard, listener).await;
     assert_eq!(carry_out(&cluster).await.answer(), "it is done");
-    in_time("the service to end", serving.end()).await.unwrap();
+    in_time("the service to end", serving.stop()).await.unwrap();
     let story = carry_out(&cluster).await;
     story.check_failure("HOOK_FAILED", "cannot be reached");
 
-    let optional = vec![at(address, OnError::Continue)];
+    let optional = vec![at(address, HookErrorPolicy::Continue)];
     let cluster = Cluster::start_with(script(), |settings| settings.hooks = optional).await;
     let story = carry_out(&cluster).await;
     assert_eq!(story.answer(), "it is done");
@@ -835,12 +860,12 @@ async fn a_service_that_is_started_again_in_the_middle_goes_on() {
     let (listener, address) = bound("127.0.0.1:0").await;
     let serving = serve(&guard, listener).await;
     let script = vec![act([click(2)]), act([click(1)]), done("it is done")];
-    let hooks = vec![at(address, OnError::Deny)];
+    let hooks = vec![at(address, HookErrorPolicy::Deny)];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
-    in_time("the service to end", serving.end()).await.unwrap();
+    in_time("the service to end", serving.stop()).await.unwrap();
     let (listener, _) = bound(&address.to_string()).await;
     let _serving = serve(&guard, listener).await;
     cluster.world.release("plan");
@@ -854,16 +879,16 @@ async fn a_service_that_is_started_again_in_the_middle_goes_on() {
     );
 }
 
-// === Calls of other kinds ===
+// === Other model calls ===
 
-/// A hook that denies what a model is asked for, or what it has answered.
-fn against(point: Point, purpose: Purpose) -> Arc<Scripted> {
-    let denies = move |happening: &Happening<'_>| match happening {
-        Happening::BeforeModelCall(call) if call.purpose == purpose => deny("not this"),
-        Happening::AfterModelCall(answer) if answer.purpose == purpose => deny("not this"),
+/// Creates a hook that denies a model call before it is made, or its response.
+fn against(point: HookPoint, purpose: ModelCallPurpose) -> Arc<ScriptedHook> {
+    let denies = move |happening: &HookEvent<'_>| match happening {
+        HookEvent::BeforeModelCall(call) if call.purpose == purpose => deny("not this"),
+        HookEvent::AfterModelCall(answer) if answer.purpose == purpose => deny("not this"),
         _ => nothing(),
     };
-    Arc::new(Scripted::new("guard", [point], denies))
+    Arc::new(ScriptedHook::new("guard", [point], denies))
 }
 
 fn extraction() -> Next {
@@ -875,14 +900,14 @@ fn extraction() -> Next {
 
 #[tokio::test]
 async fn data_that_a_hook_denies_is_neither_asked_for_nor_used() {
-    let before = against(Point::BeforeModelCall, Purpose::Extract);
+    let before = against(HookPoint::BeforeModelCall, ModelCallPurpose::Extract);
     let cluster = Cluster::start_hooked(vec![extraction(), done("no")], [before]).await;
     cluster.world.extract(Ok(r#"{"prices": [3]}"#));
     let story = carry_out(&cluster).await;
-    story.check_failure("HOOK_DENIED", "no model may be asked");
+    story.check_failure("HOOK_DENIED", "no model may be called");
     assert_eq!(cluster.world.count("extract"), 0);
 
-    let after = against(Point::AfterModelCall, Purpose::Extract);
+    let after = against(HookPoint::AfterModelCall, ModelCallPurpose::Extract);
     let cluster = Cluster::start_hooked(vec![extraction(), done("without")], [after]).await;
     cluster.world.extract(Ok(r#"{"prices": [3]}"#));
     let story = carry_out(&cluster).await;
@@ -892,7 +917,7 @@ async fn data_that_a_hook_denies_is_neither_asked_for_nor_used() {
     let plans = cluster.world.plans();
     let notices = plans[1].notices.join("\n");
     assert!(
-        notices.contains("the hook guard denies it: not this"),
+        notices.contains("denied by the hook guard: not this"),
         "{notices}"
     );
     assert_eq!(plans[1].history[0].extracted_json, None);
@@ -904,14 +929,14 @@ async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
         verify_pointer: true,
         ..click(1)
     };
-    let before = against(Point::BeforeModelCall, Purpose::LocatePointer);
+    let before = against(HookPoint::BeforeModelCall, ModelCallPurpose::LocatePointer);
     let cluster = Cluster::start_hooked(vec![act([verified()]), done("no")], [before]).await;
     cluster.world.locate([(true, 0, 0)]);
     let story = carry_out(&cluster).await;
-    story.check_failure("HOOK_DENIED", "no model may be asked");
+    story.check_failure("HOOK_DENIED", "no model may be called");
     assert_eq!(cluster.world.clicks(), []);
 
-    let after = against(Point::AfterModelCall, Purpose::LocatePointer);
+    let after = against(HookPoint::AfterModelCall, ModelCallPurpose::LocatePointer);
     let cluster = Cluster::start_hooked(vec![act([verified()]), done("left")], [after]).await;
     cluster.world.locate([(true, 0, 0)]);
     let name = cluster.create().await;
@@ -921,27 +946,27 @@ async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
     assert_eq!(cluster.world.clicks(), []);
     let notices = cluster.world.plans()[1].notices.join("\n");
     assert!(
-        notices.contains("the hook guard denies it: not this"),
+        notices.contains("denied by the hook guard: not this"),
         "{notices}"
     );
     let used = cluster.get(&name).await.usage.unwrap();
     assert_eq!(used.input_tokens, Some(1000), "what it has cost is counted");
 }
 
-// === Interrupted while a service thinks ===
+// === Interruptions while a service is thinking ===
 
-/// A hook service that thinks at one point until it is told to go on. Whoever waited for it then gets a denial; who asks
-/// later is let go on.
+/// A hook service that blocks at one point until released. A caller that waited gets a denial; later callers get a
+/// `Continue`.
 #[derive(Clone)]
-struct Slow {
-    point: wire::Point,
+struct SlowHook {
+    point: wire::HookPoint,
     asked: watch::Sender<Vec<String>>,
     given_up: watch::Sender<bool>,
     goes_on: watch::Sender<bool>,
 }
 
-impl Slow {
-    fn at(point: wire::Point) -> Self {
+impl SlowHook {
+    fn at(point: wire::HookPoint) -> Self {
         Self {
             point,
             asked: watch::Sender::default(),
@@ -951,17 +976,17 @@ impl Slow {
     }
 }
 
-/// Tells when nobody waits any more.
-struct Waited(watch::Sender<bool>);
+/// Signals when the caller no longer waits.
+struct DropSignal(watch::Sender<bool>);
 
-impl Drop for Waited {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         self.0.send_replace(true);
     }
 }
 
 #[tonic::async_trait]
-impl HookService for Slow {
+impl HookService for SlowHook {
     async fn describe_hook(
         &self,
         _: Request<wire::DescribeHookRequest>,
@@ -977,17 +1002,17 @@ impl HookService for Slow {
         &self,
         request: Request<wire::CallHookRequest>,
     ) -> Result<Response<wire::CallHookResponse>, Status> {
-        let call = request.into_inner().call;
+        let call = request.into_inner().call_id;
         self.asked.send_modify(|asked| asked.push(call));
         if *self.goes_on.borrow() {
             return Ok(Response::new(wire::CallHookResponse::default()));
         }
-        // The service itself thinks on, whoever has gone away.
+        // The service continues even if the caller is gone.
         let mut goes_on = self.goes_on.subscribe();
         let thinking = tokio::spawn(async move {
             let _ = goes_on.wait_for(|goes_on| *goes_on).await;
         });
-        let _waited = Waited(self.given_up.clone());
+        let _waited = DropSignal(self.given_up.clone());
         let _ = thinking.await;
         let verdict = WireVerdict::Deny(wire::Deny {
             reason: "too late".to_owned(),
@@ -999,27 +1024,27 @@ impl HookService for Slow {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Interrupts {
+enum Interruption {
     Cancels,
     Pauses,
     TakesOver,
 }
 
-async fn interrupt(cluster: &Cluster, name: &str, how: Interrupts) {
+async fn interrupt(cluster: &Cluster, name: &str, how: Interruption) {
     let name = name.to_owned();
     let mut client = cluster.client().raw();
     match how {
-        Interrupts::Cancels => {
+        Interruption::Cancels => {
             cluster.cancel(&name).await;
         }
-        Interrupts::Pauses => {
+        Interruption::Pauses => {
             let pause = api::PauseTaskRequest {
                 name,
                 ..api::PauseTaskRequest::default()
             };
             client.pause_task(pause).await.unwrap();
         }
-        Interrupts::TakesOver => {
+        Interruption::TakesOver => {
             let take = api::TakeOverRequest {
                 name,
                 ..api::TakeOverRequest::default()
@@ -1029,19 +1054,19 @@ async fn interrupt(cluster: &Cluster, name: &str, how: Interrupts) {
     }
 }
 
-async fn let_go_on(cluster: &Cluster, name: &str, how: Interrupts) {
+async fn let_go_on(cluster: &Cluster, name: &str, how: Interruption) {
     let name = name.to_owned();
     let mut client = cluster.client().raw();
     match how {
-        Interrupts::Cancels => {}
-        Interrupts::Pauses => {
+        Interruption::Cancels => {}
+        Interruption::Pauses => {
             let resume = api::ResumeTaskRequest {
                 name,
                 ..api::ResumeTaskRequest::default()
             };
             client.resume_task(resume).await.unwrap();
         }
-        Interrupts::TakesOver => {
+        Interruption::TakesOver => {
             let back = api::HandBackRequest {
                 name,
                 ..api::HandBackRequest::default()
@@ -1051,12 +1076,12 @@ async fn let_go_on(cluster: &Cluster, name: &str, how: Interrupts) {
     }
 }
 
-/// How many actions are performed in the end, where somebody interrupts a task while a service thinks at this point.
-async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
-    let slow = Slow::at(point);
+/// Interrupts a task while a service blocks at this point. Returns how many actions are performed in the end.
+async fn done_after_interruption(point: wire::HookPoint, how: Interruption) -> usize {
+    let slow = SlowHook::at(point);
     let (listener, address) = bound("127.0.0.1:0").await;
     let config = ServerConfig {
-        grace: Duration::ZERO,
+        grace_period: Duration::ZERO,
         ..ServerConfig::loopback()
     };
     let service = HookServiceServer::new(slow.clone());
@@ -1065,8 +1090,8 @@ async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
     let hook = HookSettings::Service(service::Settings {
         name: "slow".to_owned(),
         address: format!("http://{address}"),
-        timeout: Span(Duration::from_secs(600)),
-        on_error: OnError::Deny,
+        timeout: HumanDuration(Duration::from_secs(600)),
+        on_error: HookErrorPolicy::Deny,
         ..service::Settings::default()
     });
     let script = vec![act([click_once(1)]), done("it is done")];
@@ -1082,14 +1107,16 @@ async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
         .await
         .unwrap();
     assert_eq!(cluster.world.done(), [], "{point:?} {how:?}");
-    // Its answer comes now, and nobody is there to read it.
+    // The answer arrives after the caller is gone.
     slow.goes_on.send_replace(true);
     let_go_on(&cluster, &name, how).await;
     let story = cluster.follow(&name).await;
     replay::check(&cluster, &name).await;
     let context = format!("{point:?} {how:?}:\n{}", story.text());
     match how {
-        Interrupts::Cancels => assert_eq!(story.kinds().last().unwrap(), "cancelled", "{context}"),
+        Interruption::Cancels => {
+            assert_eq!(story.kinds().last().unwrap(), "cancelled", "{context}")
+        }
         _ => assert_eq!(story.answer(), "it is done", "{context}"),
     }
     assert_eq!(interventions(&story), [], "{context}");
@@ -1099,20 +1126,20 @@ async fn done_after_interruption(point: wire::Point, how: Interrupts) -> usize {
 
 #[tokio::test]
 async fn whoever_interrupts_a_task_does_not_wait_for_a_slow_service() {
-    use Interrupts::{Cancels, Pauses, TakesOver};
-    use wire::Point::{AfterModelCall, BeforeAction, BeforeModelCall};
+    use Interruption::{Cancels, Pauses, TakesOver};
+    use wire::HookPoint::{AfterModelCall, BeforeAction, BeforeModelCall};
 
     for (point, how, expected) in [
         (BeforeModelCall, Cancels, 0),
         (BeforeModelCall, Pauses, 1),
         (BeforeModelCall, TakesOver, 1),
-        // What was decided and not heard by the hook is not carried out: the planner is asked anew.
+        // A decision that the hook has not judged is not carried out: the planner is asked again.
         (AfterModelCall, Cancels, 0),
         (AfterModelCall, Pauses, 0),
         (AfterModelCall, TakesOver, 0),
         (BeforeAction, Cancels, 0),
         (BeforeAction, Pauses, 1),
-        // Another screen than the one that it was decided on.
+        // The screen differs from the one of the decision.
         (BeforeAction, TakesOver, 0),
     ] {
         let done = done_after_interruption(point, how).await;

@@ -1,4 +1,4 @@
-//! Limits end a task in a clear state, before what would exceed them is done.
+//! Limits end a task in a clear state, before an action exceeds them.
 
 use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::error::ErrorReport;
@@ -62,7 +62,7 @@ async fn nobody_is_asked_when_the_answer_could_not_be_used() {
     assert_eq!(story.count("user_asked"), 0);
 }
 
-/// Whatever the task waits for when its time is up.
+/// Exceeds the time limit while this call is held.
 async fn check_time(held: &'static str) {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold(held);
@@ -145,7 +145,7 @@ async fn what_failed_calls_have_used_is_counted() {
         ),
     ] {
         let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
-        let failure = ErrorReport::new(code, reason, "it came to nothing").having_used(used);
+        let failure = ErrorReport::new(code, reason, "it came to nothing").with_usage(used);
         cluster.world.fail(call, 1, &failure);
         let name = cluster.create().await;
         assert_eq!(cluster.follow(&name).await.answer(), "it is done", "{call}");
@@ -160,7 +160,7 @@ async fn risky_actions() {
         intent: "click \"Send\"".to_owned(),
         ..click(element)
     };
-    // A click that a careful person would think about twice has its pointer checked; a move is no risky action.
+    // A risky click has its pointer checked; the pointer move itself is not a risky action.
     let cluster = Cluster::start(vec![act([send(1)]), act([click(2)]), act([send(3)])]).await;
     let limits = wire::Limits {
         max_risky_actions: 1,
@@ -184,7 +184,7 @@ async fn risky_function_calls() {
         let script = vec![before, call([note]), call([remove]), done("no")];
         let cluster = Cluster::start_with(script, |settings| {
             crate::functions::with_notes(settings, &tools.address());
-            settings.rules = "free".to_owned();
+            settings.policy = "free".to_owned();
         })
         .await;
         let limits = wire::Limits {

@@ -1,4 +1,4 @@
-//! Lists: the newest first, page by page, of some alone. Sessions, which tasks belong to.
+//! Lists: newest first, paginated and filtered. Sessions, which tasks belong to.
 
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
@@ -17,7 +17,7 @@ fn names(tasks: &[wire::Task]) -> Vec<String> {
     tasks.iter().map(|task| task.name.clone()).collect()
 }
 
-/// Tasks that nobody begins, the oldest first.
+/// Creates tasks that no orchestrator starts, the oldest first.
 async fn waiting_tasks(cluster: &Cluster, count: usize) -> Vec<String> {
     cluster.world.hold("acquire_desktop");
     let mut names = Vec::new();

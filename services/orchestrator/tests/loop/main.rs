@@ -1,28 +1,28 @@
-//! The Orchestrator as its users meet it: over gRPC, with a real store, with services that do as they are told.
+//! Tests of the Orchestrator as its users see it: over gRPC, with a real store and scripted services.
 //!
-//! One file for each thing that a user would notice. `support` has the cluster that they all run on.
+//! One file per feature. `support` contains the cluster that all tests run on.
 
 mod approvals;
 mod bad_input;
-mod cancelling;
-mod circles;
+mod cancel;
 mod completion;
 mod desktops;
-mod disturbances;
-mod ending_process;
-mod endings;
-mod errand;
+mod end_to_end;
 mod functions;
+mod graceful_shutdown;
 mod hooks;
-mod ladder;
 mod limits;
 mod lists;
-mod pausing;
+mod loop_detection;
+mod pause;
 mod pointer;
 mod provenance;
 mod recovery;
 mod replay;
-mod requests;
-mod several;
+mod request_ids;
+mod retry;
+mod several_orchestrators;
 mod support;
-mod watching;
+mod task_end;
+mod transient_failures;
+mod watch;

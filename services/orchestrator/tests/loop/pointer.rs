@@ -1,4 +1,4 @@
-//! The pointer is brought to its target before a click that asks for it; there is no click unless it is there.
+//! The pointer is moved to its target before a click that asks for it; without it there, no click happens.
 
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::v1::orchestrator as wire;
@@ -8,8 +8,8 @@ use motorium_proto::v1::orchestrator::user_request;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, typing};
-use crate::support::story::Story;
-use crate::support::world::box_of;
+use crate::support::simulated_desktop::box_of;
+use crate::support::task_events::TaskEvents;
 
 fn verified(element: u32) -> PlannedAction {
     PlannedAction {
@@ -18,7 +18,7 @@ fn verified(element: u32) -> PlannedAction {
     }
 }
 
-fn checks(story: &Story) -> Vec<wire::PointerChecked> {
+fn checks(story: &TaskEvents) -> Vec<wire::PointerChecked> {
     story.all(|kind| match kind {
         Kind::PointerChecked(checked) => Some(checked.clone()),
         _ => None,
@@ -55,7 +55,7 @@ async fn a_pointer_that_misses_is_corrected_by_its_error() {
 #[tokio::test]
 async fn a_pointer_that_never_arrives_clicks_nothing_and_asks_the_user() {
     let cluster = Cluster::start(vec![act([verified(1), typing("x")])]).await;
-    // Wherever it is told to go, it stays where it is.
+    // The pointer does not move at all.
     cluster
         .world
         .miss([(60, 0), (120, 0), (180, 0), (240, 0), (300, 0)]);
@@ -69,7 +69,7 @@ async fn a_pointer_that_never_arrives_clicks_nothing_and_asks_the_user() {
     let task = cluster.get(&name).await;
     assert_eq!(task.state(), State::AwaitingUser);
     let request = task.user_request.unwrap();
-    assert_eq!(request.kind(), user_request::Kind::Hands);
+    assert_eq!(request.kind(), user_request::Kind::ManualAction);
     assert!(
         request.message.contains("Nothing was clicked"),
         "{}",

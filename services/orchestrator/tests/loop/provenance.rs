@@ -1,4 +1,4 @@
-//! Words that are not the user's are recognised wherever they go, and a person who is asked is told which they are.
+//! Text from untrusted sources is recognised wherever it goes, and an approver is told its source.
 
 use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::decision::{Next, PlannedAction};
@@ -9,18 +9,22 @@ use tempfile::TempDir;
 use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, call, click, done, typing};
-use crate::support::story::Story;
+use crate::support::task_events::TaskEvents;
 use crate::support::tools::Tools;
 
-/// Rules by which a person is asked about everything that is made of others' words.
+/// A policy that requires approval for everything that contains untrusted text.
 const RULES: &str = r#"
     @id("everything") permit (principal, action, resource);
     @id("foreign") @because("it is not in the words of the user")
     forbid (principal, action == Action::"performUnattended", resource) when { resource.tainted };
 "#;
 
-/// Carries a script out until this has happened, on a screen on which this stands.
-async fn carried_out(on_screen: &'static str, script: Vec<Next>, until: &str) -> (Cluster, Story) {
+/// Runs a script until this event, with this text on the screen.
+async fn carried_out(
+    on_screen: &'static str,
+    script: Vec<Next>,
+    until: &str,
+) -> (Cluster, TaskEvents) {
     let tools = Tools::service().await;
     let (cluster, _rules) = careful(&tools, script).await;
     cluster.world.label(3, on_screen);
@@ -32,20 +36,20 @@ async fn carried_out(on_screen: &'static str, script: Vec<Next>, until: &str) ->
     (cluster, story)
 }
 
-/// With the folder in which its rules are.
+/// Starts a cluster with the policy above; also returns the folder that holds it.
 async fn careful(tools: &Tools, script: Vec<Next>) -> (Cluster, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules.cedar");
     std::fs::write(&rules, RULES).unwrap();
     let cluster = Cluster::start_with(script, |settings| {
         crate::functions::with_notes(settings, &tools.address());
-        settings.rules = rules.to_string_lossy().into_owned();
+        settings.policy = rules.to_string_lossy().into_owned();
     });
     (cluster.await, folder)
 }
 
-/// Why people are asked.
-fn reasons(story: &Story) -> Vec<String> {
+/// Returns the reasons of approval requests.
+fn reasons(story: &TaskEvents) -> Vec<String> {
     story.all(|kind| match kind {
         Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.reason.clone()),
         _ => None,
@@ -127,7 +131,7 @@ async fn what_is_pasted_comes_from_where_it_was_copied() {
     check(
         "Button 3",
         vec![act([pasting(None)])],
-        "what is pasted was in the clipboard, and where it comes from is not known",
+        "the pasted text was in the clipboard, and its origin is not known",
     )
     .await;
     let own = vec![
@@ -155,7 +159,7 @@ async fn what_a_person_clicked_is_told_in_words_of_the_screen_and_what_they_say_
     cluster.client().raw().take_over(take).await.unwrap();
     cluster.world.called("release_all", 1).await;
     cluster.world.release("plan");
-    // The first click may come before anybody has looked where it went.
+    // The first click may come before the screen was observed at its position.
     let mut deeds: Vec<String> = Vec::new();
     while !deeds
         .iter()
@@ -176,7 +180,7 @@ async fn what_a_person_clicked_is_told_in_words_of_the_screen_and_what_they_say_
         ..wire::HandBackRequest::default()
     };
     cluster.client().raw().hand_back(back).await.unwrap();
-    // Once by the take-over, once by the approval.
+    // Requested once because of the take-over, and once by the approval.
     let story = cluster.happened(&name, "approval_requested").await;
     assert_eq!(reasons(&story).len(), 1, "{}", story.text());
     cluster.cancel(&name).await;
@@ -191,7 +195,7 @@ async fn what_earlier_screens_showed_is_known_after_a_crash() {
     cluster.world.hold("perform");
     let name = cluster.create().await;
     cluster.world.called("perform", 1).await;
-    // The next screen says something else, and the run that saw the first one dies.
+    // The next screen shows something else, and the run that saw the first one dies.
     cluster.world.label(3, "Button 3");
     cluster.world.hold("plan");
     cluster.world.release("perform");

@@ -1,4 +1,5 @@
-//! The orchestrator dies, and another one goes on from the same store: no action is performed twice, and the task ends.
+//! The orchestrator dies and another one continues from the same store: no action is performed twice, and the task
+//! ends.
 
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult as Left;
@@ -9,9 +10,9 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::Cluster;
-use crate::support::crash::Point;
+use crate::support::faulty_store::CrashPoint;
 use crate::support::script::{act, ask, click, done, typing, typing_secret};
-use crate::support::story::Story;
+use crate::support::task_events::TaskEvents;
 
 fn script() -> Vec<Next> {
     vec![
@@ -21,7 +22,7 @@ fn script() -> Vec<Next> {
     ]
 }
 
-/// The kinds and places of the script's actions, as they have to reach the application.
+/// Asserts that the script's actions reached the application.
 fn check_done(cluster: &Cluster, context: &str) {
     let done: Vec<String> = cluster
         .world
@@ -55,10 +56,10 @@ async fn writes_of_an_undisturbed_run() -> usize {
     cluster.writes()
 }
 
-async fn die_at(point: Point) {
+async fn die_at(point: CrashPoint) {
     let mut cluster = Cluster::start_until(script(), Some(point)).await;
     let name = cluster.create_with(task_with_files()).await;
-    cluster.stands_still().await;
+    cluster.crash_point_reached().await;
     cluster.crash().await;
     let story = cluster.follow(&name).await;
     let context = format!("{point:?}:\n{}", story.text());
@@ -79,14 +80,14 @@ async fn die_at(point: Point) {
 #[tokio::test]
 async fn before_each_write_of_the_journal() {
     for number in 1..=writes_of_an_undisturbed_run().await {
-        die_at(Point::Before(number)).await;
+        die_at(CrashPoint::Before(number)).await;
     }
 }
 
 #[tokio::test]
 async fn after_each_write_of_the_journal() {
     for number in 1..=writes_of_an_undisturbed_run().await {
-        die_at(Point::After(number)).await;
+        die_at(CrashPoint::After(number)).await;
     }
 }
 
@@ -99,9 +100,9 @@ async fn a_secret_that_was_entered_is_hidden_wherever_it_dies() {
     let undisturbed = Cluster::start(script()).await;
     undisturbed.carry_out().await;
     for number in 1..=undisturbed.writes() {
-        let mut cluster = Cluster::start_until(script(), Some(Point::After(number))).await;
+        let mut cluster = Cluster::start_until(script(), Some(CrashPoint::After(number))).await;
         let name = cluster.create().await;
-        cluster.stands_still().await;
+        cluster.crash_point_reached().await;
         cluster.crash().await;
         cluster.follow(&name).await;
         let looks = cluster.world.looks();
@@ -112,8 +113,8 @@ async fn a_secret_that_was_entered_is_hidden_wherever_it_dies() {
     }
 }
 
-/// Dies while a call is under way, so that the service sees its caller vanish.
-async fn die_during(held: &'static str) -> (Cluster, Story) {
+/// Kills the orchestrator during a call, so that the service sees its caller vanish.
+async fn die_during(held: &'static str) -> (Cluster, TaskEvents) {
     let mut cluster = Cluster::start(script()).await;
     cluster.world.hold(held);
     let name = cluster.create().await;
@@ -136,7 +137,7 @@ async fn during_each_call() {
         "observe",
         "plan",
         "resolve_target",
-        "await_quiet",
+        "wait_for_idle",
         "compare",
     ] {
         let (cluster, story) = die_during(held).await;
@@ -187,7 +188,7 @@ async fn after_an_action_was_sent_and_before_its_outcome_was_stored() {
     let looked_up: Vec<String> = cluster.world.lookups().iter().map(id_in_task).collect();
     assert_eq!(looked_up, ["1/0/0"], "the executor's journal is asked");
     assert_eq!(story.results(), [ActionResult::Performed; 4]);
-    assert!(story.outcomes()[0].recorded || story.count("recovered") == 1);
+    assert!(story.outcomes()[0].already_performed || story.count("recovered") == 1);
 }
 
 #[tokio::test]
@@ -280,14 +281,14 @@ async fn while_it_is_paused() {
 
 #[tokio::test]
 async fn after_it_was_told_to_cancel() {
-    let mut cluster = Cluster::start_until(script(), Some(Point::Before(3))).await;
+    let mut cluster = Cluster::start_until(script(), Some(CrashPoint::Before(3))).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
     cluster.world.called("plan", 1).await;
     let client = cluster.client();
     let task = name.clone();
     let cancelling = tokio::spawn(async move { client.cancel_task(&task, "enough").await });
-    cluster.stands_still().await;
+    cluster.crash_point_reached().await;
     cluster.kill().await;
     let _ = cancelling.await.unwrap();
     cluster.world.release("plan");
@@ -328,7 +329,7 @@ async fn time_in_which_nobody_ran_it_is_not_its_own() {
     let name = cluster.create_with(task).await;
     cluster.world.called("plan", 1).await;
     cluster.kill().await;
-    // Longer than all the time that the task has.
+    // Longer than the task's time limit.
     tokio::time::sleep(std::time::Duration::from_secs(6)).await;
     cluster.world.release("plan");
     cluster.start_again().await;

@@ -1,31 +1,31 @@
-//! A task is exported and carried out again from its record: the same decisions, the same events; what was altered is said
+//! A task is exported and replayed from its recording: decisions and events are the same, and an alteration is reported
 //! at its step.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use motorium_kit::config::Span;
-use motorium_orchestrator::replay::{Verdict, replay};
-use motorium_orchestrator::trajectory::{PAGE, unpack};
+use motorium_kit::config::HumanDuration;
+use motorium_orchestrator::replay::{ReplayReport, replay};
 use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
-use motorium_proto::v1::orchestrator::exchange::Answer;
+use motorium_proto::v1::orchestrator::exchange::Outcome;
 use motorium_proto::v1::orchestrator::{Exchange, Recording};
 use motorium_proto::v1::planner::PlanResponse;
+use motorium_recording::trajectory::{PAGE, unpack};
 use prost::Message as _;
 use tempfile::TempDir;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::crash::Point;
+use crate::support::faulty_store::CrashPoint;
 use crate::support::script::{
     act, ask, click, click_once, done, done_because, give_up, scroll_down, typing, typing_secret,
 };
 
-/// Everything about a task, in a folder.
+/// Exports a task into a folder.
 async fn exported(cluster: &Cluster, task: &str) -> TempDir {
     let request = wire::ExportTrajectoryRequest {
         name: task.to_owned(),
@@ -41,13 +41,13 @@ async fn exported(cluster: &Cluster, task: &str) -> TempDir {
     folder
 }
 
-pub(crate) async fn replayed(folder: &Path) -> Verdict {
+pub(crate) async fn replayed(folder: &Path) -> ReplayReport {
     let folder = folder.to_owned();
     let replaying = tokio::task::spawn_blocking(move || replay(&folder));
     replaying.await.unwrap().unwrap()
 }
 
-/// Asserts that a task which has ended comes out the same, and that all of it was carried out again: the creation is not.
+/// Asserts that the replay of an ended task matches, and covers every event except the creation.
 pub(crate) async fn check(cluster: &Cluster, task: &str) -> TempDir {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;
@@ -83,7 +83,7 @@ async fn what_is_clicked_typed_and_scrolled() {
     check_script(vec![act([click(1), typing("a"), click(2)])], |_| {}).await;
     check_script(vec![act([typing_secret("bank")]), act([click(3)])], |_| {}).await;
     check_script(vec![act([scroll_down()])], |cluster| {
-        cluster.world.act_in_vain(1)
+        cluster.world.ignore_actions(1)
     })
     .await;
 }
@@ -91,17 +91,17 @@ async fn what_is_clicked_typed_and_scrolled() {
 #[tokio::test]
 async fn what_is_tried_again_or_comes_to_nothing() {
     check_script(vec![act([click(1)])], |cluster| {
-        cluster.world.act_in_vain(2)
+        cluster.world.ignore_actions(2)
     })
     .await;
     check_script(vec![act([click_once(1)]), act([click(2)])], |cluster| {
-        cluster.world.act_in_vain(1);
+        cluster.world.ignore_actions(1);
     })
     .await;
     check_script(vec![act([click(1)])], |cluster| cluster.world.come_late()).await;
-    check_script(vec![act([click(1)])], |cluster| cluster.world.stir(1)).await;
+    check_script(vec![act([click(1)])], |cluster| cluster.world.animate(1)).await;
     check_script((1..5).map(|_| act([click(1)])).collect(), |cluster| {
-        cluster.world.act_in_vain(12);
+        cluster.world.ignore_actions(12);
     })
     .await;
 }
@@ -142,7 +142,7 @@ async fn pointers_pages_and_films() {
     })
     .await;
     check_script(vec![act([click(1)]), act([click(2)])], |cluster| {
-        cluster.world.show_a_film()
+        cluster.world.play_video()
     })
     .await;
     check_script((1..6).map(|_| act([click(1)])).collect(), |cluster| {
@@ -197,7 +197,7 @@ async fn time_that_is_up_in_the_middle_of_a_question() {
         ..wire::Task::default()
     };
     let name = cluster.create_with(task).await;
-    cluster.world.called("await_quiet", 1).await;
+    cluster.world.called("wait_for_idle", 1).await;
     cluster.world.hold("plan");
     let story = cluster.follow(&name).await;
     assert_eq!(story.failure().0, "TIME_LIMIT");
@@ -268,7 +268,7 @@ async fn pauses_and_people_who_take_over() {
 async fn a_task_that_is_cancelled() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     let name = cluster.create().await;
-    cluster.world.called("await_quiet", 1).await;
+    cluster.world.called("wait_for_idle", 1).await;
     cluster.world.hold("plan");
     cluster.world.called("plan", 2).await;
     cluster.cancel(&name).await;
@@ -295,8 +295,8 @@ async fn resolve(cluster: &Cluster, task: &str, approve: bool) {
 
 async fn shop(patience: Duration) -> Cluster {
     let cluster = Cluster::start_with(vec![act([click(1)]), done("paid")], |settings| {
-        settings.rules = "careful".to_owned();
-        settings.approval_timeout = Span(patience);
+        settings.policy = "careful".to_owned();
+        settings.approval_timeout = HumanDuration(patience);
     })
     .await;
     cluster.world.label(1, "Pay now");
@@ -336,10 +336,10 @@ async fn a_task_that_survived_a_crash_is_carried_out_again_whole() {
     let undisturbed = Cluster::start(three_clicks()).await;
     undisturbed.carry_out().await;
     for number in 1..=undisturbed.writes() {
-        for point in [Point::Before(number), Point::After(number)] {
+        for point in [CrashPoint::Before(number), CrashPoint::After(number)] {
             let mut cluster = Cluster::start_until(three_clicks(), Some(point)).await;
             let name = cluster.create().await;
-            cluster.stands_still().await;
+            cluster.crash_point_reached().await;
             cluster.crash().await;
             cluster.follow(&name).await;
             check(&cluster, &name).await;
@@ -349,11 +349,11 @@ async fn a_task_that_survived_a_crash_is_carried_out_again_whole() {
 
 #[tokio::test]
 async fn a_task_whose_orchestrator_died_in_the_middle_of_a_call_is_too() {
-    for held in ["observe", "plan", "perform", "answer", "await_quiet"] {
+    for held in ["observe", "plan", "perform", "answer", "wait_for_idle"] {
         let mut cluster = Cluster::start(three_clicks()).await;
         cluster.world.hold(held);
         let name = cluster.create().await;
-        // Twice, so that the second run is left in the middle as well.
+        // Twice, so that the second run is interrupted as well.
         for time in 1..=2 {
             cluster.world.called(held, time).await;
             cluster.kill().await;
@@ -362,7 +362,7 @@ async fn a_task_whose_orchestrator_died_in_the_middle_of_a_call_is_too() {
             }
             cluster.start_again().await;
             if held == "answer" {
-                // It was sent, so it is not sent again.
+                // The action was already sent, so it is not sent again.
                 cluster.world.release(held);
                 break;
             }
@@ -376,11 +376,11 @@ async fn a_task_whose_orchestrator_died_in_the_middle_of_a_call_is_too() {
 async fn an_answer_altered_in_a_run_that_died_is_reported_at_its_step() {
     let mut cluster = Cluster::start(three_clicks()).await;
     let name = cluster.create().await;
-    cluster.world.called("await_quiet", 1).await;
-    cluster.world.hold("await_quiet");
-    cluster.world.called("await_quiet", 2).await;
+    cluster.world.called("wait_for_idle", 1).await;
+    cluster.world.hold("wait_for_idle");
+    cluster.world.called("wait_for_idle", 2).await;
     cluster.kill().await;
-    cluster.world.release("await_quiet");
+    cluster.world.release("wait_for_idle");
     cluster.start_again().await;
     cluster.follow(&name).await;
     let folder = check(&cluster, &name).await;
@@ -399,7 +399,7 @@ async fn a_task_that_ended_before_its_first_step_was_over() {
     check(&cluster, &name).await;
 }
 
-/// A task of three steps, exported.
+/// Exports a task of three steps.
 async fn three_steps() -> TempDir {
     let script = vec![act([click(1)]), act([click(2)]), done("saved")];
     let cluster = Cluster::start(script).await;
@@ -408,7 +408,7 @@ async fn three_steps() -> TempDir {
     exported(&cluster, &name).await
 }
 
-/// Changes the first run's record of a step.
+/// Alters the first run's recording of a step.
 fn alter(folder: &Path, step: u32, change: impl Fn(&mut Exchange)) {
     let path = folder.join("recording/run-001.binpb.zst");
     let plain = zstd::stream::decode_all(fs::read(&path).unwrap().as_slice()).unwrap();
@@ -421,7 +421,7 @@ fn alter(folder: &Path, step: u32, change: impl Fn(&mut Exchange)) {
     fs::write(path, packed).unwrap();
 }
 
-fn check_difference(verdict: &Verdict, step: u32, words: &str) {
+fn check_difference(verdict: &ReplayReport, step: u32, words: &str) {
     let difference = verdict.difference.as_ref().expect("something was altered");
     let lines = verdict.lines().join("\n");
     assert_eq!(difference.step, step, "{lines}");
@@ -429,7 +429,7 @@ fn check_difference(verdict: &Verdict, step: u32, words: &str) {
 }
 
 fn think_otherwise(exchange: &mut Exchange) {
-    if let Some(Answer::Response(answer)) = &mut exchange.answer
+    if let Some(Outcome::Response(answer)) = &mut exchange.outcome
         && exchange.method.ends_with("/Plan")
     {
         let mut planned = PlanResponse::decode(answer.clone()).unwrap();
@@ -447,7 +447,11 @@ async fn an_altered_picture_is_reported_at_its_step() {
     )
     .unwrap();
     let verdict = replayed(folder.path()).await;
-    check_difference(&verdict, 2, "frames/step-002.webp is not what was recorded");
+    check_difference(
+        &verdict,
+        2,
+        "frames/step-002.webp differs from the recording",
+    );
     assert_eq!(verdict.steps[0].same, Some(true));
     assert_eq!(verdict.steps[2].same, None);
 }
@@ -459,7 +463,7 @@ async fn an_altered_screen_is_reported_by_its_element() {
     let scene = fs::read_to_string(&path).unwrap();
     fs::write(&path, scene.replace("\"Button 7\"", "\"Delete all\"")).unwrap();
     let verdict = replayed(folder.path()).await;
-    check_difference(&verdict, 3, "element 7 “Button 7” is another one");
+    check_difference(&verdict, 3, "element 7 “Button 7” differs");
 }
 
 #[tokio::test]
@@ -473,7 +477,7 @@ async fn an_altered_answer_of_the_model_is_reported_at_its_step() {
 
 #[tokio::test]
 async fn an_altered_effect_is_reported_at_its_step() {
-    // What was judged, as the log has it: the judgement is made again from what Perception said, and is another one.
+    // The logged verdict is altered: the replay judges Perception's recorded answers again and arrives at another one.
     let folder = three_steps().await;
     let path = folder.path().join("events.jsonl");
     let events = fs::read_to_string(&path).unwrap();
@@ -487,7 +491,7 @@ async fn an_altered_effect_is_reported_at_its_step() {
     });
     fs::write(&path, altered.collect::<String>()).unwrap();
     let verdict = replayed(folder.path()).await;
-    check_difference(&verdict, 2, "the event effectJudged is another one");
+    check_difference(&verdict, 2, "the event effectJudged differs");
     let difference = verdict.difference.unwrap();
     assert_eq!(difference.expected, "\"EFFECT_VERDICT_NO_EFFECT\"");
     assert_eq!(difference.got, "\"EFFECT_VERDICT_CONFIRMED\"");
@@ -534,7 +538,7 @@ async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
         "task.json",
         "events.jsonl",
         "manifest.json",
-        "frames/step-001-marked.webp",
+        "frames/step-001-annotated.webp",
     ] {
         assert!(folder.path().join(file).exists(), "{file}");
     }

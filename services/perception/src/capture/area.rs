@@ -1,4 +1,4 @@
-//! Which box of a display a request means. Pure, shared by all screens.
+//! Resolves the capture area of a request to a box of a display. Pure; shared by all screens.
 
 use motorium_proto::domain::frame::{Display, Window};
 use motorium_proto::domain::geometry::CaptureRect;
@@ -6,10 +6,10 @@ use motorium_proto::domain::geometry::CaptureRect;
 use super::Area;
 use crate::error::Error;
 
-/// The box of `area`, cut to the display. `windows` is only looked at for [`Area::Window`].
+/// Returns the box of `area`, clipped to the display. `windows` is only used for [`Area::Window`].
 ///
 /// # Errors
-/// If there is no such monitor or window, or the box shares no pixel with the display.
+/// If the monitor or window does not exist, or the box does not intersect the display.
 pub fn resolve(area: &Area, display: &Display, windows: &[Window]) -> Result<CaptureRect, Error> {
     let whole = CaptureRect::from_size(display.size);
     let region = match area {
@@ -119,11 +119,14 @@ mod tests {
             Err("it has `left`, `right`"),
         );
         check(Area::Window("0x1".to_owned()), Ok(at(0, 100, 150, 200)));
-        check(Area::Window("0x2".to_owned()), Err("no window `0x2`"));
+        check(
+            Area::Window("0x2".to_owned()),
+            Err("no visible window `0x2`"),
+        );
         check(Area::Region(at(-10, -10, 20, 30)), Ok(at(0, 0, 20, 30)));
         check(
             Area::Region(at(1600, 0, 1700, 100)),
-            Err("outside of the frame of 1600×600"),
+            Err("outside the frame of 1600×600"),
         );
         check(Area::Region(at(20, 20, 20, 40)), Err("outside"));
     }

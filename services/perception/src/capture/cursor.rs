@@ -1,16 +1,16 @@
-//! Draws the mouse cursor into a picture, because window systems hand out pixels without it.
+//! Draws the mouse cursor into an image, because window systems capture pixels without it.
 //!
-//! Pure: it knows nothing of where the cursor's picture came from.
+//! Pure: independent of the source of the cursor image.
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
-/// A cursor's picture.
+/// Image of a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CursorImage {
-    /// Where the hot spot is on the display.
+    /// Position of the hot spot on the display.
     pub position: CapturePoint,
-    /// The hot spot within the picture.
+    /// Position of the hot spot within the image.
     pub hot_spot: (i32, i32),
     pub width: i32,
     pub height: i32,
@@ -19,7 +19,7 @@ pub struct CursorImage {
 }
 
 impl CursorImage {
-    /// A cursor of which only the place is known.
+    /// Creates a cursor with a known position and no image.
     #[must_use]
     pub fn invisible(position: CapturePoint) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl CursorImage {
         }
     }
 
-    /// The box of the display that the cursor covers.
+    /// Box of the display that the cursor covers.
     #[must_use]
     pub fn bounds(&self) -> CaptureRect {
         let corner = CapturePoint::new(
@@ -41,14 +41,14 @@ impl CursorImage {
         CaptureRect::from_origin_and_size(corner, CaptureSize::new(self.width, self.height))
     }
 
-    /// Whether any of it lies within the box `bounds` of the display.
+    /// Returns whether the cursor intersects the box `bounds` of the display.
     #[must_use]
     pub fn shows_in(&self, bounds: CaptureRect) -> bool {
         self.bounds().intersects(&bounds)
     }
 }
 
-/// Draws `cursor` over `picture`, which shows the box `bounds` of the display. Returns whether any of it lies inside.
+/// Draws `cursor` over `picture`, which shows the box `bounds` of the display. Returns whether anything was drawn.
 pub fn draw(picture: &mut RgbaImage, bounds: CaptureRect, cursor: &CursorImage) -> bool {
     let corner = cursor.bounds().min - bounds.min.to_vector();
     let mut drawn = false;
@@ -80,7 +80,7 @@ pub fn draw(picture: &mut RgbaImage, bounds: CaptureRect, cursor: &CursorImage) 
     drawn
 }
 
-/// One channel of a premultiplied colour over an opaque one.
+/// Blends one channel of a premultiplied colour over an opaque one.
 fn blend(under: u8, over: u8, alpha: u8) -> u8 {
     let rest = u32::from(under) * u32::from(255 - alpha);
     let sum = u32::from(over) + (rest + 127) / 255;

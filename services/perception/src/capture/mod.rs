@@ -1,16 +1,16 @@
-//! Capture: a screen's pixels, cursor, monitors and windows, and word of what changes on it.
+//! Capture: pixels, cursor, monitors and windows of a display, and notification of changes.
 //!
-//! [`Screen`] is the seam. The X11 implementation ([`x11`]) is ours; the portable one goes through a library (feature
-//! `driver-xcap`). One conformance suite runs against both. Nothing here parses pixels or keeps frames.
+//! [`Screen`] is the interface. [`x11`] implements it natively; the portable driver uses a library (feature
+//! `driver-xcap`). One conformance suite runs against both. Nothing here parses pixels or stores frames.
 //!
-//! Invariant: no call on a screen blocks for ever. A server that has stopped or died gives a typed error within the
-//! configured time-out, and the next call after its return succeeds.
+//! Invariant: no call on a screen blocks forever. A server that has stopped or died gives a typed error within the
+//! configured timeout, and the first call after its return succeeds.
 
 pub mod area;
 pub mod cursor;
+mod polling;
 #[cfg(feature = "driver-xcap")]
 pub mod portable;
-mod ticks;
 #[cfg(target_os = "linux")]
 pub mod x11;
 
@@ -27,89 +27,90 @@ use motorium_proto::domain::id::DisplayId;
 use crate::error::Error;
 use cursor::CursorImage;
 
-/// One display that can be looked at.
+/// One display that can be captured.
 #[async_trait]
 pub trait Screen: Send + Sync + fmt::Debug {
-    /// The display's name, as requests give it.
+    /// Id of the display, as used in requests.
     fn id(&self) -> &DisplayId;
 
-    /// Its extent, scale and monitors.
+    /// Returns size, scale and monitors of the display.
     async fn describe(&self) -> Result<Display, Error>;
 
-    /// Takes a picture, with the facts that belong to it, all of one moment.
-    async fn capture(&self, wanted: CaptureRequest) -> Result<Shot, Error>;
+    /// Captures pixels and metadata at one moment.
+    async fn capture(&self, wanted: CaptureOptions) -> Result<RawCapture, Error>;
 
-    /// Where the cursor's hot spot is; `None` if the platform does not tell. An answer of either kind comes from a
-    /// display that is there.
-    async fn cursor(&self) -> Result<Option<CapturePoint>, Error>;
+    /// Returns the position of the cursor's hot spot, or `None` if the platform does not report it. Either answer
+    /// proves that the display is reachable.
+    async fn cursor_position(&self) -> Result<Option<CapturePoint>, Error>;
 
-    /// The windows, topmost first, pop-ups included.
+    /// Lists the windows, topmost first, including pop-ups.
     async fn windows(&self) -> Result<Vec<Window>, Error>;
 
-    /// Whether it will never answer again, by a defect: another one has to be opened.
-    fn has_ended(&self) -> bool {
+    /// Returns whether the screen has failed permanently, so that a new one has to be opened.
+    fn is_terminated(&self) -> bool {
         false
     }
 
-    /// Begins to report changes. Everything drawn after this call has returned is reported.
-    async fn watch(&self) -> Result<Box<dyn Changes>, Error>;
+    /// Subscribes to changes. Everything drawn after this call returns is reported.
+    async fn watch(&self) -> Result<Box<dyn ChangeStream>, Error>;
 }
 
-/// What part of a display is wanted.
+/// Area of a display to capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Area {
-    /// Everything.
+    /// The whole display.
     #[default]
     Whole,
-    /// The monitor of that name.
+    /// The monitor with this name.
     Monitor(String),
-    /// What the screen shows within the client area of the window of that id.
+    /// The visible pixels within the client area of the window with this id.
     Window(String),
-    /// A box of frame pixels; the part outside of the display is cut off.
+    /// A box in capture pixels. The part outside the display is clipped.
     Region(CaptureRect),
 }
 
-/// What is wanted of a display.
+/// Options of one capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CaptureRequest {
+pub struct CaptureOptions {
     pub area: Area,
-    /// Also list the windows.
+    /// Includes the window list.
     pub list_windows: bool,
-    /// Let the list be of the very moment of the picture, and careful about what covers what, where the platform can:
-    /// for whoever hides windows. It costs more. Under a compositor the picture may still be one repaint older.
-    pub exactly: bool,
+    /// Requires the window list to match the captured pixels exactly and to say which windows cover others, where the
+    /// platform supports it. Needed to redact windows; costs more. Under a compositor the pixels may still be one
+    /// repaint older.
+    pub precise_window_list: bool,
 }
 
-/// A picture and what was true when it was taken.
+/// Captured pixels and the metadata of that moment.
 #[derive(Debug, Clone)]
-pub struct Shot {
-    /// The pixels without the cursor, so that a pointer that moves does not look like a screen that changes.
-    /// The same as of the capture before where the driver knows that nothing was drawn.
+pub struct RawCapture {
+    /// Pixels without the cursor, so that a moving pointer does not count as a change. Shared with the previous capture
+    /// if the driver knows that nothing was drawn.
     pub pixels: Arc<RgbaImage>,
-    /// Which box of the display the picture shows.
+    /// Box of the display that the pixels show.
     pub bounds: CaptureRect,
     pub display: Display,
-    /// The cursor, to be drawn where a picture is made for somebody; `None` if the platform does not tell.
+    /// Cursor to draw into encoded images; `None` if the platform does not report it.
     pub cursor: Option<CursorImage>,
-    /// Topmost first; empty unless asked for.
+    /// Windows, topmost first; empty unless requested.
     pub windows: Vec<Window>,
-    /// Windows by their ids that need not cover what is below them: they are translucent, or on another workspace.
-    pub see_through: Vec<String>,
-    /// What was painted over, in the display's pixels.
-    pub hidden: Vec<CaptureRect>,
+    /// Ids of windows that may not cover what is below them: they are translucent or on another workspace.
+    pub non_opaque_windows: Vec<String>,
+    /// Redacted boxes, in capture pixels of the display.
+    pub redacted: Vec<CaptureRect>,
     pub captured_at: SystemTime,
 }
 
-/// Reports what changes on a screen, until it is dropped.
+/// Stream of changes of a screen, until it is dropped.
 #[async_trait]
-pub trait Changes: Send + fmt::Debug {
-    /// Waits for the next change. It may be dropped while waiting without losing one.
-    async fn next(&mut self) -> Result<Change, Error>;
+pub trait ChangeStream: Send + fmt::Debug {
+    /// Waits for the next change. Cancel-safe: dropping the future loses no change.
+    async fn next(&mut self) -> Result<ScreenChange, Error>;
 }
 
-/// Something was drawn, perhaps what was there before.
+/// Notification that something was drawn, possibly identical to the previous content.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Boxes that cover what was drawn; they may overlap.
+pub struct ScreenChange {
+    /// Boxes that cover the drawn pixels; they may overlap.
     pub regions: Vec<CaptureRect>,
 }

@@ -1,7 +1,7 @@
-//! Capture through `xcap`, for platforms without a driver of our own (feature `driver-xcap`).
+//! Capture through `xcap`, for platforms without a native driver (feature `driver-xcap`).
 //!
-//! The library opens its own connections, knows neither cursor nor changes, and may block for ever; so it lives on a
-//! thread that callers do not wait for longer than the limit, and changes are found by looking again.
+//! The library opens its own connections, reports neither cursor nor changes, and may block forever. It therefore runs
+//! on its own thread, for which callers wait no longer than the timeout, and changes are found by polling.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,26 +18,26 @@ use motorium_proto::domain::id::DisplayId;
 use tokio::sync::oneshot;
 use xcap::{XCapError, XCapResult};
 
-use super::ticks::Ticks;
-use super::{CaptureRequest, Changes, Screen, Shot, area};
+use super::polling::PollingChanges;
+use super::{CaptureOptions, ChangeStream, RawCapture, Screen, area};
 use crate::error::Error;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The platform's display, whichever the process belongs to.
+/// The display that the process belongs to.
 #[derive(Debug)]
 pub struct PortableScreen {
     id: DisplayId,
-    limit: Duration,
+    timeout: Duration,
     scale: Option<f64>,
     jobs: mpsc::Sender<Job>,
     thread: JoinHandle<()>,
-    /// Whether it was ever captured: then its absence is a loss.
-    was_there: Arc<AtomicBool>,
+    /// True if a call ever succeeded. A later failure then means that the display was lost.
+    was_available: Arc<AtomicBool>,
 }
 
 impl PortableScreen {
-    /// The display, under the name by which requests call it. `limit` and `scale` as for the X11 screen.
+    /// Creates the screen with the id that requests use. Timeout and scale as for the X11 screen.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -47,15 +47,15 @@ impl PortableScreen {
             .name(format!("xcap {id}"))
             .spawn(move || queue.into_iter().for_each(|job| job()))
             .map_err(|error| Error::Internal {
-                detail: format!("no thread for {id}: {error}"),
+                detail: format!("cannot start a capture thread for {id}: {error}"),
             })?;
         Ok(Self {
             id,
-            limit,
+            timeout: limit,
             scale,
             jobs,
             thread,
-            was_there: Arc::default(),
+            was_available: Arc::default(),
         })
     }
 
@@ -66,7 +66,7 @@ impl PortableScreen {
     {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move || {
-            // Nobody waits any more for work that has queued behind a display that hangs.
+            // The caller has timed out while this job was queued behind a hanging display.
             if !reply.is_closed() {
                 let _ = reply.send(work());
             }
@@ -75,25 +75,26 @@ impl PortableScreen {
             detail: format!("the thread of display {} has ended", self.id),
         };
         self.jobs.send(job).map_err(|_| gone())?;
-        let Ok(answered) = tokio::time::timeout(self.limit, answer).await else {
+        let Ok(answered) = tokio::time::timeout(self.timeout, answer).await else {
             return Err(Error::DisplayTimedOut {
                 display: self.id.clone(),
-                after: self.limit,
+                after: self.timeout,
             });
         };
         let result = answered
             .map_err(|_| gone())?
             .map_err(|error| self.error(&error));
-        self.was_there.fetch_or(result.is_ok(), Ordering::Relaxed);
+        self.was_available
+            .fetch_or(result.is_ok(), Ordering::Relaxed);
         result
     }
 
     fn error(&self, error: &XCapError) -> Error {
         let (display, detail) = (self.id.clone(), error.to_string());
-        if self.was_there.load(Ordering::Relaxed) {
+        if self.was_available.load(Ordering::Relaxed) {
             return Error::DisplayLost { display, detail };
         }
-        Error::DisplayAbsent { display, detail }
+        Error::DisplayUnavailable { display, detail }
     }
 }
 
@@ -109,7 +110,7 @@ impl Screen for PortableScreen {
             .await
     }
 
-    async fn capture(&self, wanted: CaptureRequest) -> Result<Shot, Error> {
+    async fn capture(&self, wanted: CaptureOptions) -> Result<RawCapture, Error> {
         let (id, scale) = (self.id.clone(), self.scale);
         let request = wanted.clone();
         let (display, windows, pixels) = self
@@ -131,21 +132,21 @@ impl Screen for PortableScreen {
             display: self.id.clone(),
             detail: error.to_string(),
         })?;
-        Ok(Shot {
+        Ok(RawCapture {
             pixels: Arc::new(pixels),
             bounds,
             display,
             cursor: None,
-            // The platform does not tell: none of them counts as cover.
-            see_through: windows.iter().map(|window| window.id.clone()).collect(),
+            // The platform does not report opacity, so no window counts as covering another.
+            non_opaque_windows: windows.iter().map(|window| window.id.clone()).collect(),
             windows,
-            hidden: Vec::new(),
+            redacted: Vec::new(),
             captured_at: SystemTime::now(),
         })
     }
 
-    async fn cursor(&self) -> Result<Option<CapturePoint>, Error> {
-        // Nothing is known of the cursor, but whoever asks learns whether the display is there.
+    async fn cursor_position(&self) -> Result<Option<CapturePoint>, Error> {
+        // The cursor is unknown, but the call must still report whether the display is reachable.
         self.describe().await?;
         Ok(None)
     }
@@ -154,22 +155,24 @@ impl Screen for PortableScreen {
         self.call(|| Layout::read()?.windows()).await
     }
 
-    fn has_ended(&self) -> bool {
+    fn is_terminated(&self) -> bool {
         self.thread.is_finished()
     }
 
-    async fn watch(&self) -> Result<Box<dyn Changes>, Error> {
+    async fn watch(&self) -> Result<Box<dyn ChangeStream>, Error> {
         let display = self.describe().await?;
-        Ok(Box::new(Ticks::new(CaptureRect::from_size(display.size))))
+        Ok(Box::new(PollingChanges::new(CaptureRect::from_size(
+            display.size,
+        ))))
     }
 }
 
-/// The monitors, placed in one plane of capture pixels that begins at (0, 0).
+/// Monitors, arranged in one plane of capture pixels that starts at (0, 0).
 struct Layout {
     monitors: Vec<(xcap::Monitor, Monitor)>,
     /// Capture pixels per logical point, of the primary monitor.
     scale: f64,
-    /// The corner of the plane in the platform's coordinates.
+    /// Upper left corner of the plane in the platform's coordinates.
     corner: CapturePoint,
 }
 

@@ -1,5 +1,4 @@
-//! The scene as JSON, for programs that look at what Perception sees: our own shape, and that of OmniParser for those
-//! that already speak it.
+//! JSON output of a scene: our own format, and the format of OmniParser for existing clients.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +7,17 @@ use motorium_proto::domain::geometry::{CaptureSize, NormalisedRect};
 use motorium_proto::service::StageTiming;
 use serde::Serialize;
 
-/// A scene, with how long each stage of parsing took.
+/// Scene with the duration of each parsing stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SceneJson {
-    /// Extent of the frame in capture pixels.
+    /// Width of the frame in capture pixels.
     pub width: i32,
     pub height: i32,
     /// In reading order.
     pub elements: Vec<ElementJson>,
-    /// As far as they are known.
+    /// Known relations.
     pub relations: Vec<RelationJson>,
-    /// Milliseconds by stage.
+    /// Duration of each stage in milliseconds.
     pub timings_ms: BTreeMap<String, f64>,
 }
 
@@ -34,11 +33,11 @@ pub struct ElementJson {
     pub confidence: f64,
     /// `detector`, `ocr` or `both`.
     pub source: &'static str,
-    /// What is known of its state, as `"checked": true`.
+    /// Known states, for example `"checked": true`.
     pub state: BTreeMap<&'static str, bool>,
 }
 
-/// How two elements belong together.
+/// Relation between two elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RelationJson {
     /// `label_of`, `part_of`, `grouped_with` or `heading_of`.
@@ -48,7 +47,7 @@ pub struct RelationJson {
 }
 
 impl SceneJson {
-    /// The JSON shape of a scene on a frame of `size` pixels.
+    /// Converts a scene of a frame of `size` pixels.
     #[must_use]
     pub fn new(scene: &Scene, size: CaptureSize, timings: &[StageTiming]) -> Self {
         let milliseconds =
@@ -102,7 +101,7 @@ impl From<&Relation> for RelationJson {
     }
 }
 
-/// One entry of the list that OmniParser's server answers with.
+/// Entry of the list that an OmniParser server returns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OmniParserElement {
     /// `text` or `icon`.
@@ -110,14 +109,14 @@ pub struct OmniParserElement {
     /// x1, y1, x2, y2 as fractions of the frame.
     pub bbox: [f64; 4],
     pub interactivity: bool,
-    /// `None` where nothing is known.
+    /// `None` if unknown.
     pub content: Option<String>,
-    /// Where box and content came from.
+    /// Origin of box and content.
     pub source: &'static str,
 }
 
-/// A scene as OmniParser lists it, its `parsed_content_list`: texts, then icons with a content, then those without,
-/// each in reading order. An entry's place in the list is its box ID there; our numbers are not in it.
+/// Converts a scene to OmniParser's `parsed_content_list`: texts, then icons with content, then icons without, each in
+/// reading order. The index in the list is OmniParser's box id; element ids are not included.
 #[must_use]
 pub fn omniparser(scene: &Scene) -> Vec<OmniParserElement> {
     let mut list: Vec<OmniParserElement> =
@@ -143,7 +142,7 @@ impl From<&Element> for OmniParserElement {
     }
 }
 
-/// Six decimals tell pixels apart on any screen; more are noise of the division.
+/// Rounds to six decimals, which distinguish pixels on any screen.
 fn bbox(bounds: &NormalisedRect) -> [f64; 4] {
     [bounds.min.x, bounds.min.y, bounds.max.x, bounds.max.y].map(|fraction| rounded(fraction, 1e6))
 }

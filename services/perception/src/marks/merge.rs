@@ -1,31 +1,31 @@
-//! Detected boxes and lines of text become elements.
+//! Merges detected boxes and lines of text into elements.
 //!
-//! Text inside a control is the control's label; one without text has the name that its detector gives it. Text in no
-//! control is an element of its own. A line that runs over several controls is cut where they end ([`super::split`]).
-//! Nothing is lost on the way: all that was read is in exactly one element. A box inside another stays, unless both are
-//! the same thing.
+//! Text inside a control is the control's label; a control without text gets the name that the icon classifier gives
+//! it. Text outside every control is an element of its own. A line that spans several controls is split at their
+//! borders ([`super::line_split`]). Every recognised text is in exactly one element. Nested boxes are kept, unless both
+//! are the same control.
 //!
-//! What it does not do: it does not guess that text can be clicked. Without a detector every element is static text,
-//! and says so; whoever looks for a button by its text still finds it.
+//! It does not guess whether text is clickable. Without a detector every element is static text; a button can still be
+//! found by its text.
 
 use std::cmp::Reverse;
 
 use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
-use super::order::{canonical, rows};
-use super::split;
-use crate::areas::{area, overlap, share_inside};
+use super::line_split;
+use super::reading_order::{canonical_order, rows};
+use crate::areas::{area, fraction_inside, iou};
 use crate::parse::detect::Detection;
 use crate::parse::read::TextLine;
 
-/// An element without a number.
+/// Element without an id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct MergedElement {
     pub kind: ElementKind,
-    /// Its text or its name; empty where nothing is known.
+    /// Text or name; empty if unknown.
     pub content: String,
-    /// In capture pixels, inside the frame, not empty.
+    /// Box in capture pixels, inside the frame, not empty.
     pub bounds: CaptureRect,
     pub interactable: bool,
     /// 0 to 1.
@@ -34,30 +34,37 @@ pub struct Found {
     pub state: ElementState,
 }
 
-/// Two boxes that share more than this of their union are the same thing. The usual value of overlap suppression;
-/// nested boxes share less.
-const SAME_THING: f64 = 0.7;
-/// Text belongs to a box that holds more than this share of it: readers draw their boxes a little too large.
-const INSIDE: f64 = 0.7;
-/// Text and a box that share more than this of their union are a control that is nothing but text, like a link.
-const SAME_TEXT: f64 = 0.5;
-/// Rows of text that a control can have as its label. A box with more is a panel that has texts, not a label.
+/// IoU above which two boxes are the same control. The usual value of non-maximum suppression; nested boxes have a
+/// lower IoU.
+const DUPLICATE_IOU: f64 = 0.7;
+/// Fraction of a text box that must be inside a control. Below 1, because text detection draws its boxes slightly too
+/// large.
+const MIN_TEXT_INSIDE: f64 = 0.7;
+/// IoU above which text and a box are a control that consists of text only, such as a link.
+const TEXT_CONTROL_IOU: f64 = 0.5;
+/// Maximum number of rows in a label. A box with more rows is a panel that contains texts.
 const MAX_LABEL_ROWS: usize = 3;
 
-/// Merges what was detected and read on a frame of `frame` pixels. The result is in no particular order, but the same
-/// whatever the order of its inputs.
+/// Merges detections and text lines of a frame of `frame` pixels. The order of the result is unspecified but
+/// independent of the order of the inputs.
 #[must_use]
-pub fn merge(detections: &[Detection], lines: &[TextLine], frame: CaptureSize) -> Vec<Found> {
+pub fn merge(
+    detections: &[Detection],
+    lines: &[TextLine],
+    frame: CaptureSize,
+) -> Vec<MergedElement> {
     let frame = CaptureRect::from_size(frame);
     let controls = controls(detections, frame);
     let sharing: Vec<CaptureRect> = controls
         .iter()
-        .filter(|control| has_label(control.kind) && !has_its_text_beside(control.kind))
+        .filter(|control| has_label(control.kind) && !has_external_label(control.kind))
         .map(|control| control.bounds)
         .collect();
-    let parts = lines.iter().flat_map(|line| split::among(line, &sharing));
+    let parts = lines
+        .iter()
+        .flat_map(|line| line_split::split_at_controls(line, &sharing));
     let lines = texts(&parts.collect::<Vec<_>>(), frame);
-    let mut labels: Vec<Vec<&Found>> = vec![Vec::new(); controls.len()];
+    let mut labels: Vec<Vec<&MergedElement>> = vec![Vec::new(); controls.len()];
     let mut alone = Vec::new();
     for line in &lines {
         match owner(line, &controls) {
@@ -77,50 +84,50 @@ pub fn merge(detections: &[Detection], lines: &[TextLine], frame: CaptureSize) -
     alone
 }
 
-/// The detected boxes, without duplicates and without what is a part of a control.
-fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<Found> {
+/// Returns the detected boxes, without duplicates and without parts of a control.
+fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<MergedElement> {
     let boxes = detections.iter().filter_map(|detection| {
-        Some(Found {
+        Some(MergedElement {
             kind: detection.kind,
             content: detection.name.as_deref().unwrap_or_default().to_owned(),
             bounds: detection.bounds.intersection(&frame)?.to_non_empty()?,
             interactable: is_interactable(detection.kind),
-            confidence: probability(detection.confidence),
+            confidence: clamp_confidence(detection.confidence),
             source: ElementSource::Detector,
             state: detection.state,
         })
     });
     let boxes = without_duplicates(boxes.collect());
-    let is_part = |part: &Found| boxes.iter().any(|whole| is_picture_of(part, whole));
+    let is_part = |part: &MergedElement| boxes.iter().any(|whole| is_icon_of(part, whole));
     let (parts, mut controls): (Vec<_>, Vec<_>) = boxes.iter().cloned().partition(is_part);
     for control in &mut controls {
         if control.content.is_empty() {
-            control.content = name_of_its_picture(control, &parts);
+            control.content = icon_name(control, &parts);
         }
     }
     controls
 }
 
-/// What the one picture on a control means; of several, or of none, nothing is known.
-fn name_of_its_picture(control: &Found, parts: &[Found]) -> String {
-    let mut pictures = parts.iter().filter(|part| is_picture_of(part, control));
+/// Returns the name of the only icon on a control; empty if there are none or several.
+fn icon_name(control: &MergedElement, parts: &[MergedElement]) -> String {
+    let mut pictures = parts.iter().filter(|part| is_icon_of(part, control));
     match (pictures.next(), pictures.next()) {
         (Some(picture), None) => picture.content.clone(),
         _ => String::new(),
     }
 }
 
-/// The lines of text, without empty ones and duplicates.
-fn texts(lines: &[TextLine], frame: CaptureRect) -> Vec<Found> {
+/// Returns the lines of text, without empty ones and duplicates.
+fn texts(lines: &[TextLine], frame: CaptureRect) -> Vec<MergedElement> {
     let texts = lines.iter().filter_map(|line| {
         let content = line.text.trim();
         let bounds = line.bounds.intersection(&frame)?.to_non_empty()?;
-        (!content.is_empty()).then(|| Found {
+        (!content.is_empty()).then(|| MergedElement {
             kind: ElementKind::Label,
             content: content.to_owned(),
             bounds,
             interactable: false,
-            confidence: probability(line.confidence),
+            confidence: clamp_confidence(line.confidence),
             source: ElementSource::Ocr,
             state: ElementState::default(),
         })
@@ -128,15 +135,15 @@ fn texts(lines: &[TextLine], frame: CaptureRect) -> Vec<Found> {
     without_duplicates(texts.collect())
 }
 
-/// Keeps the most confident of boxes that are the same thing.
-fn without_duplicates(mut found: Vec<Found>) -> Vec<Found> {
-    found.sort_by(canonical);
+/// Keeps the most confident of duplicate boxes.
+fn without_duplicates(mut found: Vec<MergedElement>) -> Vec<MergedElement> {
+    found.sort_by(canonical_order);
     found.sort_by_key(|found| Reverse(thousandths(found.confidence)));
-    let mut kept: Vec<Found> = Vec::with_capacity(found.len());
+    let mut kept: Vec<MergedElement> = Vec::with_capacity(found.len());
     for candidate in found {
         if !kept
             .iter()
-            .any(|other| overlap(other.bounds, candidate.bounds) > SAME_THING)
+            .any(|other| iou(other.bounds, candidate.bounds) > DUPLICATE_IOU)
         {
             kept.push(candidate);
         }
@@ -144,9 +151,9 @@ fn without_duplicates(mut found: Vec<Found>) -> Vec<Found> {
     kept
 }
 
-/// Whether a box is the picture on a control that acts only as a whole. The cross on a tab or in a field is not: it
-/// acts by itself.
-fn is_picture_of(part: &Found, whole: &Found) -> bool {
+/// Returns whether a box is the icon of a control that acts only as a whole. The close button of a tab or a field is
+/// excluded: it acts by itself.
+fn is_icon_of(part: &MergedElement, whole: &MergedElement) -> bool {
     let is_picture = matches!(part.kind, ElementKind::Icon | ElementKind::Image);
     let acts_as_a_whole = matches!(
         whole.kind,
@@ -158,15 +165,16 @@ fn is_picture_of(part: &Found, whole: &Found) -> bool {
     );
     is_picture
         && acts_as_a_whole
-        && share_inside(part.bounds, whole.bounds) > INSIDE
+        && fraction_inside(part.bounds, whole.bounds) > MIN_TEXT_INSIDE
         && area(part.bounds) < area(whole.bounds)
 }
 
-/// The control that a line of text labels: the smallest that holds it.
-fn owner(line: &Found, controls: &[Found]) -> Option<usize> {
-    let holds = |control: &Found| {
-        let is_inside = share_inside(line.bounds, control.bounds) > INSIDE;
-        has_label(control.kind) && (is_inside || overlap(line.bounds, control.bounds) > SAME_TEXT)
+/// Returns the smallest control that contains a line of text.
+fn owner(line: &MergedElement, controls: &[MergedElement]) -> Option<usize> {
+    let holds = |control: &MergedElement| {
+        let is_inside = fraction_inside(line.bounds, control.bounds) > MIN_TEXT_INSIDE;
+        has_label(control.kind)
+            && (is_inside || iou(line.bounds, control.bounds) > TEXT_CONTROL_IOU)
     };
     let holders = controls
         .iter()
@@ -177,10 +185,10 @@ fn owner(line: &Found, controls: &[Found]) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// The rows of a label, in reading order.
-fn label_rows<'a>(labels: &[&'a Found]) -> Vec<Vec<&'a Found>> {
+/// Groups label texts into rows, in reading order.
+fn label_rows<'a>(labels: &[&'a MergedElement]) -> Vec<Vec<&'a MergedElement>> {
     let mut labels = labels.to_vec();
-    labels.sort_by(|a, b| canonical(a, b));
+    labels.sort_by(|a, b| canonical_order(a, b));
     let bounds: Vec<CaptureRect> = labels.iter().map(|label| label.bounds).collect();
     rows(&bounds)
         .into_iter()
@@ -188,17 +196,17 @@ fn label_rows<'a>(labels: &[&'a Found]) -> Vec<Vec<&'a Found>> {
         .collect()
 }
 
-fn labelled(control: Found, rows: &[Vec<&Found>]) -> Found {
+fn labelled(control: MergedElement, rows: &[Vec<&MergedElement>]) -> MergedElement {
     if rows.is_empty() {
         return control;
     }
-    // Rows of a field are lines of its text; rows of a button are one name.
+    // Rows of a field are lines of its text; rows of a button form one name.
     let between_rows = if control.kind == ElementKind::TextField {
         "\n"
     } else {
         " "
     };
-    let row_text = |row: &Vec<&Found>| {
+    let row_text = |row: &Vec<&MergedElement>| {
         row.iter()
             .map(|label| label.content.as_str())
             .collect::<Vec<_>>()
@@ -209,14 +217,14 @@ fn labelled(control: Found, rows: &[Vec<&Found>]) -> Found {
         .map(row_text)
         .collect::<Vec<_>>()
         .join(between_rows);
-    Found {
+    MergedElement {
         content,
         source: ElementSource::Both,
         ..control
     }
 }
 
-/// Whether text on it is its label. Dialogs, pictures and scroll bars have things on them, not a label.
+/// Returns whether text on this kind of control is its label. Dialogs, images and scroll bars contain elements instead.
 fn has_label(kind: ElementKind) -> bool {
     !matches!(
         kind,
@@ -224,8 +232,9 @@ fn has_label(kind: ElementKind) -> bool {
     )
 }
 
-/// Whether its text stands beside it. What a reader takes for a letter on it is its own picture.
-fn has_its_text_beside(kind: ElementKind) -> bool {
+/// Returns whether the label of this kind of control is beside it. A letter recognised on such a control is its own
+/// drawing.
+fn has_external_label(kind: ElementKind) -> bool {
     use ElementKind::{Checkbox, Icon, Radio, Slider, Switch};
     matches!(kind, Checkbox | Radio | Switch | Slider | Icon)
 }
@@ -237,8 +246,8 @@ fn is_interactable(kind: ElementKind) -> bool {
     )
 }
 
-/// A confidence as a model gave it, brought into 0 to 1; nothing counts as none.
-fn probability(confidence: f32) -> f32 {
+/// Clamps a model's confidence to 0 to 1; NaN becomes 0.
+fn clamp_confidence(confidence: f32) -> f32 {
     if confidence.is_nan() {
         0.0
     } else {
@@ -271,14 +280,14 @@ mod tests {
         TextLine::new(bounds, text, 0.9)
     }
 
-    /// What becomes of boxes and text: kind, content and source of each, sorted.
+    /// Checks kind, content and source of the merged elements, sorted.
     fn check(
         detections: &[Detection],
         lines: &[TextLine],
         expected: &[(ElementKind, &str, ElementSource)],
     ) {
         let mut found = merge(detections, lines, FRAME);
-        found.sort_by(canonical);
+        found.sort_by(canonical_order);
         let got: Vec<_> = found
             .iter()
             .map(|found| (found.kind, found.content.as_str(), found.source))
@@ -320,7 +329,7 @@ mod tests {
             &[read("Save", rect(130, 107, 170, 123))],
             &[(Button, "Save", Both)],
         );
-        // A reader's box that is a little larger than a link's.
+        // A text box slightly larger than the box of the link.
         check(
             &[seen(Link, rect(100, 100, 140, 116))],
             &[read("Help", rect(97, 98, 143, 118))],
@@ -379,7 +388,7 @@ mod tests {
             &[],
             &[(Button, "menu", Detector)],
         );
-        // What is written says more.
+        // Visible text takes precedence.
         check(
             &[named(Button, button, "menu")],
             &[read("Find", rect(105, 107, 135, 123))],
@@ -415,7 +424,7 @@ mod tests {
     fn controls_in_a_row_share_the_line_that_runs_over_them() {
         let text = "☐ File Edit";
         let line = TextLine {
-            places: (0..11).map(|at| (at as f32 + 0.5) / 11.0).collect(),
+            char_positions: (0..11).map(|at| (at as f32 + 0.5) / 11.0).collect(),
             ..read(text, rect(100, 100, 210, 120))
         };
         check(

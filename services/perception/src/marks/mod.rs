@@ -1,26 +1,25 @@
-//! From what was detected and read to a numbered scene.
+//! From detections and text to a numbered scene.
 //!
-//! [`merge`] makes elements of boxes and lines of text, of which [`split`] cuts those that run over several controls;
-//! [`order`] puts them into reading order, [`identity`] numbers them so that a number stays with its element. Order comes
-//! first, numbers afterwards. [`json`] is the scene for programs. [`relations`] says what belongs together, and [`groups`]
-//! which radio buttons do; [`paragraphs`] joins lines where that is wanted. Drawing, prompt lines and selection are in
-//! `motorium_imaging::marks`, because the Planner needs them too.
+//! [`merge`] turns boxes and lines of text into elements; [`line_split`] splits lines that span several controls.
+//! [`reading_order`] sorts the elements, then [`tracking`] assigns stable ids. [`json`] is the output for programs.
+//! [`relations`] finds related elements, and [`radio_groups`] groups radio buttons; [`paragraphs`] joins lines on
+//! request. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the planner needs them too.
 //!
-//! All of it is a function of its arguments: whoever parses frame after frame keeps the [`Memory`].
+//! Everything is a function of its arguments; the caller keeps [`TrackedElements`] between frames.
 //!
-//! Invariant: the scene depends on what was found, not on the order in which it was found; no input makes it fail.
+//! Invariant: the scene depends on what was detected, not on the order of detection; no input makes it fail.
 
-mod groups;
-pub mod identity;
 pub mod json;
+mod line_split;
 pub mod merge;
-pub mod order;
 pub mod paragraphs;
+mod radio_groups;
+pub mod reading_order;
 pub mod relations;
-mod split;
+pub mod tracking;
 
-pub use identity::Memory;
-pub use merge::Found;
+pub use merge::MergedElement;
+pub use tracking::TrackedElements;
 
 use motorium_imaging::space::{centre, normalise};
 use motorium_proto::domain::element::{Element, Scene};
@@ -29,22 +28,22 @@ use motorium_proto::domain::id::{ElementId, FrameId};
 
 use crate::parse::Parse;
 
-/// The scene of a frame of `size` pixels, numbered with what is remembered of the scene before; and what to remember
-/// for the next one.
+/// Builds the scene of a frame of `size` pixels with ids tracked from the previous scene. Returns the scene and the
+/// state for the next one.
 #[must_use]
 pub fn scene(
     frame: FrameId,
     size: CaptureSize,
     parse: &Parse,
     join_paragraphs: bool,
-    memory: &Memory,
-) -> (Scene, Memory) {
+    memory: &TrackedElements,
+) -> (Scene, TrackedElements) {
     let mut found = merge::merge(&parse.detections, &parse.lines, size);
     if join_paragraphs {
         found = paragraphs::join(found);
     }
-    let found = order::in_reading_order(found);
-    let (numbers, memory) = memory.number(&found);
+    let found = reading_order::in_reading_order(found);
+    let (numbers, memory) = memory.assign_ids(&found);
     let elements: Vec<Element> = found
         .into_iter()
         .zip(numbers)
@@ -58,7 +57,7 @@ pub fn scene(
     (scene, memory)
 }
 
-fn element(found: Found, id: ElementId, size: CaptureSize) -> Element {
+fn element(found: MergedElement, id: ElementId, size: CaptureSize) -> Element {
     let bounds = normalise(found.bounds, size);
     Element {
         id,
@@ -80,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::parse::Effort;
+    use crate::parse::ParseStats;
     use crate::parse::detect::Detection;
     use crate::parse::read::TextLine;
 
@@ -88,7 +87,7 @@ mod tests {
         Parse {
             detections: detections.into(),
             lines: lines.into(),
-            effort: Effort::default(),
+            effort: ParseStats::default(),
         }
     }
 
@@ -121,7 +120,7 @@ mod tests {
             CaptureSize::new(400, 200),
             &parse(&detections, &lines),
             false,
-            &Memory::default(),
+            &TrackedElements::default(),
         );
         let seen: Vec<_> = scene
             .elements
@@ -146,10 +145,10 @@ mod tests {
             CaptureSize::new(400, 200),
             &parse(&[], &[]),
             false,
-            &Memory::default(),
+            &TrackedElements::default(),
         );
         assert!(scene.elements.is_empty());
-        assert_eq!(memory, Memory::default());
+        assert_eq!(memory, TrackedElements::default());
     }
 
     proptest! {
@@ -165,13 +164,13 @@ mod tests {
                 .map(|(x, y, w, h, kind)| Detection::new(rect(x, y, w, h), ElementKind::ALL[kind], 0.5))
                 .collect();
             let lines: Vec<TextLine> = texts.iter().map(|(x, y, text)| line(*x, *y, text)).collect();
-            let (expected, memory) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &Memory::default());
+            let (expected, memory) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &TrackedElements::default());
             let numbers: Vec<u32> = expected.elements.iter().map(|element| element.id.0).collect();
             prop_assert_eq!(numbers, (1..=expected.elements.len() as u32).collect::<Vec<_>>());
 
-            let shuffled = scene(FrameId::new("f"), size, &parse(&order::tests::shuffle(&detections, seed), &order::tests::shuffle(&lines, seed)), false, &Memory::default());
+            let shuffled = scene(FrameId::new("f"), size, &parse(&reading_order::tests::shuffle(&detections, seed), &reading_order::tests::shuffle(&lines, seed)), false, &TrackedElements::default());
             prop_assert_eq!(&shuffled.0, &expected);
-            // The same screen again has the same numbers.
+            // The same screen again gets the same ids.
             let (again, _) = scene(FrameId::new("f"), size, &parse(&detections, &lines), false, &memory);
             prop_assert_eq!(again, expected);
         }

@@ -1,30 +1,30 @@
-//! Lines that stand below each other in one block of text become one element.
+//! Joins the lines of a text block into one element.
 //!
-//! Only plain text is joined: what has a control around it has been joined there. Pure.
+//! Only plain text is joined; text inside a control was already merged there. Pure.
 
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::CaptureRect;
 
-use super::Found;
-use super::order::canonical;
+use super::MergedElement;
+use super::reading_order::canonical_order;
 
-/// Lines of one block differ in height by at most this share: boxes of text follow its ascenders and descenders.
-const SAME_HEIGHT: f64 = 0.35;
+/// Maximum relative difference in height within a block. Text boxes vary with ascenders and descenders.
+const MAX_HEIGHT_DIFFERENCE: f64 = 0.35;
 
-/// The gap between two lines of one block, as a share of their height: boxes are a little larger than the text.
-const MOST_GAP: f64 = 0.7;
+/// Maximum gap between two lines of a block, in line heights. Text boxes are slightly larger than the text.
+const MAX_LINE_GAP: f64 = 0.7;
 
-/// Lines of one block begin at the same place, give or take this share of their height.
-const SAME_START: f64 = 0.8;
+/// Maximum difference of the left edges within a block, in line heights.
+const MAX_INDENT: f64 = 0.8;
 
-/// The elements, with each block of lines as one. Lines are kept apart by line breaks.
+/// Joins each block of lines into one element. Lines are separated by line breaks.
 #[must_use]
-pub fn join(mut found: Vec<Found>) -> Vec<Found> {
-    found.sort_by(canonical);
-    let (lines, mut joined): (Vec<Found>, Vec<Found>) = found
+pub fn join(mut found: Vec<MergedElement>) -> Vec<MergedElement> {
+    found.sort_by(canonical_order);
+    let (lines, mut joined): (Vec<MergedElement>, Vec<MergedElement>) = found
         .into_iter()
         .partition(|found| found.kind == ElementKind::Label);
-    let mut blocks: Vec<Vec<Found>> = Vec::new();
+    let mut blocks: Vec<Vec<MergedElement>> = Vec::new();
     for line in lines {
         let above = blocks.iter_mut().rev().find(|block| {
             let last = block.last().expect("a block begins with a line");
@@ -39,25 +39,25 @@ pub fn join(mut found: Vec<Found>) -> Vec<Found> {
     joined
 }
 
-/// Whether a line goes on with what the line above it began.
+/// Returns whether a line continues the block of the line above it.
 fn continues(above: CaptureRect, below: CaptureRect) -> bool {
     let (height, other) = (f64::from(above.height()), f64::from(below.height()));
     let size = height.min(other).max(1.0);
     let gap = f64::from(below.min.y - above.max.y);
     let start = f64::from((below.min.x - above.min.x).abs());
-    (height - other).abs() <= SAME_HEIGHT * height.max(other)
-        && (-0.5 * size..=MOST_GAP * size).contains(&gap)
-        && start <= SAME_START * size
+    (height - other).abs() <= MAX_HEIGHT_DIFFERENCE * height.max(other)
+        && (-0.5 * size..=MAX_LINE_GAP * size).contains(&gap)
+        && start <= MAX_INDENT * size
 }
 
-fn as_one(block: Vec<Found>) -> Found {
+fn as_one(block: Vec<MergedElement>) -> MergedElement {
     let bounds = block.iter().map(|line| line.bounds);
     let bounds = bounds
         .reduce(|all, line| all.union(&line))
         .expect("a block has lines");
     let least = block.iter().map(|line| line.confidence).fold(1.0, f32::min);
     let texts: Vec<&str> = block.iter().map(|line| line.content.as_str()).collect();
-    Found {
+    MergedElement {
         content: texts.join("\n"),
         bounds,
         confidence: least,
@@ -72,9 +72,9 @@ mod tests {
 
     use super::*;
 
-    fn line(x: i32, y: i32, height: i32, content: &str) -> Found {
+    fn line(x: i32, y: i32, height: i32, content: &str) -> MergedElement {
         let width = content.chars().count() as i32 * height / 2;
-        Found {
+        MergedElement {
             kind: ElementKind::Label,
             content: content.to_owned(),
             bounds: CaptureRect::new(
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    fn check(lines: &[Found], expected: &[&str]) {
+    fn check(lines: &[MergedElement], expected: &[&str]) {
         let mut texts: Vec<_> = join(lines.to_vec())
             .into_iter()
             .map(|found| found.content)
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn controls_are_left_alone() {
-        let button = Found {
+        let button = MergedElement {
             kind: ElementKind::Button,
             ..line(10, 34, 20, "OK")
         };

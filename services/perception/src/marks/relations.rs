@@ -1,7 +1,7 @@
-//! What belongs together: text that labels a control, radio buttons of one group, and things that lie in a dialog, a
-//! row or a list entry.
+//! Relations between elements: labels of controls, radio groups, and elements contained in a dialog, a row or a list
+//! entry.
 //!
-//! Pure. Without a detector there is only text, and nothing belongs to anything.
+//! Pure. Without a detector there are no controls and therefore no relations.
 
 use motorium_proto::domain::element::{Element, ElementKind, Relation, RelationKind};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
@@ -9,47 +9,50 @@ use motorium_proto::domain::id::ElementId;
 
 use motorium_imaging::space::denormalise;
 
-use super::groups::groups;
-use crate::areas::share_inside;
+use super::radio_groups::radio_groups;
+use crate::areas::fraction_inside;
 
-/// A label stands at most so many of its own heights away from what it labels.
-pub(super) const NEAR: i32 = 8;
+/// Maximum distance of a label from its control, in label heights.
+pub(super) const MAX_LABEL_DISTANCE: i32 = 8;
 
-/// Share of a thing that must lie in another to be a part of it.
-const INSIDE: f64 = 0.9;
+/// Minimum fraction of an element that must be inside a container.
+const MIN_FRACTION_INSIDE: f64 = 0.9;
 
 /// An element with its box in pixels.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedElement<'a> {
     pub(super) element: &'a Element,
     pub(super) bounds: CaptureRect,
 }
 
-/// The relations among the elements of a frame of `size` pixels.
+/// Returns the relations among the elements of a frame of `size` pixels.
 #[must_use]
 pub fn relations(elements: &[Element], size: CaptureSize) -> Vec<Relation> {
-    let placed: Vec<Placed<'_>> = elements
+    let placed: Vec<PlacedElement<'_>> = elements
         .iter()
-        .map(|element| Placed {
+        .map(|element| PlacedElement {
             element,
             bounds: denormalise(&element.bounds, size),
         })
         .collect();
     let mut relations = labels(&placed);
-    let groups = groups(&placed, &relations);
+    let groups = radio_groups(&placed, &relations);
     relations.extend(groups);
     relations.extend(parts(&placed));
     relations
 }
 
-/// The nearest pairs first; each control has one label, and each text labels one control.
-fn labels(placed: &[Placed<'_>]) -> Vec<Relation> {
+/// Pairs texts with controls, nearest first. Each control has at most one label, and each text labels at most one
+/// control.
+fn labels(placed: &[PlacedElement<'_>]) -> Vec<Relation> {
     let mut pairs: Vec<(i32, ElementId, ElementId)> = Vec::new();
     for control in placed.iter().filter(|placed| wants_label(placed.element)) {
         for text in placed
             .iter()
             .filter(|placed| placed.element.kind == ElementKind::Label)
         {
-            if let Some(distance) = distance(text.bounds, control.bounds, control.element.kind) {
+            if let Some(distance) =
+                label_distance(text.bounds, control.bounds, control.element.kind)
+            {
                 pairs.push((distance, text.element.id, control.element.id));
             }
         }
@@ -71,7 +74,7 @@ fn labels(placed: &[Placed<'_>]) -> Vec<Relation> {
     relations
 }
 
-/// A button says itself what it does; a field holds something else than its name.
+/// Returns whether a control needs an external label. A button contains its label; a field contains a value.
 fn wants_label(element: &Element) -> bool {
     match element.kind {
         ElementKind::TextField
@@ -85,37 +88,41 @@ fn wants_label(element: &Element) -> bool {
     }
 }
 
-/// How far a text is from a control that it may label; `None` where labels do not stand.
-pub(super) fn distance(text: CaptureRect, control: CaptureRect, kind: ElementKind) -> Option<i32> {
+/// Returns the distance of a text from a control that it may label; `None` if the position is not that of a label.
+pub(super) fn label_distance(
+    text: CaptureRect,
+    control: CaptureRect,
+    kind: ElementKind,
+) -> Option<i32> {
     let height = text.height().max(1);
     let same_row = text.center().y > control.min.y && text.center().y < control.max.y;
     let (before, behind) = (control.min.x - text.max.x, text.min.x - control.max.x);
     let above = control.min.y - text.max.y;
     let starts_alike = (text.min.x - control.min.x).abs() <= 2 * height;
-    // Boxes of text are a little large and may touch what they stand beside.
+    // Text boxes are slightly too large and may touch what is beside them.
     let near = |gap: i32, most: i32| (-height / 3..=most * height).contains(&gap);
     let is_box = matches!(
         kind,
         ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
     );
-    if is_box && same_row && near(behind, NEAR / 2) {
+    if is_box && same_row && near(behind, MAX_LABEL_DISTANCE / 2) {
         return Some(behind.max(0));
     }
-    if same_row && near(before, NEAR) {
+    if same_row && near(before, MAX_LABEL_DISTANCE) {
         return Some(before.max(0));
     }
-    // A label above its field counts as farther away than one beside it.
+    // A label above a field counts as farther away than one beside it.
     (!is_box && starts_alike && near(above, 1)).then(|| above.max(0) + height)
 }
 
-/// For each thing the smallest dialog, row, entry or group that it lies in.
-fn parts(placed: &[Placed<'_>]) -> impl Iterator<Item = Relation> {
+/// Returns the smallest dialog, row or list entry that contains each element.
+fn parts(placed: &[PlacedElement<'_>]) -> impl Iterator<Item = Relation> {
     placed.iter().filter_map(|part| {
-        let holds = |whole: &&Placed<'_>| {
+        let holds = |whole: &&PlacedElement<'_>| {
             is_container(whole.element.kind)
                 && whole.element.id != part.element.id
                 && whole.bounds.area() > part.bounds.area()
-                && share_inside(part.bounds, whole.bounds) > INSIDE
+                && fraction_inside(part.bounds, whole.bounds) > MIN_FRACTION_INSIDE
         };
         let whole = placed
             .iter()
@@ -150,10 +157,10 @@ pub(super) mod tests {
     pub(in crate::marks) const SIZE: CaptureSize = CaptureSize::new(1000, 600);
 
     /// Kind, x, y, width, height.
-    pub(in crate::marks) type Thing = (ElementKind, i32, i32, i32, i32);
+    pub(in crate::marks) type ElementSpec = (ElementKind, i32, i32, i32, i32);
 
-    /// Things as elements, numbered from 1.
-    pub(in crate::marks) fn numbered(things: &[Thing]) -> Vec<Element> {
+    /// Converts specifications to elements, numbered from 1.
+    pub(in crate::marks) fn numbered(things: &[ElementSpec]) -> Vec<Element> {
         things
             .iter()
             .zip(1..)
@@ -178,8 +185,8 @@ pub(super) mod tests {
             .collect()
     }
 
-    /// Things, numbered from 1, and the relations `(kind, from, to)` among them.
-    fn check(things: &[Thing], expected: &[(RelationKind, u32, u32)]) {
+    /// Checks the relations `(kind, from, to)` among elements numbered from 1.
+    fn check(things: &[ElementSpec], expected: &[(RelationKind, u32, u32)]) {
         let elements = numbered(things);
         let found: Vec<_> = relations(&elements, SIZE)
             .into_iter()
@@ -198,7 +205,7 @@ pub(super) mod tests {
             &[(Label, 100, 76, 60, 20), (TextField, 100, 100, 200, 30)],
             &[(LabelOf, 1, 2)],
         );
-        // Behind it stands a hint.
+        // Text after a field is a hint, not a label.
         check(
             &[(TextField, 100, 100, 200, 30), (Label, 310, 105, 60, 20)],
             &[],

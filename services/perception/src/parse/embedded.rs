@@ -1,71 +1,72 @@
-//! The parser of this process: a detector and a reader, and the last few pictures with what was found on them.
+//! In-process parser: detector, text reader, and a cache of recently parsed images.
 //!
-//! A picture that was seen is known; of one that is much like it only what differs is looked at ([`again`]). Which of
-//! the pictures is nearest is found by comparing, so that callers with different displays, windows and regions can
-//! share one parser without saying who they are.
+//! An image that was parsed before is returned from the cache; of a similar one, only the differences are scanned
+//! ([`incremental`]). The most similar image is found by comparison, so callers with different displays, windows and
+//! regions can share one parser without identifying themselves.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use image::RgbaImage;
-use motorium_imaging::changes;
-use motorium_imaging::picture::size_of;
+use motorium_imaging::codec::size_of;
+use motorium_imaging::exact_diff;
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::again::{self, Again, Placed};
 use super::detect::{Detection, Detector};
-use super::read::{Detail, Reader, TextLine};
-use super::{Effort, Parse, Parser, veil};
+use super::incremental::{self, IncrementalResult, Located};
+use super::read::{Reader, ScanResolution, TextLine};
+use super::{Parse, ParseStats, Parser, backdrop};
 use crate::error::Error;
 
-/// How many pictures are remembered: those that an application switches between, or that several callers look at.
-/// Their pixels are mostly shared with the frames that the service keeps.
-const PICTURES: usize = 16;
+/// Maximum number of cached images: those that an application switches between, or that several callers parse. Their
+/// pixels are mostly shared with the frame store.
+const MAX_CACHED_IMAGES: usize = 16;
 
-/// Memory for their pixels, in bytes. The latest is remembered even if it is larger.
-const PICTURE_BYTES: usize = 128 << 20;
+/// Maximum memory of the cached pixels, in bytes. The latest image is cached even if it is larger.
+const MAX_CACHED_BYTES: usize = 128 << 20;
 
-/// A picture that differs in less than this share from a remembered one is compared with no other.
-const NEAR: f64 = 0.02;
+/// Fraction of differing area below which the search for the most similar image stops.
+const SIMILAR_FRACTION: f64 = 0.02;
 
-/// A detector and a reader with a memory.
+/// Parser with a detector, a text reader and a cache.
 #[derive(Debug)]
 pub struct EmbeddedParser {
     detector: Arc<dyn Detector>,
     reader: Arc<dyn Reader>,
-    /// The latest first.
-    known: Mutex<VecDeque<Known>>,
+    /// Cached images, the latest first.
+    cache: Mutex<VecDeque<ParsedImage>>,
 }
 
-/// A picture, and what is on it.
+/// Parsed image with its results.
 #[derive(Debug, Clone)]
-struct Known {
+struct ParsedImage {
     pixels: Arc<RgbaImage>,
-    /// Those behind a veil among them: it may go away over what is looked at again only in part.
+    /// All detections, including those behind a backdrop: it may disappear from an area that is scanned incrementally.
     detections: Arc<[Detection]>,
-    in_reach: Arc<[Detection]>,
-    text: Arc<[Text]>,
-    /// What the text was found with.
-    detail: Detail,
+    unobscured: Arc<[Detection]>,
+    text: Arc<[TextRegion]>,
+    /// Resolution at which the text was detected.
+    detail: ScanResolution,
     lines: Arc<[TextLine]>,
 }
 
-/// A region of text, and what it says. What could not be read is remembered as well: it need not be tried again.
+/// Text region and its recognised text. Failed recognition is cached as well, so that it is not retried.
 #[derive(Debug, Clone)]
-struct Text {
+struct TextRegion {
     bounds: CaptureRect,
     line: Option<TextLine>,
 }
 
-impl Placed for Detection {
+impl Located for Detection {
     fn bounds(&self) -> CaptureRect {
         self.bounds
     }
 
-    fn is_touched_by(&self, changed: CaptureRect) -> bool {
-        // Deep inside a large box it is the box's content that changes.
+    fn is_invalidated_by(&self, changed: CaptureRect) -> bool {
+        // Far inside a large box only the content changes, not the box itself.
+        // 24 px: a change closer to the border may move the border itself.
         const RIM: i32 = 24;
         self.bounds.intersects(&changed) && !self.bounds.inflate(-RIM, -RIM).contains_box(&changed)
     }
@@ -77,86 +78,87 @@ impl EmbeddedParser {
         Self {
             detector,
             reader,
-            known: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, VecDeque<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> std::sync::MutexGuard<'_, VecDeque<ParsedImage>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The remembered picture that is most like this one, and where this one differs from it.
-    fn nearest(&self, pixels: &Arc<RgbaImage>) -> Option<(Known, Vec<CaptureRect>)> {
-        let known: Vec<Known> = self.known().iter().cloned().collect();
-        // Comparing for equality ends at the first difference, so that a picture that is known costs next to nothing.
+    /// Returns the most similar cached image and where the new one differs from it.
+    fn nearest(&self, pixels: &Arc<RgbaImage>) -> Option<(ParsedImage, Vec<CaptureRect>)> {
+        let known: Vec<ParsedImage> = self.known().iter().cloned().collect();
+        // Equality checks stop at the first difference, so an identical image costs almost nothing.
         if let Some(same) = known.iter().find(|known| known.pixels == *pixels) {
             return Some((same.clone(), Vec::new()));
         }
         let whole = f64::from(pixels.width()) * f64::from(pixels.height());
-        let mut nearest: Option<(f64, Known, Vec<CaptureRect>)> = None;
+        let mut nearest: Option<(f64, ParsedImage, Vec<CaptureRect>)> = None;
         for known in known {
-            let Some(changed) = changes::boxes(&known.pixels, pixels) else {
+            let Some(changed) = exact_diff::changed_boxes(&known.pixels, pixels) else {
                 continue;
             };
             let share = changed.iter().map(|part| part.to_f64().area()).sum::<f64>() / whole;
             if nearest.as_ref().is_none_or(|(least, ..)| share < *least) {
                 nearest = Some((share, known, changed));
             }
-            if share < NEAR {
+            if share < SIMILAR_FRACTION {
                 break;
             }
         }
         nearest.map(|(_, known, changed)| (known, changed))
     }
 
-    /// Puts the picture before all others; the one that has not been asked for longest is forgotten.
-    fn remember(&self, latest: Known) {
+    /// Moves the image to the front of the cache and evicts the least recently used ones.
+    fn remember(&self, latest: ParsedImage) {
         let mut known = self.known();
         known.retain(|known| !Arc::ptr_eq(&known.text, &latest.text));
         known.push_front(latest);
-        known.truncate(PICTURES);
+        known.truncate(MAX_CACHED_IMAGES);
         let mut bytes = 0;
         let fitting = known.iter().take_while(|known| {
             bytes += known.pixels.as_raw().len();
-            bytes <= PICTURE_BYTES
+            bytes <= MAX_CACHED_BYTES
         });
         let fitting = fitting.count().max(1);
         known.truncate(fitting);
     }
 
-    /// All text, and the detail that it was found with.
+    /// Returns all text regions and the resolution at which they were detected.
     fn read(
         &self,
         pixels: &RgbaImage,
-        before: Option<(&Known, &[CaptureRect])>,
+        before: Option<(&ParsedImage, &[CaptureRect])>,
         cancel: &CancellationToken,
-        effort: &mut Effort,
-    ) -> Result<(Vec<Text>, Detail), Error> {
+        effort: &mut ParseStats,
+    ) -> Result<(Vec<TextRegion>, ScanResolution), Error> {
         let started = Instant::now();
         let (located, detail) = self.locate(pixels, before, cancel)?;
-        effort.locating += started.elapsed();
-        effort.looked_at = located.looked_at as f64 / area(size_of(pixels)).max(1) as f64;
+        effort.text_detection += started.elapsed();
+        effort.scanned_fraction =
+            located.scanned_pixels as f64 / area(size_of(pixels)).max(1) as f64;
 
         let started = Instant::now();
         let (read, lines) = self.reader.recognise(pixels, &located.found, cancel)?;
-        effort.recognising = started.elapsed();
-        effort.read = read;
+        effort.text_recognition = started.elapsed();
+        effort.recognised_lines = read;
 
         let kept = before.map_or(&[][..], |(known, _)| &known.text);
         let kept = located.kept.iter().map(|&index| kept[index].clone());
         let found = located.found.into_iter().zip(lines);
-        let found = found.map(|(bounds, line)| Text { bounds, line });
+        let found = found.map(|(bounds, line)| TextRegion { bounds, line });
         Ok((kept.chain(found).collect(), detail))
     }
 
     fn detect(
         &self,
         pixels: &RgbaImage,
-        before: Option<(&Known, &[CaptureRect])>,
+        before: Option<(&ParsedImage, &[CaptureRect])>,
         cancel: &CancellationToken,
     ) -> Result<Arc<[Detection]>, Error> {
         let known = before.map_or(&[][..], |(known, _)| &known.detections);
-        let again = again::look(
+        let again = incremental::find(
             before.map(|(_, changed)| (known, changed)),
             size_of(pixels),
             |part| self.detector.detect(pixels, part, cancel),
@@ -165,14 +167,14 @@ impl EmbeddedParser {
         Ok(kept.chain(again.found.iter().cloned()).collect())
     }
 
-    /// Where text stands, and the detail that it was found with.
+    /// Detects text regions; returns them with the resolution that was used.
     fn locate(
         &self,
         pixels: &RgbaImage,
-        before: Option<(&Known, &[CaptureRect])>,
+        before: Option<(&ParsedImage, &[CaptureRect])>,
         cancel: &CancellationToken,
-    ) -> Result<(Again<CaptureRect>, Detail), Error> {
-        let bounds = |known: &Known| {
+    ) -> Result<(IncrementalResult<CaptureRect>, ScanResolution), Error> {
+        let bounds = |known: &ParsedImage| {
             known
                 .text
                 .iter()
@@ -185,31 +187,31 @@ impl EmbeddedParser {
             .as_ref()
             .map(|(bounds, changed)| (&bounds[..], *changed));
         let size = size_of(pixels);
-        let located = again::look(known, size, |part| match detail {
+        let located = incremental::find(known, size, |part| match detail {
             Some(detail) if part != CaptureRect::from_size(size) => {
-                self.reader.locate(pixels, part, detail, cancel)
+                self.reader.detect_text_in(pixels, part, detail, cancel)
             }
             _ => {
-                let (found, chosen) = self.reader.survey(pixels, cancel)?;
+                let (found, chosen) = self.reader.detect_text(pixels, cancel)?;
                 detail = Some(chosen);
                 Ok(found)
             }
         })?;
-        let detail = detail.expect("whatever is not known is surveyed");
+        let detail = detail.expect("the resolution is set by the first scan");
         let kept = located.kept.iter().filter_map(|&index| {
             let (known, _) = known?;
             known.get(index).copied()
         });
         let now: Vec<CaptureRect> = kept.chain(located.found.iter().copied()).collect();
-        if detail.suits(&now, size) {
+        if detail.is_sufficient(&now, size) {
             return Ok((located, detail));
         }
-        // Small text has come: looked at anew, all of it would be looked at in more detail.
-        let (found, detail) = self.reader.survey(pixels, cancel)?;
-        let anew = Again {
+        // Small text has appeared, for which a full scan would choose a higher resolution.
+        let (found, detail) = self.reader.detect_text(pixels, cancel)?;
+        let anew = IncrementalResult {
             kept: Vec::new(),
             found,
-            looked_at: located.looked_at + area(size),
+            scanned_pixels: located.scanned_pixels + area(size),
         };
         Ok((anew, detail))
     }
@@ -222,19 +224,19 @@ impl Parser for EmbeddedParser {
         let before = before
             .as_ref()
             .map(|(known, changed)| (known, changed.as_slice()));
-        let mut effort = Effort::default();
+        let mut effort = ParseStats::default();
         if let Some((known, [])) = before {
-            effort.locating = started.elapsed();
+            effort.text_detection = started.elapsed();
             self.remember(known.clone());
             return Ok(known.parse(effort));
         }
-        effort.locating = started.elapsed();
-        // Controls are found long before text is read, and neither needs the other.
+        effort.text_detection = started.elapsed();
+        // Detection and text recognition are independent, and detection finishes much earlier, so both run in parallel.
         let (detections, read) = std::thread::scope(|scope| {
             let detecting = scope.spawn(|| {
                 let started = Instant::now();
                 let found = self.detect(pixels, before, cancel).map(|found| {
-                    let in_reach = veil::without_veiled(pixels, Arc::clone(&found));
+                    let in_reach = backdrop::without_obscured(pixels, Arc::clone(&found));
                     (found, in_reach)
                 });
                 (found, started.elapsed())
@@ -245,9 +247,9 @@ impl Parser for EmbeddedParser {
         let (text, detail) = read?;
         let (detections, took) =
             detections.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        effort.detecting = took;
+        effort.detection = took;
         let (detections, in_reach) = detections?;
-        let latest = Known::new(Arc::clone(pixels), detections, in_reach, text, detail);
+        let latest = ParsedImage::new(Arc::clone(pixels), detections, in_reach, text, detail);
         let parse = latest.parse(effort);
         self.remember(latest);
         Ok(parse)
@@ -259,29 +261,29 @@ impl Parser for EmbeddedParser {
     }
 }
 
-impl Known {
+impl ParsedImage {
     fn new(
         pixels: Arc<RgbaImage>,
         detections: Arc<[Detection]>,
-        in_reach: Arc<[Detection]>,
-        mut text: Vec<Text>,
-        detail: Detail,
+        unobscured: Arc<[Detection]>,
+        mut text: Vec<TextRegion>,
+        detail: ScanResolution,
     ) -> Self {
         text.sort_by_key(|text| (text.bounds.min.y, text.bounds.min.x));
         let lines = text.iter().filter_map(|text| text.line.clone()).collect();
         Self {
             pixels,
             detections,
-            in_reach,
+            unobscured,
             text: text.into(),
             detail,
             lines,
         }
     }
 
-    fn parse(&self, effort: Effort) -> Parse {
+    fn parse(&self, effort: ParseStats) -> Parse {
         Parse {
-            detections: Arc::clone(&self.in_reach),
+            detections: Arc::clone(&self.unobscured),
             lines: Arc::clone(&self.lines),
             effort,
         }

@@ -1,4 +1,4 @@
-//! A second look at something small: the picture is enlarged, looked at, and what was found is brought back to scale.
+//! Magnified parsing of small content: enlarges the image, parses it, and scales the results back.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use super::detect::Detection;
 use super::read::TextLine;
 use crate::error::Error;
 
-/// Longest side of an enlarged picture. A longer one might be scaled down again before text is looked for.
+/// Maximum long side of an enlarged image. A longer one might be scaled down again before text detection.
 pub const MAX_LONG_SIDE: u32 = 1920;
 
-/// The picture, so many times as large.
+/// Enlarges an image by an integer factor.
 ///
 /// # Errors
-/// If it would be too large; the error names the field of the request.
-pub fn enlarged(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error> {
+/// If the result would be too large; the error names the request field.
+pub fn magnify(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error> {
     let longest = pixels.width().max(pixels.height());
     if longest.saturating_mul(times) > MAX_LONG_SIDE {
         let most = MAX_LONG_SIDE / times.max(1);
         let problem = format!(
-            "{times} times is too much for {} × {} pixels; choose a region of at most {most} pixels a side",
+            "a factor of {times} is too large for {} × {} pixels; choose a region of at most {most} pixels per side",
             pixels.width(),
             pixels.height()
         );
@@ -33,9 +33,9 @@ pub fn enlarged(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error>
     Ok(Arc::new(enlarge(pixels, times)))
 }
 
-/// What was found on the enlarged picture, where it is on the picture itself.
+/// Scales the results of the enlarged image back to the original.
 #[must_use]
-pub fn reduced(parse: Parse, times: u32) -> Parse {
+pub fn unmagnify(parse: Parse, times: u32) -> Parse {
     let detections = parse.detections.iter().map(|detection| Detection {
         bounds: smaller(detection.bounds, times),
         ..detection.clone()
@@ -51,7 +51,7 @@ pub fn reduced(parse: Parse, times: u32) -> Parse {
     }
 }
 
-/// The least box that holds all of it.
+/// Returns the smallest box that contains the scaled box.
 fn smaller(bounds: CaptureRect, times: u32) -> CaptureRect {
     let times = times.max(1) as i32;
     let up = |value: i32| -(-value).div_euclid(times);
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn what_gets_too_large_is_refused() {
-        let error = enlarged(&RgbaImage::new(700, 10), 3)
+        let error = magnify(&RgbaImage::new(700, 10), 3)
             .unwrap_err()
             .to_string();
-        assert!(error.contains("at most 640 pixels a side"), "{error}");
+        assert!(error.contains("at most 640 pixels per side"), "{error}");
         assert_eq!(
-            enlarged(&RgbaImage::new(640, 10), 3).unwrap().dimensions(),
+            magnify(&RgbaImage::new(640, 10), 3).unwrap().dimensions(),
             (1920, 30)
         );
     }

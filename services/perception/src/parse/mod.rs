@@ -1,25 +1,24 @@
-//! Parsing: from pixels to the things on them.
+//! Parsing: detects controls and text in an image.
 //!
-//! [`detect`] finds controls, [`describe`] looks closer at them, [`read`] finds and reads text. Detecting and reading are
-//! traits with a seat for other implementations.
-//! [`embedded`] puts them together and looks again only at what changed ([`again`]); [`veil`] tells which controls are out
-//! of reach behind a dialog; [`remote`] and [`omniparser`] let another server look instead; [`queue`] lets one picture in
-//! at a time, and [`turns`] says whose; [`magnify`] is for a second look at something small. Merging what they find,
-//! order, numbers and prompt lines are the matter of `marks`.
+//! [`detect`] finds controls, [`describe`] classifies their icons and states, [`read`] detects and recognises text.
+//! Detector and reader are traits with exchangeable implementations. [`embedded`] combines them and scans only what
+//! changed ([`incremental`]); [`backdrop`] finds controls that a modal dialog blocks; [`remote`] and [`omniparser`]
+//! delegate to another server; [`queue`] limits concurrency, and [`fair_semaphore`] orders the callers; [`magnify`]
+//! parses small content enlarged. Merging, ordering, ids and prompt lines belong to `marks`.
 
-mod again;
+mod backdrop;
+mod cpu;
 pub mod describe;
 pub mod detect;
 pub mod embedded;
+mod fair_semaphore;
+mod incremental;
 pub mod magnify;
 pub mod omniparser;
-mod processor;
 pub mod queue;
 pub mod read;
 pub mod remote;
 mod runtime;
-mod turns;
-mod veil;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,59 +31,59 @@ use crate::error::Error;
 use detect::Detection;
 use read::TextLine;
 
-/// What was found on a picture, and what it took.
+/// Result of parsing an image, with statistics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parse {
     pub detections: Arc<[Detection]>,
-    /// From top to bottom and left to right by their upper left corners.
+    /// Lines sorted by their upper left corners, top to bottom and left to right.
     pub lines: Arc<[TextLine]>,
-    pub effort: Effort,
+    pub effort: ParseStats,
 }
 
-/// What a parse took.
+/// Statistics of one parse.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Effort {
-    /// Until it was this picture's turn.
-    pub waiting: Duration,
-    /// Looking for controls.
-    pub detecting: Duration,
-    /// Finding the regions of text.
-    pub locating: Duration,
-    /// Reading them.
-    pub recognising: Duration,
-    /// Share of the picture in which text and controls were looked for, 0 to 1; more if parts were looked at twice.
-    pub looked_at: f64,
-    /// How many lines were read, rather than known from before.
-    pub read: usize,
+pub struct ParseStats {
+    /// Time in the queue.
+    pub queued: Duration,
+    /// Time of the detector.
+    pub detection: Duration,
+    /// Time of text detection.
+    pub text_detection: Duration,
+    /// Time of text recognition.
+    pub text_recognition: Duration,
+    /// Fraction of the image that was scanned, 0 to 1; above 1 if regions were scanned twice.
+    pub scanned_fraction: f64,
+    /// Number of lines that were recognised instead of taken from the cache.
+    pub recognised_lines: usize,
 }
 
-/// Parses pictures. It computes and blocks: call it off the runtime's workers.
+/// Parses images. Calls block: run them outside the async workers.
 pub trait Parser: Send + Sync + fmt::Debug {
-    /// What is on `pixels`.
+    /// Detects controls and text in `pixels`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] soon after `cancel` is set; otherwise whatever keeps the models from being loaded or run.
+    /// [`Error::Cancelled`] soon after `cancel` is set; otherwise errors of loading or running the models.
     fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error>;
 
-    /// Loads whatever the first call would load.
+    /// Loads the models that the first call would load.
     ///
     /// # Errors
     /// As [`Self::parse`].
     fn warm_up(&self) -> Result<(), Error>;
 
-    /// How many pictures may be looked at at the same time.
-    fn at_once(&self) -> usize {
+    /// Maximum number of concurrent calls of [`Self::parse`].
+    fn max_concurrency(&self) -> usize {
         1
     }
 
-    /// Whether pictures stay in this process.
-    fn is_here(&self) -> bool {
+    /// Returns whether images stay in this process.
+    fn is_local(&self) -> bool {
         true
     }
 }
 
-/// Between two pieces of work.
-fn stop_if(cancel: &CancellationToken) -> Result<(), Error> {
+/// Returns [`Error::Cancelled`] if `cancel` is set. Called between two steps of work.
+fn check_cancelled(cancel: &CancellationToken) -> Result<(), Error> {
     if cancel.is_cancelled() {
         Err(Error::Cancelled)
     } else {

@@ -1,16 +1,16 @@
-//! Lets an OmniParser server look at the pictures, for those who run one already.
+//! Parser that delegates to an existing OmniParser server.
 //!
-//! It speaks `POST /parse/` with `{"base64_image"}` and takes boxes and contents out of `parsed_content_list`; the
-//! marked picture that comes along is not used. What it calls an icon is a control of no known kind.
+//! It sends `POST /parse/` with `{"base64_image"}` and reads boxes and contents from `parsed_content_list`. The
+//! annotated image in the response is ignored. OmniParser's icons become controls of unknown kind.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
-use motorium_imaging::picture::size_of;
+use motorium_imaging::codec::size_of;
 use motorium_imaging::space::denormalise;
-use motorium_kit::outbound;
+use motorium_kit::http_client;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
 use reqwest::{Client, Url};
@@ -21,106 +21,109 @@ use tokio_util::sync::CancellationToken;
 
 use super::detect::Detection;
 use super::read::TextLine;
-use super::remote::{PATIENCE, bytes_of, finished, lossless, within};
+use super::remote;
+use super::remote::{REQUEST_TIMEOUT, block_on_with_timeout, bytes_of, encode_lossless};
 use super::{Parse, Parser};
 use crate::error::Error;
 
-/// Longest answer that is read, in bytes: the marked picture comes along in it.
-const LONGEST: usize = 64 << 20;
+/// Maximum size of a response, in bytes. The response includes the annotated image.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
-/// It does not say how sure it is.
+/// Confidence assigned to results, because OmniParser reports none.
 const CONFIDENCE: f32 = 0.9;
 
-/// An OmniParser server.
+/// Client of an OmniParser server.
 #[derive(Debug)]
 pub struct OmniParser {
     endpoint: Url,
     http: Client,
 }
 
-/// What it answers. More fields may come along.
+/// Response of the server. Unknown fields are ignored.
 #[derive(Debug, Deserialize)]
-struct Answer {
-    parsed_content_list: Vec<Entry>,
+struct OmniParserResponse {
+    parsed_content_list: Vec<ParsedContent>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct ParsedContent {
     /// `text` or `icon`.
     r#type: String,
-    /// x1, y1, x2, y2 as fractions of the picture.
+    /// x1, y1, x2, y2 as fractions of the image.
     bbox: [f64; 4],
     content: Option<String>,
 }
 
 impl OmniParser {
-    /// The server at a base address such as `http://127.0.0.1:8000`.
+    /// Creates a client for a base address such as `http://127.0.0.1:8000`.
     ///
     /// # Errors
-    /// What is wrong with the address.
+    /// If the address is not a valid http URL.
     pub fn new(base: &str) -> Result<Self, String> {
         let base = Url::parse(base).map_err(|error| error.to_string())?;
         if base.scheme() != "http" {
             return Err(format!(
-                "its scheme is {}, and only http is spoken",
+                "scheme {} is not supported, use http",
                 base.scheme()
             ));
         }
         let mut endpoint = base;
         let folder = endpoint.path().trim_end_matches('/').to_owned();
         endpoint.set_path(&format!("{folder}/parse/"));
-        // The picture goes to this server and to no other: no redirect is followed.
-        let client = outbound::plain().map_err(|error| error.to_string())?;
-        let http = client.timeout(PATIENCE).build();
+        // Redirects are not followed, so that screenshots go to no other server.
+        let client = http_client::plaintext().map_err(|error| error.to_string())?;
+        let http = client.timeout(REQUEST_TIMEOUT).build();
         Ok(Self {
             endpoint,
             http: http.map_err(|error| error.to_string())?,
         })
     }
 
-    async fn ask(&self, picture: String) -> Result<Answer, String> {
+    async fn ask(&self, picture: String) -> Result<OmniParserResponse, String> {
         let question = json!({ "base64_image": picture });
         let answer = self.http.post(self.endpoint.clone()).json(&question).send();
         let answer = answer.await.and_then(reqwest::Response::error_for_status);
-        let mut answer = answer.map_err(|error| in_full(&error))?;
+        let mut answer = answer.map_err(|error| error_chain(&error))?;
         let mut body = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(|error| in_full(&error))? {
-            if body.len() + piece.len() > LONGEST {
-                return Err(format!("its answer is longer than {} MiB", LONGEST >> 20));
+        while let Some(piece) = answer.chunk().await.map_err(|error| error_chain(&error))? {
+            if body.len() + piece.len() > MAX_RESPONSE_BYTES {
+                return Err(format!(
+                    "the response exceeds {} MiB",
+                    MAX_RESPONSE_BYTES >> 20
+                ));
             }
             body.extend_from_slice(&piece);
         }
-        serde_json::from_slice(&body)
-            .map_err(|error| format!("its answer is not understood: {error}"))
+        serde_json::from_slice(&body).map_err(|error| format!("invalid response: {error}"))
     }
 }
 
 impl Parser for OmniParser {
     fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
         let started = Instant::now();
-        let picture = STANDARD.encode(bytes_of(lossless(pixels)?));
-        let answer = within(cancel, self.endpoint.as_str(), self.ask(picture))?;
+        let picture = STANDARD.encode(bytes_of(encode_lossless(pixels)?));
+        let answer = block_on_with_timeout(cancel, self.endpoint.as_str(), self.ask(picture))?;
         let answer = answer.map_err(|detail| Error::ParserUnavailable {
             url: self.endpoint.to_string(),
             detail,
         })?;
-        let mut parse = apart(answer.parsed_content_list, size_of(pixels));
-        parse.effort.detecting = started.elapsed();
+        let mut parse = to_parse(answer.parsed_content_list, size_of(pixels));
+        parse.effort.detection = started.elapsed();
         Ok(parse)
     }
 
-    /// It is asked when there is something to ask.
+    /// Does nothing: the server is contacted by the first parse.
     fn warm_up(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn is_here(&self) -> bool {
+    fn is_local(&self) -> bool {
         false
     }
 }
 
-/// An error with what caused it: the outermost alone says only that sending failed.
-fn in_full(error: &reqwest::Error) -> String {
+/// Formats an error with its causes; the outermost one only says that sending failed.
+fn error_chain(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let words = causes.map(ToString::to_string);
     std::iter::once(error.to_string())
@@ -129,8 +132,8 @@ fn in_full(error: &reqwest::Error) -> String {
         .join(": ")
 }
 
-/// Its list as boxes and lines. Boxes that are none are left out.
-fn apart(entries: Vec<Entry>, size: CaptureSize) -> Parse {
+/// Converts the response to boxes and lines. Invalid boxes are skipped.
+fn to_parse(entries: Vec<ParsedContent>, size: CaptureSize) -> Parse {
     let (mut detections, mut lines) = (Vec::new(), Vec::new());
     for entry in entries {
         let [x1, y1, x2, y2] = entry.bbox.map(|side| side.clamp(0.0, 1.0));
@@ -148,7 +151,7 @@ fn apart(entries: Vec<Entry>, size: CaptureSize) -> Parse {
             lines.push(TextLine::new(bounds, text, CONFIDENCE));
         }
     }
-    finished(detections, lines)
+    remote::to_parse(detections, lines)
 }
 
 #[cfg(test)]
@@ -167,8 +170,8 @@ mod tests {
                 {"type": "icon", "bbox": [0.9, 0.5, 0.8, 0.4], "interactivity": true, "content": "upside down", "source": ""},
             ]
         });
-        let answer: Answer = serde_json::from_value(answer).unwrap();
-        let parse = apart(answer.parsed_content_list, CaptureSize::new(1000, 500));
+        let answer: OmniParserResponse = serde_json::from_value(answer).unwrap();
+        let parse = to_parse(answer.parsed_content_list, CaptureSize::new(1000, 500));
         let texts: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(texts, ["Save", "Name"]);
         let lefts: Vec<_> = parse
@@ -192,7 +195,7 @@ mod tests {
     fn addresses_that_cannot_be_asked() {
         for (address, part) in [
             ("nowhere", "relative URL"),
-            ("https://example.org", "only http is spoken"),
+            ("https://example.org", "use http"),
         ] {
             let error = OmniParser::new(address).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -1,51 +1,51 @@
-//! Parses pictures off the runtime's workers, and no more at once than the parser wants.
+//! Queue in front of a parser: runs parses outside the async workers and limits their number.
 //!
-//! The one in this process uses every core, so two pictures at once would only slow each other down. Callers that wait
-//! take turns ([`turns`](super::turns)). Whoever is dropped while waiting leaves the queue; a parse whose caller has
-//! gone is given up after the line at hand.
+//! The in-process parser uses every core, so concurrent parses would only slow each other down. Waiting callers are
+//! served fairly ([`fair_semaphore`](super::fair_semaphore)). Dropping the future leaves the queue; a running parse is
+//! cancelled after the current line.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use image::RgbaImage;
-use motorium_imaging::picture;
+use motorium_imaging::codec;
 use motorium_kit::caller::Caller;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::turns::{Full, Turns};
+use super::fair_semaphore::{FairSemaphore, QueueFull};
 use super::{Parse, Parser};
 use crate::error::Error;
 
-/// A parser with a queue before it.
+/// Parser with a queue.
 #[derive(Debug)]
 pub struct ParseQueue {
     parser: Arc<dyn Parser>,
-    turns: Arc<Turns<Caller>>,
-    /// Turns at a large picture.
-    large: Arc<Turns<Caller>>,
+    turns: Arc<FairSemaphore<Caller>>,
+    /// Permits for large images.
+    large: Arc<FairSemaphore<Caller>>,
 }
 
-/// Pictures that take more memory than this once they are decoded are worked on one at a time, in bytes.
-const LARGE: u64 = 64 << 20;
+/// Decoded size, in bytes, above which images are processed one at a time.
+const LARGE_IMAGE_BYTES: u64 = 64 << 20;
 
-/// The parser, for whoever's turn it is.
+/// Access to the parser while a permit is held.
 #[derive(Debug)]
-pub struct Admitted<'a> {
+pub struct AdmittedParser<'a> {
     parser: &'a dyn Parser,
     cancel: &'a CancellationToken,
-    /// Until it was its turn.
-    waiting: Duration,
+    /// Time in the queue.
+    queued: Duration,
 }
 
-impl Admitted<'_> {
-    /// Parses a picture.
+impl AdmittedParser<'_> {
+    /// Parses an image.
     ///
     /// # Errors
-    /// Whatever keeps the models from being loaded or run.
+    /// Errors of loading or running the models.
     pub fn parse(&self, pixels: &Arc<RgbaImage>) -> Result<Parse, Error> {
         let mut parse = self.parser.parse(pixels, self.cancel)?;
-        parse.effort.waiting = self.waiting;
+        parse.effort.queued = self.queued;
         Ok(parse)
     }
 }
@@ -53,78 +53,77 @@ impl Admitted<'_> {
 impl ParseQueue {
     #[must_use]
     pub fn new(parser: Arc<dyn Parser>) -> Self {
-        let turns = Turns::new(parser.at_once());
+        let turns = FairSemaphore::new(parser.max_concurrency());
         Self {
             parser,
             turns,
-            large: Turns::new(1),
+            large: FairSemaphore::new(1),
         }
     }
 
-    /// Parses a picture when it is its turn.
+    /// Parses an image once a permit is available.
     ///
     /// # Errors
-    /// Whatever keeps the models from being loaded or run; [`Error::ParserBusy`] if too many wait already.
+    /// Errors of loading or running the models; [`Error::ParserBusy`] if the queue is full.
     pub async fn parse(&self, pixels: Arc<RgbaImage>) -> Result<Parse, Error> {
         let held = pixels.as_raw().len();
-        self.in_turn(held, move |parser| parser.parse(&pixels))
-            .await
+        self.run(held, move |parser| parser.parse(&pixels)).await
     }
 
-    /// Waits until no other large picture is worked on, if `encoded` is one. What is given is to be held for as long as
-    /// the picture is: several may be admitted at a time.
+    /// Waits until no other large image is processed, if `encoded` is one. Hold the returned guard as long as the
+    /// decoded image: several parses may run at a time.
     ///
     /// # Errors
-    /// [`Error::ParserBusy`] if too many wait already.
-    pub async fn alone_if_large(&self, encoded: &[u8]) -> Result<impl Send + use<>, Error> {
-        let size = picture::dimensions(encoded).ok();
+    /// [`Error::ParserBusy`] if the queue is full.
+    pub async fn reserve_if_large(&self, encoded: &[u8]) -> Result<impl Send + use<>, Error> {
+        let size = codec::dimensions(encoded).ok();
         let bytes = size.map(|(width, height)| u64::from(width) * u64::from(height) * 4);
-        if bytes.is_none_or(|bytes| bytes <= LARGE) {
+        if bytes.is_none_or(|bytes| bytes <= LARGE_IMAGE_BYTES) {
             return Ok(None);
         }
-        let turn = self.large.take(Caller::current(), encoded.len()).await;
-        turn.map(Some).map_err(|Full| Error::ParserBusy)
+        let turn = self.large.acquire(Caller::current(), encoded.len()).await;
+        turn.map(Some).map_err(|QueueFull| Error::ParserBusy)
     }
 
-    /// Whether pictures stay in this process.
+    /// Returns whether images stay in this process.
     #[must_use]
-    pub fn is_here(&self) -> bool {
-        self.parser.is_here()
+    pub fn is_local(&self) -> bool {
+        self.parser.is_local()
     }
 
     /// Loads the models, so that the first parse does not have to.
     ///
     /// # Errors
-    /// If they cannot be loaded; a parse would fail in the same way.
+    /// If the models cannot be loaded; a parse would fail in the same way.
     pub async fn warm_up(&self) -> Result<(), Error> {
-        self.in_turn(0, |admitted| admitted.parser.warm_up()).await
+        self.run(0, |admitted| admitted.parser.warm_up()).await
     }
 
-    /// Does something with the parser when it is the turn of this task's caller, off the runtime's workers. `held` is
-    /// the memory, in bytes, that `work` holds while it waits.
+    /// Runs `work` with the parser once this caller gets a permit, outside the async workers. `held` is the memory in
+    /// bytes that `work` holds while it waits.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::ParserBusy`] if too many wait already.
-    pub async fn in_turn<T: Send + 'static>(
+    /// Errors of `work`; [`Error::ParserBusy`] if the queue is full.
+    pub async fn run<T: Send + 'static>(
         &self,
         held: usize,
-        work: impl FnOnce(&Admitted<'_>) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&AdmittedParser<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let queued = Instant::now();
-        let turn = self.turns.take(Caller::current(), held).await;
-        let turn = turn.map_err(|Full| Error::ParserBusy)?;
+        let turn = self.turns.acquire(Caller::current(), held).await;
+        let turn = turn.map_err(|QueueFull| Error::ParserBusy)?;
         let waiting = queued.elapsed();
         let parser = Arc::clone(&self.parser);
         let cancel = CancellationToken::new();
         let seen_by_work = cancel.clone();
         let _cancelled_when_dropped = cancel.drop_guard();
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work has really ended, also if nobody waits for it any more.
+            // Released only when the work has really ended, even if the caller is gone.
             let _turn = turn;
-            work(&Admitted {
+            work(&AdmittedParser {
                 parser: &*parser,
                 cancel: &seen_by_work,
-                waiting,
+                queued: waiting,
             })
         });
         done.await.map_err(|error| Error::ParseFailed {
@@ -139,19 +138,19 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::parse::Effort;
+    use crate::parse::ParseStats;
 
-    /// Finds nothing, and notes who is inside at the same time and who was given up.
+    /// Test parser: finds nothing, and records concurrency and cancellations.
     #[derive(Debug, Default)]
-    struct Witness {
+    struct RecordingParser {
         inside: AtomicUsize,
         most: AtomicUsize,
         given_up: AtomicUsize,
-        /// Held by a test to keep a picture inside.
+        /// Locked by a test to keep a parse running.
         gate: Mutex<()>,
     }
 
-    impl Parser for Witness {
+    impl Parser for RecordingParser {
         fn parse(&self, _: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
             let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(inside, Ordering::SeqCst);
@@ -164,7 +163,7 @@ mod tests {
             Ok(Parse {
                 detections: Arc::new([]),
                 lines: Arc::new([]),
-                effort: Effort::default(),
+                effort: ParseStats::default(),
             })
         }
 
@@ -173,8 +172,8 @@ mod tests {
         }
     }
 
-    fn queue() -> (Arc<Witness>, Arc<ParseQueue>) {
-        let witness = Arc::new(Witness::default());
+    fn queue() -> (Arc<RecordingParser>, Arc<ParseQueue>) {
+        let witness = Arc::new(RecordingParser::default());
         let parser = Arc::clone(&witness);
         (witness, Arc::new(ParseQueue::new(parser)))
     }
@@ -235,14 +234,14 @@ mod tests {
         for (index, port) in [1, 1, 1, 1, 2].into_iter().enumerate() {
             let (their_queue, order) = (Arc::clone(&queue), Arc::clone(&order));
             let parse = async move {
-                let noting = move |admitted: &Admitted<'_>| {
+                let noting = move |admitted: &AdmittedParser<'_>| {
                     order.lock().unwrap().push(port);
                     admitted.parse(&Arc::default())
                 };
-                their_queue.in_turn(4, noting).await
+                their_queue.run(4, noting).await
             };
             parses.push(tokio::spawn(caller(port).scope(parse)));
-            // The first one is inside before the others come, and these come in order.
+            // The first parse is running before the others are queued, in order.
             match index {
                 0 => until(|| witness.inside.load(Ordering::SeqCst) == 1).await,
                 _ => until(|| queue.turns.waiting() == index).await,

@@ -1,7 +1,7 @@
-//! Lets another Perception look at the pictures: one that has a GPU, or a pool of them behind one address.
+//! Parser that delegates to another Perception service, for example one with a GPU or a pool behind one address.
 //!
-//! What comes back are elements that were merged there. They are taken apart into boxes and lines again, so that marks,
-//! numbers and redaction are made here as for any other parser.
+//! The response contains merged elements. They are split into boxes and lines again, so that marks, ids and redaction
+//! work as for any other parser.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use image::RgbaImage;
-use motorium_imaging::picture::{self, size_of};
+use motorium_imaging::codec::{self, size_of};
 use motorium_imaging::space::denormalise;
 use motorium_proto::domain::element::{Element, ElementSource};
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -23,16 +23,16 @@ use tonic::Code;
 
 use super::detect::Detection;
 use super::read::TextLine;
-use super::{Effort, Parse, Parser};
+use super::{Parse, ParseStats, Parser};
 use crate::error::{Error, reason};
 
-/// Pictures that are sent at the same time; the other side has a queue of its own.
-const AT_ONCE: usize = 8;
+/// Maximum number of concurrent requests; the other service has its own queue.
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// A busy machine without a GPU has been seen to take minutes for one picture.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+/// Timeout of a request. A busy machine without a GPU can take minutes per image.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Another Perception.
+/// Client of another Perception service.
 pub struct RemoteParser {
     url: String,
     perception: Arc<dyn Perception>,
@@ -47,7 +47,7 @@ impl fmt::Debug for RemoteParser {
 }
 
 impl RemoteParser {
-    /// One that is reached through `perception`; the address is for messages.
+    /// Creates a parser that calls `perception`; the address is used in messages.
     #[must_use]
     pub fn new(url: String, perception: Arc<dyn Perception>) -> Self {
         Self { url, perception }
@@ -59,33 +59,33 @@ impl Parser for RemoteParser {
         let started = Instant::now();
         let size = size_of(pixels);
         let request = ParseRequest {
-            image: lossless(pixels)?,
+            image: encode_lossless(pixels)?,
             max_elements: None,
-            marked_image: None,
+            annotated_image: None,
             parsing: ParseOptions::default(),
         };
-        let parsed = within(cancel, &self.url, self.perception.parse(request))?;
+        let parsed = block_on_with_timeout(cancel, &self.url, self.perception.parse(request))?;
         let parsed = parsed.map_err(|report| failed(&self.url, report))?;
-        let mut parse = apart(&parsed.scene.elements, size);
-        parse.effort.locating = started.elapsed();
+        let mut parse = split_elements(&parsed.scene.elements, size);
+        parse.effort.text_detection = started.elapsed();
         Ok(parse)
     }
 
-    /// It is asked when there is something to ask.
+    /// Does nothing: the service is contacted by the first parse.
     fn warm_up(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn at_once(&self) -> usize {
-        AT_ONCE
+    fn max_concurrency(&self) -> usize {
+        MAX_CONCURRENT_REQUESTS
     }
 
-    fn is_here(&self) -> bool {
+    fn is_local(&self) -> bool {
         false
     }
 }
 
-/// What the other Perception at `url` says went wrong, as an error of this one.
+/// Converts an error of the other service at `url`.
 fn failed(url: &str, report: ErrorReport) -> Error {
     match report.code {
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => Error::ParserUnavailable {
@@ -93,21 +93,21 @@ fn failed(url: &str, report: ErrorReport) -> Error {
             detail: report.message,
         },
         Code::ResourceExhausted if report.reason == reason::PARSER_BUSY => Error::ParserBusy,
-        // It is there, and does not want this picture or us: asking again would not help.
+        // The service is reachable and rejected this image or this caller; a retry would not help.
         _ => Error::ParseFailed {
-            detail: format!("{url} says: {}", report.message),
+            detail: format!("{url} returned: {}", report.message),
         },
     }
 }
 
-/// The picture as bytes that lose nothing.
-pub(super) fn lossless(pixels: &RgbaImage) -> Result<Image, Error> {
-    picture::encode(pixels, ImageFormat::Png).map_err(|error| Error::ParseFailed {
-        detail: format!("the picture cannot be sent: {error}"),
+/// Encodes the image without loss.
+pub(super) fn encode_lossless(pixels: &RgbaImage) -> Result<Image, Error> {
+    codec::encode(pixels, ImageFormat::Png).map_err(|error| Error::ParseFailed {
+        detail: format!("the image cannot be encoded for sending: {error}"),
     })
 }
 
-/// Its bytes.
+/// Returns the bytes of an image.
 pub(super) fn bytes_of(image: Image) -> Bytes {
     match image.content {
         ImageContent::Bytes(bytes) => bytes,
@@ -115,8 +115,8 @@ pub(super) fn bytes_of(image: Image) -> Bytes {
     }
 }
 
-/// Waits on a thread that may block, until it is done, nobody waits for it, or [`PATIENCE`] is over.
-pub(super) fn within<T>(
+/// Blocks the current thread until `work` is done, `cancel` is set, or [`REQUEST_TIMEOUT`] has passed.
+pub(super) fn block_on_with_timeout<T>(
     cancel: &CancellationToken,
     url: &str,
     work: impl Future<Output = T>,
@@ -125,20 +125,20 @@ pub(super) fn within<T>(
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Error::Cancelled),
-            done = tokio::time::timeout(PATIENCE, work) => done.map_err(|_| Error::ParserUnavailable {
+            done = tokio::time::timeout(REQUEST_TIMEOUT, work) => done.map_err(|_| Error::ParserUnavailable {
                 url: url.to_owned(),
-                detail: format!("no answer within {} s", PATIENCE.as_secs()),
+                detail: format!("no response within {} s", REQUEST_TIMEOUT.as_secs()),
             }),
         }
     })
 }
 
-/// The boxes and lines that elements were made of, on a picture of `size` pixels.
-fn apart(elements: &[Element], size: CaptureSize) -> Parse {
+/// Splits elements of an image of `size` pixels into boxes and lines.
+fn split_elements(elements: &[Element], size: CaptureSize) -> Parse {
     let (mut detections, mut lines) = (Vec::new(), Vec::new());
     for element in elements {
         let bounds = denormalise(&element.bounds, size);
-        // What only a detector has found shows no text: what it is called is a name.
+        // An element found only by the detector shows no text: its content is a name.
         let is_read = element.source != ElementSource::Detector;
         let content = (!element.content.is_empty()).then_some(&*element.content);
         if element.source != ElementSource::Ocr {
@@ -152,18 +152,18 @@ fn apart(elements: &[Element], size: CaptureSize) -> Parse {
             lines.push(TextLine::new(bounds, text, element.confidence));
         }
     }
-    finished(detections, lines)
+    to_parse(detections, lines)
 }
 
-/// What was found elsewhere, in the order that a parse has.
-pub(super) fn finished(detections: Vec<Detection>, mut lines: Vec<TextLine>) -> Parse {
+/// Builds a parse result with sorted lines.
+pub(super) fn to_parse(detections: Vec<Detection>, mut lines: Vec<TextLine>) -> Parse {
     lines.sort_by_key(|line| (line.bounds.min.y, line.bounds.min.x));
     Parse {
         detections: detections.into(),
-        effort: Effort {
-            looked_at: 1.0,
-            read: lines.len(),
-            ..Effort::default()
+        effort: ParseStats {
+            scanned_fraction: 1.0,
+            recognised_lines: lines.len(),
+            ..ParseStats::default()
         },
         lines: lines.into(),
     }

@@ -1,4 +1,4 @@
-//! Loading ONNX Runtime and models when they are first needed, with errors that name the file.
+//! Loads ONNX Runtime and models on first use, with errors that name the file.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -9,16 +9,16 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use crate::error::Error;
 
-/// Models that the first who needs them loads, and that one uses at a time.
+/// Models that are loaded on first use and used by one caller at a time.
 #[derive(Debug)]
-pub(super) struct OnDemand<T>(Mutex<Option<T>>);
+pub(super) struct LazyModel<T>(Mutex<Option<T>>);
 
-impl<T> OnDemand<T> {
+impl<T> LazyModel<T> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Does some work with them. What could not be loaded is tried again by the next.
+    /// Runs `work` with the models. A failed load is retried by the next call.
     pub(super) fn with<R>(
         &self,
         load: impl FnOnce() -> Result<T, Error>,
@@ -32,16 +32,16 @@ impl<T> OnDemand<T> {
     }
 }
 
-/// A process has one environment; whoever loads it first chooses the library.
+/// ONNX Runtime has one environment per process; the first caller chooses the library.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// The process's ONNX Runtime, loaded from `library` unless it is there already.
+/// Returns the process-wide ONNX Runtime, loading it from `library` on first use.
 pub(super) fn environment(library: &Path) -> Result<Environment, Error> {
     let mut loaded = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(environment) = &*loaded {
         return Ok(environment.clone());
     }
-    must_exist(library)?;
+    ensure_exists(library)?;
     let unusable = |detail: String| Error::ModelFileUnusable {
         path: library.to_owned(),
         detail,
@@ -56,13 +56,13 @@ pub(super) fn environment(library: &Path) -> Result<Environment, Error> {
     Ok(environment)
 }
 
-/// A session of the model at `path` that computes with so many threads.
-pub(super) fn session(
+/// Creates a session of the model at `path` with `threads` threads.
+pub(super) fn session_from_file(
     environment: &Environment,
     path: &Path,
     threads: usize,
 ) -> Result<Session, Error> {
-    must_exist(path)?;
+    ensure_exists(path)?;
     options(environment, threads)
         .and_then(|mut builder| builder.commit_from_file(path))
         .map_err(|error| Error::ModelFileUnusable {
@@ -71,8 +71,8 @@ pub(super) fn session(
         })
 }
 
-/// A session of a model that is a part of this program.
-pub(super) fn built_in(
+/// Creates a session of an embedded model.
+pub(super) fn session_from_memory(
     environment: &Environment,
     model: &[u8],
     threads: usize,
@@ -84,16 +84,16 @@ fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, 
     let builder = Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?
         .with_intra_threads(threads)?
-        // Threads that sleep between two operations cost a fifth of the time of a single line or a small part of a
-        // picture (measured). So they spin, but not a moment longer than the call: others want their core then.
+        // Sleeping between two operators costs a fifth of the time of a single line or a small region (measured), so
+        // threads spin. They stop when the call ends, to release the cores.
         .with_intra_op_spinning(true)?
         .with_config_entry("session.force_spinning_stop", "1")?
-        // Every line has another width, so a memory plan made for one shape is of no use for the next.
+        // Input shapes vary per line, so a memory plan for one shape is useless for the next.
         .with_memory_pattern(false)?;
     Ok(builder)
 }
 
-fn must_exist(path: &Path) -> Result<(), Error> {
+fn ensure_exists(path: &Path) -> Result<(), Error> {
     if path.is_file() {
         Ok(())
     } else {

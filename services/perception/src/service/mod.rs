@@ -1,17 +1,17 @@
-//! The service: screens, parser, frames and marks put together as the contract wants them.
+//! Implementation of the Perception service: screens, parser, frame store and marks.
 //!
-//! Each call is a short sequence of steps that live elsewhere. Errors become reports here and nowhere else.
+//! Each call is a short sequence of steps implemented elsewhere. Errors are converted to reports only here.
 //!
-//! A frame of a part of a display has a coordinate space of its own, with (0, 0) at the part's upper left corner; its
-//! monitors, windows, cursor and elements are given in that space too. Its origin says where that corner lies.
+//! A frame of a region has its own coordinate space with (0, 0) at the upper left corner of the region. Its monitors,
+//! windows, cursor and elements use that space. `origin` is the position of the corner on the display.
 
-mod live;
-mod memory;
-mod pictures;
+mod images;
+mod live_stream;
+mod multi_line;
 mod redact;
 mod screens;
 mod sensitive;
-mod together;
+mod view_memory;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
+use motorium_imaging::codec::{self, size_of};
 use motorium_imaging::difference;
 use motorium_imaging::marks::{prompt, select};
-use motorium_imaging::picture::{self, size_of};
 use motorium_imaging::resize::crop;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::{Cursor, Display, Frame, ImageContent, Monitor, Window};
@@ -29,86 +29,86 @@ use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
 use motorium_proto::domain::id::{ElementId, FrameId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AnswerStream, AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, Comparison,
-    FrameUpdate, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, Parsed,
-    Perception, Quiet, Result, SceneDelta, StageTiming, StreamRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameUpdate,
+    IdleReport, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, ParsedImage,
+    Perception, Result, ResultStream, SceneDelta, StageTiming, StreamRequest, WaitForIdleRequest,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::capture::{self, Area, Screen, Shot};
+use crate::capture::{self, Area, RawCapture, Screen};
 use crate::error::Error;
-use crate::frames::{FrameStore, Limits, StoredFrame, View};
+use crate::frames::{FrameLimits, FrameStore, StoredFrame, ViewKey};
 use crate::marks;
-use crate::parse::queue::{Admitted, ParseQueue};
+use crate::parse::queue::{AdmittedParser, ParseQueue};
 use crate::parse::{Parse, magnify};
 use crate::settle;
-use memory::Memories;
 pub(crate) use redact::Redactor;
 pub use screens::{Driver, Screens};
+use view_memory::ViewMemory;
 
-/// Perception, as an object. Cheap to share by `Arc`.
+/// In-process Perception service. Share it with `Arc`.
 #[derive(Debug)]
 pub struct PerceptionService {
     screens: Screens,
     parser: Arc<ParseQueue>,
     frames: FrameStore,
-    memories: Arc<Memories>,
-    /// What is hidden from everybody, whatever a request says.
-    hidden: Redactor,
-    /// Streams of live pictures that may still be opened.
-    streams: Arc<Semaphore>,
-    /// Whether the models are loaded and warm.
-    warm: watch::Receiver<bool>,
-    /// Ends what goes on by itself when the service goes.
-    gone: CancellationToken,
-    _gone_when_dropped: DropGuard,
+    view_memory: Arc<ViewMemory>,
+    /// Redaction rules of the configuration, which apply to every request.
+    redactor: Redactor,
+    /// Permits of live streams.
+    stream_slots: Arc<Semaphore>,
+    /// True once the models are loaded.
+    models_ready: watch::Receiver<bool>,
+    /// Cancels background work when the service is dropped.
+    shutdown: CancellationToken,
+    _shutdown_on_drop: DropGuard,
 }
 
-/// Most streams of live pictures at a time; each holds a picture or two for its viewer.
+/// Maximum number of live streams; each holds an image or two for its viewer.
 const MAX_STREAMS: usize = 32;
 
-/// After how long the models are looked for again that could not be loaded.
-const WARM_UP_AGAIN: Duration = Duration::from_secs(5);
+/// Delay before another attempt to load the models.
+const WARM_UP_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 impl PerceptionService {
-    /// Puts the parts together. Nothing is opened or loaded yet. What is `hidden` never leaves the process.
+    /// Creates the service. No display is opened and no model loaded yet. `hidden` is redacted in every image.
     pub(crate) fn new(
         screens: Screens,
         parser: ParseQueue,
-        limits: Limits,
-        hidden: Redactor,
+        limits: FrameLimits,
+        redactor: Redactor,
     ) -> Self {
-        let gone = CancellationToken::new();
+        let shutdown = CancellationToken::new();
         Self {
             screens,
             parser: Arc::new(parser),
             frames: FrameStore::new(limits),
-            memories: Arc::default(),
-            hidden,
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            warm: watch::channel(false).1,
-            _gone_when_dropped: gone.clone().drop_guard(),
-            gone,
+            view_memory: Arc::default(),
+            redactor,
+            stream_slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            models_ready: watch::channel(false).1,
+            _shutdown_on_drop: shutdown.clone().drop_guard(),
+            shutdown,
         }
     }
 
-    /// Begins to load the models, and goes on trying. What is wrong with them is told by the calls that need them, and
-    /// in the log.
+    /// Loads the models in the background and retries until it succeeds. Errors are logged and returned by the calls
+    /// that need the models.
     pub(crate) fn warm_up(&mut self) {
         let (warm, is_warm) = watch::channel(false);
-        self.warm = is_warm;
-        let (parser, gone) = (Arc::clone(&self.parser), self.gone.clone());
+        self.models_ready = is_warm;
+        let (parser, gone) = (Arc::clone(&self.parser), self.shutdown.clone());
         tokio::spawn(async move {
             let mut known = None;
             while let Err(error) = parser.warm_up().await {
                 if known.as_ref() != Some(&error) {
-                    tracing::warn!(%error, "text cannot be read yet");
+                    tracing::warn!(%error, "models are not available yet, retrying");
                     known = Some(error);
                 }
                 tokio::select! {
-                    () = tokio::time::sleep(WARM_UP_AGAIN) => {}
+                    () = tokio::time::sleep(WARM_UP_RETRY_INTERVAL) => {}
                     () = gone.cancelled() => return,
                 }
             }
@@ -116,33 +116,33 @@ impl PerceptionService {
         });
     }
 
-    /// Waits until the models are loaded and warm. False if the service goes before, or never began to load them.
+    /// Waits until the models are loaded. Returns false if the service is dropped before, or loading was never started.
     pub fn ready(&self) -> impl Future<Output = bool> + Send + use<> {
-        let mut warm = self.warm.clone();
+        let mut warm = self.models_ready.clone();
         async move { warm.wait_for(|warm| *warm).await.is_ok() }
     }
 
-    /// Takes a picture with everything hidden that must not be seen. With text to hide the whole display is looked at:
-    /// a number that is cut in two at the edge of a part would not be known as one.
-    async fn shoot(
+    /// Captures with all redactions applied. If text has to be redacted, the whole display is captured first: a number
+    /// cut at the edge of a region would not be recognised.
+    async fn capture_redacted(
         &self,
         screen: &dyn Screen,
         area: &CaptureArea,
         redactor: &Redactor,
-    ) -> std::result::Result<Shot, Error> {
+    ) -> std::result::Result<RawCapture, Error> {
         let part = area_of(area);
-        let wanted = capture::CaptureRequest {
-            area: if redactor.hides_text() {
+        let wanted = capture::CaptureOptions {
+            area: if redactor.has_text_rules() {
                 Area::Whole
             } else {
                 part.clone()
             },
             list_windows: true,
-            exactly: redactor.hides_windows(),
+            precise_window_list: redactor.has_window_rules(),
         };
         let mut shot = screen.capture(wanted).await?;
-        redactor.hide_contents(&mut shot, &self.parser).await?;
-        if redactor.hides_text() {
+        redactor.redact_contents(&mut shot, &self.parser).await?;
+        if redactor.has_text_rules() {
             let bounds = capture::area::resolve(&part, &shot.display, &shot.windows)?;
             let part = crop(&shot.pixels, bounds).map_err(|error| Error::Internal {
                 detail: error.to_string(),
@@ -150,22 +150,27 @@ impl PerceptionService {
             shot.pixels = Arc::new(part);
             shot.bounds = bounds;
         }
-        redactor.hide_regions(&mut shot);
+        redactor.redact_regions(&mut shot);
         Ok(shot)
     }
 
-    /// Captures, hides what must not be seen, and stores the frame. With text to hide, it has to be read first.
-    async fn take(&self, request: &CaptureRequest) -> std::result::Result<Arc<StoredFrame>, Error> {
-        let redactor = self.hidden.and(&request.redactions)?;
+    /// Captures, redacts and stores a frame. Text redaction requires a parse.
+    async fn capture_frame(
+        &self,
+        request: &CaptureRequest,
+    ) -> std::result::Result<Arc<StoredFrame>, Error> {
+        let redactor = self.redactor.with_requested(&request.redactions)?;
         let screen = self.screens.get(request.display.as_ref())?;
-        let mut shot = self.shoot(&*screen, &request.area, &redactor).await?;
+        let mut shot = self
+            .capture_redacted(&*screen, &request.area, &redactor)
+            .await?;
         let pixels = std::mem::take(&mut shot.pixels);
-        Ok(self.keep(shot, pixels, request.omit_cursor))
+        Ok(self.store_frame(shot, pixels, request.omit_cursor))
     }
 
-    fn keep(
+    fn store_frame(
         &self,
-        shot: Shot,
+        shot: RawCapture,
         pixels: Arc<image::RgbaImage>,
         omit_cursor: bool,
     ) -> Arc<StoredFrame> {
@@ -200,79 +205,82 @@ impl PerceptionService {
         };
         let cursor = shot.cursor.filter(|_| drawn);
         self.frames
-            .keep(StoredFrame::new(frame, pixels, cursor, shot.hidden))
+            .insert(StoredFrame::new(frame, pixels, cursor, shot.redacted))
     }
 
     async fn observe_frame(
         &self,
         request: &ObserveRequest,
     ) -> std::result::Result<Observation, Error> {
-        let mut clock = Clock::start();
-        let redactor = self.hidden.and(&request.capture.redactions)?;
+        let mut clock = StageClock::start();
+        let redactor = self.redactor.with_requested(&request.capture.redactions)?;
         let screen = self.screens.get(request.capture.display.as_ref())?;
-        let view: View = (screen.id().clone(), format!("{:?}", request.capture.area));
+        let view: ViewKey = (screen.id().clone(), format!("{:?}", request.capture.area));
         let before = self.scene_before(request.since_frame.as_ref(), &view)?;
         let mut shot = self
-            .shoot(&*screen, &request.capture.area, &redactor)
+            .capture_redacted(&*screen, &request.capture.area, &redactor)
             .await?;
-        clock.lap("capture");
+        clock.finish_stage("capture");
 
         let mut parse = self
             .parse(Arc::clone(&shot.pixels), request.parsing)
             .await?;
-        clock.parsed(&parse);
-        if redactor.hides_text() {
+        clock.add_parse(&parse);
+        if redactor.has_text_rules() {
             let hide = move || {
-                redactor.hide_read(&mut shot, &mut parse);
+                redactor.redact_lines(&mut shot, &mut parse);
                 (shot, parse)
             };
-            (shot, parse) = pictures::off_the_workers(hide).await?;
+            (shot, parse) = images::run_blocking(hide).await?;
         }
 
         let pixels = std::mem::take(&mut shot.pixels);
-        let stored = self.keep(shot, pixels, request.capture.omit_cursor);
+        let stored = self.store_frame(shot, pixels, request.capture.omit_cursor);
         let (id, size) = (stored.frame.id.clone(), stored.frame.size);
-        let (memories, join_paragraphs) =
-            (Arc::clone(&self.memories), request.parsing.join_paragraphs);
+        let (memories, join_paragraphs) = (
+            Arc::clone(&self.view_memory),
+            request.parsing.join_paragraphs,
+        );
         let number = move || {
-            let make =
-                |memory: &marks::Memory| marks::scene(id, size, &parse, join_paragraphs, memory);
-            (memories.number(&view, make), view)
+            let make = |memory: &marks::TrackedElements| {
+                marks::scene(id, size, &parse, join_paragraphs, memory)
+            };
+            (memories.update(&view, make), view)
         };
-        let (scene, view) = pictures::off_the_workers(number).await?;
+        let (scene, view) = images::run_blocking(number).await?;
         let scene = Arc::new(scene);
         let delta = before.map(|(since, before)| delta(since, &before, &scene));
         stored.set_scene(view, Arc::clone(&scene));
         let shown = selected(&scene, request.max_elements);
-        clock.lap("merge");
+        clock.finish_stage("merge");
 
-        let wanted = pictures::Wanted {
+        let wanted = images::RequestedImages {
             plain: request.capture.image,
-            marked: request.marked_image,
+            annotated: request.annotated_image,
             pointer: request.capture.mark_pointer,
         };
         let elements = shown.elements.clone();
-        let made = pictures::make(Arc::clone(&stored), wanted, elements).await?;
-        clock.lap("encode");
+        let made = images::render(Arc::clone(&stored), wanted, elements).await?;
+        clock.finish_stage("encode");
         Ok(Observation {
             frame: stored.frame.clone(),
             image: made.plain,
             prompt_lines: shown.elements.iter().map(prompt::line).collect(),
             scene: shown,
-            marked_image: made.marked,
+            annotated_image: made.annotated,
             delta,
-            timings: clock.laps,
+            timings: clock.timings,
         })
     }
 
-    /// The scene of an earlier frame, if it is still known.
+    /// Returns the scene of an earlier frame, if it is still stored.
     ///
     /// # Errors
-    /// If that frame shows another view: its numbers are those of other elements.
+    /// If that frame shows another view, whose ids are unrelated.
     fn scene_before(
         &self,
         since: Option<&FrameId>,
-        view: &View,
+        view: &ViewKey,
     ) -> std::result::Result<Option<(FrameId, Arc<Scene>)>, Error> {
         let Some((since, stored)) = since.and_then(|id| Some((id, self.frames.get(id).ok()?)))
         else {
@@ -280,7 +288,8 @@ impl PerceptionService {
         };
         match stored.scene() {
             Some((known, _)) if known != view => {
-                let problem = "shows another display or another part of it; elements are numbered for each part by itself";
+                let problem =
+                    "shows another display or area; element ids are valid only within one area";
                 Err(FieldError::new("since_frame", problem).into())
             }
             Some((_, scene)) => Ok(Some((since.clone(), Arc::clone(scene)))),
@@ -288,43 +297,43 @@ impl PerceptionService {
         }
     }
 
-    /// What is on a picture, looked at as the options say.
+    /// Parses an image with the given options.
     async fn parse(
         &self,
         pixels: Arc<image::RgbaImage>,
         options: ParseOptions,
     ) -> std::result::Result<Parse, Error> {
         let held = pixels.as_raw().len();
-        let look = move |parser: &Admitted<'_>| look(parser, &pixels, options);
-        self.parser.in_turn(held, look).await
+        let look = move |parser: &AdmittedParser<'_>| parse_magnified(parser, &pixels, options);
+        self.parser.run(held, look).await
     }
 
-    async fn parse_picture(&self, request: ParseRequest) -> std::result::Result<Parsed, Error> {
-        let mut clock = Clock::start();
+    async fn parse_image(&self, request: ParseRequest) -> std::result::Result<ParsedImage, Error> {
+        let mut clock = StageClock::start();
         let ImageContent::Bytes(bytes) = request.image.content else {
             let error = FieldError::new(
                 "image",
-                "must bring its bytes; a reference cannot be followed",
+                "must contain the bytes; references are not supported",
             );
             return Err(error.into());
         };
         let held = bytes.len();
-        let alone = self.parser.alone_if_large(&bytes).await?;
-        // Decoded only when it is its turn: until then it holds as little as it was sent as.
-        let decode_and_look = move |parser: &Admitted<'_>| {
+        let alone = self.parser.reserve_if_large(&bytes).await?;
+        // Decoded only when a permit is held: until then the request holds only its encoded bytes.
+        let decode_and_look = move |parser: &AdmittedParser<'_>| {
             let _alone = alone;
             let started = Instant::now();
-            let pixels = picture::decode(&bytes).map_err(|error| Error::ImageUnreadable {
+            let pixels = codec::decode(&bytes).map_err(|error| Error::ImageUnreadable {
                 detail: error.to_string(),
             })?;
             let (pixels, decoding) = (Arc::new(pixels), started.elapsed());
-            let parse = look(parser, &pixels, request.parsing)?;
+            let parse = parse_magnified(parser, &pixels, request.parsing)?;
             Ok((pixels, decoding, parse))
         };
-        let (mut pixels, decoding, mut parse) = self.parser.in_turn(held, decode_and_look).await?;
-        self.hidden.hide_on(&mut pixels, &mut parse);
-        clock.note("decode", decoding);
-        clock.parsed(&parse);
+        let (mut pixels, decoding, mut parse) = self.parser.run(held, decode_and_look).await?;
+        self.redactor.redact_image(&mut pixels, &mut parse);
+        clock.add("decode", decoding);
+        clock.add_parse(&parse);
 
         let size = size_of(&pixels);
         let no_frame = FrameId::new("");
@@ -333,25 +342,25 @@ impl PerceptionService {
             size,
             &parse,
             request.parsing.join_paragraphs,
-            &marks::Memory::default(),
+            &marks::TrackedElements::default(),
         );
         let shown = selected(&scene, request.max_elements);
-        clock.lap("merge");
+        clock.finish_stage("merge");
 
-        let marked_image = match request.marked_image {
+        let annotated_image = match request.annotated_image {
             Some(options) => {
                 let elements = shown.elements.clone();
-                Some(pictures::marked(pixels, options, elements).await?)
+                Some(images::render_annotated(pixels, options, elements).await?)
             }
             None => None,
         };
-        clock.lap("encode");
-        Ok(Parsed {
+        clock.finish_stage("encode");
+        Ok(ParsedImage {
             size,
             prompt_lines: shown.elements.iter().map(prompt::line).collect(),
             scene: shown,
-            marked_image,
-            timings: clock.laps,
+            annotated_image: annotated_image,
+            timings: clock.timings,
         })
     }
 
@@ -364,12 +373,15 @@ impl PerceptionService {
             self.frames.get(&request.after)?,
         );
         let noise = self
-            .memories
-            .noise(&after.frame.display, after.frame.bounds());
-        pictures::off_the_workers(move || compare(&before, &after, &request, noise)).await
+            .view_memory
+            .known_motion(&after.frame.display, after.frame.bounds());
+        images::run_blocking(move || compare(&before, &after, &request, noise)).await
     }
 
-    async fn wait_for_quiet(&self, request: &AwaitQuiet) -> std::result::Result<Quiet, Error> {
+    async fn wait_until_idle(
+        &self,
+        request: &WaitForIdleRequest,
+    ) -> std::result::Result<IdleReport, Error> {
         let screen = self.screens.get(request.display.as_ref())?;
         let since = request
             .since_frame
@@ -382,8 +394,9 @@ impl PerceptionService {
             let problem = format!("shows display {}, not {}", since.frame.display, screen.id());
             return Err(FieldError::new("since_frame", problem).into());
         }
-        let quiet = settle::await_quiet(&*screen, since, request).await?;
-        self.memories.remember_noise(screen.id(), &quiet.noise);
+        let quiet = settle::wait_for_idle(&*screen, since, request).await?;
+        self.view_memory
+            .record_motion(screen.id(), &quiet.background_motion);
         Ok(quiet)
     }
 }
@@ -394,16 +407,16 @@ impl Perception for PerceptionService {
         Ok(self.screens.describe_all().await?)
     }
 
-    async fn capture(&self, request: CaptureRequest) -> Result<Captured> {
-        let stored = self.take(&request).await?;
+    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
+        let stored = self.capture_frame(&request).await?;
         let frame = stored.frame.clone();
-        let wanted = pictures::Wanted {
+        let wanted = images::RequestedImages {
             plain: request.image,
-            marked: None,
+            annotated: None,
             pointer: request.mark_pointer,
         };
-        let made = pictures::make(stored, wanted, Vec::new()).await?;
-        Ok(Captured {
+        let made = images::render(stored, wanted, Vec::new()).await?;
+        Ok(CapturedFrame {
             frame,
             image: made.plain,
         })
@@ -413,58 +426,58 @@ impl Perception for PerceptionService {
         Ok(self.observe_frame(&request).await?)
     }
 
-    async fn parse(&self, request: ParseRequest) -> Result<Parsed> {
-        Ok(self.parse_picture(request).await?)
+    async fn parse(&self, request: ParseRequest) -> Result<ParsedImage> {
+        Ok(self.parse_image(request).await?)
     }
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
         Ok(self.compare_frames(request).await?)
     }
 
-    async fn await_quiet(&self, request: AwaitQuiet) -> Result<Quiet> {
-        Ok(self.wait_for_quiet(&request).await?)
+    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport> {
+        Ok(self.wait_until_idle(&request).await?)
     }
 
-    async fn stream_frames(&self, request: StreamRequest) -> Result<AnswerStream<FrameUpdate>> {
+    async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
         let screen = self.screens.get(request.display.as_ref())?;
-        let open = Arc::clone(&self.streams).try_acquire_owned();
+        let open = Arc::clone(&self.stream_slots).try_acquire_owned();
         let open = open.map_err(|_| Error::TooManyStreams { most: MAX_STREAMS })?;
         let prefix = self.frames.next_id();
-        let redactor = self.hidden.and(&request.redactions)?;
+        let redactor = self.redactor.with_requested(&request.redactions)?;
         let parser = Arc::clone(&self.parser);
-        let updates = live::stream(screen, request, prefix, redactor, parser).await?;
-        // Counts as open until the reader lets go of it.
+        let updates = live_stream::stream(screen, request, prefix, redactor, parser).await?;
+        // Holds the permit until the reader drops the stream.
         let counted = updates.inspect(move |_| {
             let _ = &open;
         });
         Ok(Box::pin(counted))
     }
 
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<Captured> {
+    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame> {
         let stored = self.frames.get(&frame)?;
         let frame = stored.frame.clone();
-        let wanted = pictures::Wanted {
+        let wanted = images::RequestedImages {
             plain: Some(image),
-            ..pictures::Wanted::default()
+            ..images::RequestedImages::default()
         };
-        let made = pictures::make(stored, wanted, Vec::new()).await?;
-        Ok(Captured {
+        let made = images::render(stored, wanted, Vec::new()).await?;
+        Ok(CapturedFrame {
             frame,
             image: made.plain,
         })
     }
 }
 
-fn look(
-    parser: &Admitted<'_>,
+fn parse_magnified(
+    parser: &AdmittedParser<'_>,
     pixels: &Arc<image::RgbaImage>,
     options: ParseOptions,
 ) -> std::result::Result<Parse, Error> {
     let Some(times) = options.magnification else {
         return parser.parse(pixels);
     };
-    let enlarged = magnify::enlarged(pixels, times)?;
-    Ok(magnify::reduced(parser.parse(&enlarged)?, times))
+    let enlarged = magnify::magnify(pixels, times)?;
+    Ok(magnify::unmagnify(parser.parse(&enlarged)?, times))
 }
 
 fn area_of(area: &CaptureArea) -> Area {
@@ -476,7 +489,7 @@ fn area_of(area: &CaptureArea) -> Area {
     }
 }
 
-/// The part of a monitor that a frame of the box `bounds` shows, in the frame's space.
+/// Clips a monitor to a frame with the box `bounds` and converts it to the frame's space.
 fn monitor_in(monitor: Monitor, bounds: CaptureRect) -> Option<Monitor> {
     let shown = monitor.bounds.intersection(&bounds)?;
     Some(Monitor {
@@ -492,7 +505,7 @@ fn window_in(window: Window, corner: euclid::Vector2D<i32, CapturePx>) -> Window
     }
 }
 
-/// The elements that are shown, and what is known of them among each other.
+/// Selects at most `max` elements, with the relations among them.
 fn selected(scene: &Scene, max: Option<u32>) -> Scene {
     let elements: Vec<Element> = select(&scene.elements, max.map(|max| max as usize))
         .into_iter()
@@ -508,7 +521,7 @@ fn selected(scene: &Scene, max: Option<u32>) -> Scene {
     }
 }
 
-/// What has changed from one scene of a view to the next.
+/// Computes the difference between two scenes of a view.
 fn delta(since_frame: FrameId, before: &Scene, scene: &Scene) -> SceneDelta {
     let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
         let wanted = elements.iter().filter(|element| wanted(element));
@@ -524,23 +537,24 @@ fn delta(since_frame: FrameId, before: &Scene, scene: &Scene) -> SceneDelta {
         }),
         changed: ids(&scene.elements, &|element| {
             let known = before.element(element.id);
-            known.is_some_and(|known| !says_the_same(known, element))
+            known.is_some_and(|known| !is_unchanged(known, element))
         }),
     }
 }
 
-/// Whether an element has stayed as it was, apart from a shift by the rounding of its box.
-fn says_the_same(known: &Element, now: &Element) -> bool {
+/// Returns whether an element is unchanged, apart from rounding of its box.
+fn is_unchanged(known: &Element, now: &Element) -> bool {
     let same_facts =
         known.kind == now.kind && known.content == now.content && known.state == now.state;
     same_facts
         && (known.centre - now.centre)
             .abs()
+            // 3 px: detected boxes vary by a pixel or two between frames.
             .lower_than(euclid::vec2(3, 3))
             .all()
 }
 
-/// Compares two frames; what is known to move by itself does not count.
+/// Compares two frames; known background motion is ignored.
 fn compare(
     before: &StoredFrame,
     after: &StoredFrame,
@@ -548,7 +562,7 @@ fn compare(
     noise: Vec<CaptureRect>,
 ) -> Comparison {
     let ignore = [request.ignore.as_slice(), &noise].concat();
-    let options = difference::Comparison {
+    let options = difference::CompareOptions {
         threshold: request.threshold,
         ignore: &ignore,
     };
@@ -557,44 +571,44 @@ fn compare(
         changed as f64 / near.size().to_u64().area().max(1) as f64
     };
     Comparison {
-        near_shares: request.near.iter().map(near_share).collect(),
+        measured_shares: request.measured_regions.iter().map(near_share).collect(),
         change: difference::compare(before.grey(), after.grey(), &options),
     }
 }
 
-/// Measures stages.
-struct Clock {
+/// Measures the stages of a call.
+struct StageClock {
     last: Instant,
-    laps: Vec<StageTiming>,
+    timings: Vec<StageTiming>,
 }
 
-impl Clock {
+impl StageClock {
     fn start() -> Self {
         Self {
             last: Instant::now(),
-            laps: Vec::new(),
+            timings: Vec::new(),
         }
     }
 
-    /// The stage that has just ended.
-    fn lap(&mut self, stage: &str) {
+    /// Records the stage that has just ended.
+    fn finish_stage(&mut self, stage: &str) {
         let now = Instant::now();
-        self.note(stage, now - self.last);
+        self.add(stage, now - self.last);
         self.last = now;
     }
 
-    /// The stages of a parse that has just ended.
-    fn parsed(&mut self, parse: &Parse) {
+    /// Records the stages of a parse.
+    fn add_parse(&mut self, parse: &Parse) {
         let effort = &parse.effort;
-        self.note("queue", effort.waiting);
-        self.note("detect", effort.detecting);
-        self.note("locate", effort.locating);
-        self.note("read", effort.recognising);
+        self.add("queue", effort.queued);
+        self.add("detect", effort.detection);
+        self.add("locate", effort.text_detection);
+        self.add("read", effort.text_recognition);
         self.last = Instant::now();
     }
 
-    fn note(&mut self, stage: &str, elapsed: std::time::Duration) {
-        self.laps.push(StageTiming {
+    fn add(&mut self, stage: &str, elapsed: std::time::Duration) {
+        self.timings.push(StageTiming {
             stage: stage.to_owned(),
             elapsed,
         });

@@ -1,7 +1,7 @@
-//! Paints over what must not be seen, before anything is stored, encoded or told.
+//! Redaction: paints over hidden content before anything is stored, encoded or returned.
 //!
-//! Places are painted over first and never looked at. Text is found by reading it, and what cannot be read is not found:
-//! whoever must be sure hides a window or a region.
+//! Windows and regions are painted over first and never parsed. Text is found by text recognition, and unrecognised
+//! text is not redacted: to be certain, redact a window or a region.
 
 use std::sync::Arc;
 
@@ -12,48 +12,49 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{Redaction, SensitiveText};
 use regex::{Regex, RegexBuilder};
 
-use super::{sensitive, together};
-use crate::capture::Shot;
+use super::{multi_line, sensitive};
+use crate::capture::RawCapture;
 use crate::error::Error;
 use crate::parse::Parse;
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::TextLine;
 
-/// What is painted instead.
-const PAINT: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
+/// Colour of redacted areas.
+const REDACTION_COLOUR: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
 
-/// Most things that one request may hide besides those of the configuration.
+/// Maximum number of redactions in a request, in addition to the configured ones.
 const MAX_REDACTIONS: usize = 64;
 
-/// What a window manager may draw around a window, in pixels at a scale of 1: its title stands above it.
+/// Maximum decoration that a window manager draws around a window, in pixels at scale 1. The title bar is above the
+/// window.
 const TITLE_BAR: f64 = 40.0;
 const BORDER: f64 = 8.0;
 
-/// Most memory that a compiled pattern may take; a request must not be able to use up the service's.
+/// Maximum memory of a compiled pattern; a request must not exhaust the service's memory.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// What to hide.
+/// Set of redaction rules.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redactor {
-    /// In the frame's own pixels.
+    /// Boxes in pixels of the frame.
     regions: Vec<CaptureRect>,
-    /// In pixels of every display.
+    /// Boxes in capture pixels of every display.
     display_regions: Vec<CaptureRect>,
-    /// Identifiers, or names of applications in small letters.
+    /// Window ids, or lower-case application names.
     windows: Vec<String>,
     patterns: Vec<Regex>,
-    kinds: Vec<SensitiveText>,
+    sensitive_text: Vec<SensitiveText>,
 }
 
 impl Redactor {
-    /// What this hides, and what a request hides besides.
+    /// Returns these rules extended by those of a request.
     ///
     /// # Errors
     /// If a pattern is not a regular expression; the error names the field.
-    pub(super) fn and(&self, requested: &[Redaction]) -> Result<Self, Error> {
+    pub(super) fn with_requested(&self, requested: &[Redaction]) -> Result<Self, Error> {
         if requested.len() > MAX_REDACTIONS {
             let problem = format!(
-                "has {}, and at most {MAX_REDACTIONS} are taken",
+                "has {} entries, the maximum is {MAX_REDACTIONS}",
                 requested.len()
             );
             return Err(FieldError::new("redactions", problem).into());
@@ -67,109 +68,109 @@ impl Redactor {
         Ok(redactor)
     }
 
-    /// Hides one thing more.
+    /// Adds a rule.
     ///
     /// # Errors
-    /// What is wrong with a pattern.
+    /// If a pattern is not a valid regular expression.
     pub(crate) fn add(&mut self, redaction: &Redaction) -> Result<(), String> {
         match redaction {
             Redaction::Region(region) => self.regions.push(*region),
             Redaction::Window(window) => self.windows.push(window.to_lowercase()),
-            Redaction::SensitiveText(kind) => self.kinds.push(*kind),
+            Redaction::SensitiveText(kind) => self.sensitive_text.push(*kind),
             Redaction::TextPattern(pattern) => self.patterns.push(compile(pattern)?),
         }
         Ok(())
     }
 
-    /// Hides a box of every display, in its pixels.
+    /// Adds a box of every display, in capture pixels.
     pub(crate) fn add_display_region(&mut self, region: CaptureRect) {
         self.display_regions.push(region);
     }
 
-    /// Hides windows, text, and parts of the display: all that does not depend on which part of it is wanted.
-    pub(super) async fn hide_contents(
+    /// Redacts windows, text and display regions: everything that does not depend on the requested area.
+    pub(super) async fn redact_contents(
         &self,
-        shot: &mut Shot,
+        shot: &mut RawCapture,
         parser: &ParseQueue,
     ) -> Result<(), Error> {
-        self.hide_windows(shot);
+        self.redact_windows(shot);
         let corner = shot.bounds.min.to_vector();
         for region in &self.display_regions {
-            cover(shot, region.translate(-corner));
+            redact_region(shot, region.translate(-corner));
         }
-        self.hide_text(shot, parser).await
+        self.redact_text(shot, parser).await
     }
 
-    /// Reads a shot and hides the text that matches. What is cut off at the edge of a part would not match, so this is
-    /// for whole displays.
-    async fn hide_text(&self, shot: &mut Shot, parser: &ParseQueue) -> Result<(), Error> {
-        if !self.hides_text() {
+    /// Parses a capture and redacts matching text. Text cut off at an edge would not match, so this is for whole
+    /// displays.
+    async fn redact_text(&self, shot: &mut RawCapture, parser: &ParseQueue) -> Result<(), Error> {
+        if !self.has_text_rules() {
             return Ok(());
         }
-        if !parser.is_here() {
-            let problem = "hides text, which has to be read first, and `perception.parser` sends pictures elsewhere; \
-                           hide regions or windows";
+        if !parser.is_local() {
+            let problem = "text redaction requires `perception.parser = \"embedded\"`, and this service sends images to another one; \
+                           redact regions or windows";
             return Err(FieldError::new("redactions", problem).into());
         }
         let mut parse = parser.parse(Arc::clone(&shot.pixels)).await?;
-        self.hide_read(shot, &mut parse);
+        self.redact_lines(shot, &mut parse);
         Ok(())
     }
 
-    /// Paints over the text that was read on a shot and matches, and leaves it out of what was read. A closer look reads
-    /// what was too small before.
-    pub(super) fn hide_read(&self, shot: &mut Shot, parse: &mut Parse) {
-        for hidden in self.forget_text(parse) {
-            cover(shot, hidden);
+    /// Redacts the recognised text that matches and removes it from the result. A magnified parse finds text that was
+    /// too small before.
+    pub(super) fn redact_lines(&self, shot: &mut RawCapture, parse: &mut Parse) {
+        for hidden in self.remove_matching_lines(parse) {
+            redact_region(shot, hidden);
         }
     }
 
-    /// As [`Self::hide_read`], on a picture that is no shot.
-    pub(super) fn hide_on(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
-        for hidden in self.forget_text(parse) {
-            paint(Arc::make_mut(pixels), hidden);
+    /// As [`Self::redact_lines`], for an image that is not a capture.
+    pub(super) fn redact_image(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
+        for hidden in self.remove_matching_lines(parse) {
+            fill(Arc::make_mut(pixels), hidden);
         }
     }
 
-    /// Paints over regions, which are given in the frame's own pixels.
-    pub(super) fn hide_regions(&self, shot: &mut Shot) {
+    /// Redacts regions given in pixels of the frame.
+    pub(super) fn redact_regions(&self, shot: &mut RawCapture) {
         for &region in &self.regions {
-            cover(shot, region);
+            redact_region(shot, region);
         }
     }
 
-    /// Paints over what may be seen of windows, and takes the titles away that must not be read.
-    fn hide_windows(&self, shot: &mut Shot) {
+    /// Redacts the visible parts of windows and clears their titles.
+    fn redact_windows(&self, shot: &mut RawCapture) {
         let corner = shot.bounds.min.to_vector();
         let scale = shot.display.scale;
         let mut above: Vec<CaptureRect> = Vec::new();
         let mut hidden = Vec::new();
         for window in &mut shot.windows {
-            let is_hidden = self.hides_window(window);
-            if is_hidden || self.hides_line(&window.title) {
+            let is_hidden = self.matches_window(window);
+            if is_hidden || self.matches_line(&window.title) {
                 window.title.clear();
             }
             if window.minimised {
                 continue;
             }
             if is_hidden {
-                hidden.extend(without(with_decoration(window.bounds, scale), &above));
+                hidden.extend(visible_parts(with_decoration(window.bounds, scale), &above));
             }
-            if !shot.see_through.contains(&window.id) {
+            if !shot.non_opaque_windows.contains(&window.id) {
                 above.push(window.bounds);
             }
         }
         for seen in hidden {
-            cover(shot, seen.translate(-corner));
+            redact_region(shot, seen.translate(-corner));
         }
     }
 
-    /// Leaves the lines out that must not be told, and says where they stand.
-    fn forget_text(&self, parse: &mut Parse) -> Vec<CaptureRect> {
-        if !self.hides_text() {
+    /// Removes the matching lines and returns their boxes.
+    fn remove_matching_lines(&self, parse: &mut Parse) -> Vec<CaptureRect> {
+        if !self.has_text_rules() {
             return Vec::new();
         }
-        let hidden = self.hidden_among(&parse.lines);
+        let hidden = self.matching_lines(&parse.lines);
         let (hidden, told): (Vec<_>, Vec<_>) = parse
             .lines
             .iter()
@@ -180,18 +181,17 @@ impl Redactor {
         boxes
     }
 
-    /// Which of the lines are hidden. Each rule is asked by itself: what one hides is still part of what another looks
-    /// for.
-    fn hidden_among(&self, lines: &[TextLine]) -> Vec<bool> {
+    /// Returns which lines match. Rules are applied independently: text redacted by one rule still counts for another.
+    fn matching_lines(&self, lines: &[TextLine]) -> Vec<bool> {
         let by_pattern = self.patterns.iter().map(|pattern| {
             let matches = |text: &str| pattern.is_match(text);
-            together::matching(lines, matches, matches)
+            multi_line::matching(lines, matches, matches)
         });
-        let by_kind = self.kinds.iter().map(|&kind| {
+        let by_kind = self.sensitive_text.iter().map(|&kind| {
             let matches = |text: &str| sensitive::is_in(text, kind);
-            // Columns of numbers are no card's.
+            // A column of numbers is not a card number, so lines are not joined vertically.
             let wraps = kind != SensitiveText::CardNumber;
-            together::matching(lines, matches, |text| wraps && matches(text))
+            multi_line::matching(lines, matches, |text| wraps && matches(text))
         });
         let mut hidden = vec![false; lines.len()];
         for of_one_rule in by_pattern.chain(by_kind) {
@@ -202,22 +202,25 @@ impl Redactor {
         hidden
     }
 
-    /// Whether text has to be read to know what to hide.
-    pub(crate) fn hides_text(&self) -> bool {
-        !self.patterns.is_empty() || !self.kinds.is_empty()
+    /// Returns whether text must be recognised to apply the rules.
+    pub(crate) fn has_text_rules(&self) -> bool {
+        !self.patterns.is_empty() || !self.sensitive_text.is_empty()
     }
 
-    fn hides_line(&self, text: &str) -> bool {
+    fn matches_line(&self, text: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.is_match(text))
-            || self.kinds.iter().any(|&kind| sensitive::is_in(text, kind))
+            || self
+                .sensitive_text
+                .iter()
+                .any(|&kind| sensitive::is_in(text, kind))
     }
 
-    /// Whether it has to be known which pixels are whose.
-    pub(super) fn hides_windows(&self) -> bool {
+    /// Returns whether the rules need to know which window covers which pixels.
+    pub(super) fn has_window_rules(&self) -> bool {
         !self.windows.is_empty()
     }
 
-    fn hides_window(&self, window: &Window) -> bool {
+    fn matches_window(&self, window: &Window) -> bool {
         let application = window.application.to_lowercase();
         let id = window.id.to_lowercase();
         self.windows
@@ -230,10 +233,10 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern)
         .size_limit(MAX_PATTERN_BYTES)
         .build()
-        .map_err(|error| format!("is not a regular expression: {error}"))
+        .map_err(|error| format!("is not a valid regular expression: {error}"))
 }
 
-/// A window with whatever its manager may have drawn around it.
+/// Extends a window by the maximum decoration.
 fn with_decoration(bounds: CaptureRect, scale: f64) -> CaptureRect {
     let pixels = |length: f64| (length * scale).ceil() as i32;
     let outer = bounds.inflate(pixels(BORDER), pixels(BORDER));
@@ -243,27 +246,27 @@ fn with_decoration(bounds: CaptureRect, scale: f64) -> CaptureRect {
     )
 }
 
-/// Paints over a box of a shot, in its own pixels, and keeps in mind where.
-fn cover(shot: &mut Shot, region: CaptureRect) {
-    paint(Arc::make_mut(&mut shot.pixels), region);
-    shot.hidden
+/// Redacts a box of a capture, given in its own pixels, and records it.
+fn redact_region(shot: &mut RawCapture, region: CaptureRect) {
+    fill(Arc::make_mut(&mut shot.pixels), region);
+    shot.redacted
         .push(region.translate(shot.bounds.min.to_vector()));
 }
 
-/// What is left of a box when others are laid over it.
-fn without(whole: CaptureRect, above: &[CaptureRect]) -> Vec<CaptureRect> {
+/// Returns the parts of a box that other boxes do not cover.
+fn visible_parts(whole: CaptureRect, above: &[CaptureRect]) -> Vec<CaptureRect> {
     let mut left = vec![whole];
     for &cover in above {
         left = left
             .into_iter()
-            .flat_map(|part| rest_of(part, cover))
+            .flat_map(|part| subtract(part, cover))
             .collect();
     }
     left
 }
 
-/// What of a box lies outside of another: above, below, left and right of it.
-fn rest_of(part: CaptureRect, cover: CaptureRect) -> Vec<CaptureRect> {
+/// Subtracts a box from another: the parts above, below, left and right of it.
+fn subtract(part: CaptureRect, cover: CaptureRect) -> Vec<CaptureRect> {
     let Some(covered) = part.intersection(&cover) else {
         return vec![part];
     };
@@ -280,12 +283,12 @@ fn rest_of(part: CaptureRect, cover: CaptureRect) -> Vec<CaptureRect> {
         .collect()
 }
 
-fn paint(pixels: &mut RgbaImage, region: CaptureRect) {
+fn fill(pixels: &mut RgbaImage, region: CaptureRect) {
     let (width, height) = pixels.dimensions();
     let along = |from: i32, to: i32, side: u32| from.max(0) as u32..(to.max(0) as u32).min(side);
     for y in along(region.min.y, region.max.y, height) {
         for x in along(region.min.x, region.max.x, width) {
-            pixels.put_pixel(x, y, PAINT);
+            pixels.put_pixel(x, y, REDACTION_COLOUR);
         }
     }
 }
@@ -300,7 +303,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::parse::Effort;
+    use crate::parse::ParseStats;
 
     fn at(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
         CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
@@ -311,18 +314,21 @@ mod tests {
     }
 
     fn painted(pixels: &RgbaImage) -> usize {
-        pixels.pixels().filter(|pixel| **pixel == PAINT).count()
+        pixels
+            .pixels()
+            .filter(|pixel| **pixel == REDACTION_COLOUR)
+            .count()
     }
 
     fn redactor(redactions: &[Redaction]) -> Redactor {
-        Redactor::default().and(redactions).unwrap()
+        Redactor::default().with_requested(redactions).unwrap()
     }
 
     #[test]
     fn regions_are_cut_to_the_picture() {
         let check = |region, expected| {
             let mut pixels = white();
-            paint(&mut pixels, region);
+            fill(&mut pixels, region);
             assert_eq!(painted(&pixels), expected, "{region:?}");
         };
         check(at(2, 3, 4, 6), 6);
@@ -343,14 +349,14 @@ mod tests {
         let mut parse = Parse {
             detections: Arc::new([]),
             lines: Arc::new(lines),
-            effort: Effort::default(),
+            effort: ParseStats::default(),
         };
         let redactor = redactor(&[
             Redaction::TextPattern(r"\d{4} \d{4}".to_owned()),
             Redaction::SensitiveText(SensitiveText::EmailAddress),
         ]);
         let mut pixels = Arc::new(white());
-        redactor.hide_on(&mut pixels, &mut parse);
+        redactor.redact_image(&mut pixels, &mut parse);
         assert_eq!(painted(&pixels), 40);
         let told: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(told, ["Name"]);
@@ -369,7 +375,7 @@ mod tests {
             Redaction::TextPattern("^1111$".to_owned()),
             Redaction::SensitiveText(SensitiveText::CardNumber),
         ]);
-        assert_eq!(redactor.hidden_among(&fields), [true; 4]);
+        assert_eq!(redactor.matching_lines(&fields), [true; 4]);
     }
 
     fn window(id: &str, application: &str, title: &str, bounds: CaptureRect) -> Window {
@@ -385,8 +391,8 @@ mod tests {
         }
     }
 
-    fn shot(windows: Vec<Window>) -> Shot {
-        Shot {
+    fn shot(windows: Vec<Window>) -> RawCapture {
+        RawCapture {
             pixels: Arc::new(white()),
             bounds: at(100, 100, 110, 110),
             display: Display {
@@ -398,8 +404,8 @@ mod tests {
             },
             cursor: None,
             windows,
-            see_through: Vec::new(),
-            hidden: Vec::new(),
+            non_opaque_windows: Vec::new(),
+            redacted: Vec::new(),
             captured_at: SystemTime::UNIX_EPOCH,
         }
     }
@@ -408,7 +414,7 @@ mod tests {
     fn what_is_seen_of_a_window_is_hidden() {
         let check = |hidden: &str, windows: &[Window], expected: usize, titles: &[&str]| {
             let mut shot = shot(windows.to_vec());
-            redactor(&[Redaction::Window(hidden.to_owned())]).hide_windows(&mut shot);
+            redactor(&[Redaction::Window(hidden.to_owned())]).redact_windows(&mut shot);
             assert_eq!(painted(&shot.pixels), expected, "{hidden}");
             let got: Vec<_> = shot
                 .windows
@@ -417,7 +423,7 @@ mod tests {
                 .collect();
             assert_eq!(got, titles);
         };
-        // Its client area begins below the frame, so that of the title bar nothing shows but the border's width.
+        // The client area starts below the frame; only the border is within the captured region.
         let vault = window("0x12", "KeePassXC", "Vault", at(90, 140, 96, 150));
         let editor = window("0x34", "Mousepad", "Notes", at(102, 98, 120, 120));
         // Columns 82 to 104 and rows 100 to 158 are hidden, of which 4 columns and all 10 rows lie in the frame.
@@ -428,7 +434,7 @@ mod tests {
             &["", "Notes"],
         );
         check("0x12", &[vault.clone(), editor.clone()], 40, &["", "Notes"]);
-        // The editor lies over half of it, and stays to be seen.
+        // The editor covers half of it and stays visible.
         check(
             "KeePassXC",
             &[editor.clone(), vault.clone()],
@@ -442,10 +448,10 @@ mod tests {
         check("KeePassXC", &[minimised, editor.clone()], 0, &["", "Notes"]);
         // A translucent window covers nothing.
         let mut through = shot(vec![editor, vault]);
-        through.see_through = vec!["0x34".to_owned()];
-        redactor(&[Redaction::Window("KeePassXC".to_owned())]).hide_windows(&mut through);
+        through.non_opaque_windows = vec!["0x34".to_owned()];
+        redactor(&[Redaction::Window("KeePassXC".to_owned())]).redact_windows(&mut through);
         assert_eq!(painted(&through.pixels), 40);
-        assert_eq!(through.hidden, [at(82, 100, 104, 158)]);
+        assert_eq!(through.redacted, [at(82, 100, 104, 158)]);
     }
 
     #[test]
@@ -457,7 +463,8 @@ mod tests {
             at(100, 100, 105, 105),
         )];
         let mut shot = shot(windows);
-        redactor(&[Redaction::SensitiveText(SensitiveText::EmailAddress)]).hide_windows(&mut shot);
+        redactor(&[Redaction::SensitiveText(SensitiveText::EmailAddress)])
+            .redact_windows(&mut shot);
         assert_eq!(shot.windows[0].title, "");
         assert_eq!(painted(&shot.pixels), 0);
     }
@@ -468,11 +475,11 @@ mod tests {
             Redaction::Region(at(0, 0, 1, 1)),
             Redaction::TextPattern("(".to_owned()),
         ];
-        let error = Redactor::default().and(&requested).unwrap_err();
+        let error = Redactor::default().with_requested(&requested).unwrap_err();
         assert!(
             error
                 .to_string()
-                .starts_with("redactions[1].text_pattern: is not a regular expression"),
+                .starts_with("redactions[1].text_pattern: is not a valid regular expression"),
             "{error}"
         );
     }
@@ -487,7 +494,7 @@ mod tests {
             whole in boxes(),
             above in proptest::collection::vec(boxes(), 0..5),
         ) {
-            let seen = without(whole, &above);
+            let seen = visible_parts(whole, &above);
             for (x, y) in (0..32).flat_map(|y| (0..32).map(move |x| (x, y))) {
                 let here = CapturePoint::new(x, y);
                 let visible = whole.contains(here) && !above.iter().any(|cover| cover.contains(here));

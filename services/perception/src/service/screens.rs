@@ -1,4 +1,4 @@
-//! The screens that can be looked at, opened when they are first asked for.
+//! Configured screens, opened on first use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use motorium_proto::domain::id::DisplayId;
 use crate::capture::Screen;
 use crate::error::Error;
 
-/// How screens are captured.
+/// Capture driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     #[cfg(target_os = "linux")]
@@ -20,7 +20,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Those of this build, by the name that the configuration uses; the default one first.
+    /// Drivers of this build by configuration name, the default one first.
     pub const KNOWN: &'static [(&'static str, Driver)] = &[
         #[cfg(target_os = "linux")]
         ("x11", Driver::X11),
@@ -51,39 +51,40 @@ impl Driver {
     }
 }
 
-/// The displays that may be looked at, and those that are open.
+/// Configured displays and their open screens.
 #[derive(Debug)]
 pub struct Screens {
     driver: Driver,
-    /// The default one first. Nothing else is opened.
+    /// Configured displays, the default one first. No other display is opened.
     displays: Vec<DisplayId>,
-    limit: Duration,
+    timeout: Duration,
     scale: Option<f64>,
     open: Mutex<HashMap<DisplayId, Arc<dyn Screen>>>,
 }
 
 impl Screens {
-    /// `limit` is the longest that a call may wait for a display; `scale` overrides what desktops say of themselves.
+    /// Creates the screens. `limit` is the timeout of one call; `scale` overrides the scale that desktops report.
     #[must_use]
     pub fn new(
         driver: Driver,
         displays: Vec<DisplayId>,
-        limit: Duration,
+        timeout: Duration,
         scale: Option<f64>,
     ) -> Self {
         Self {
             driver,
             displays,
-            limit,
+            timeout,
             scale,
             open: Mutex::default(),
         }
     }
 
-    /// The display that is asked for; the default one if none is.
+    /// Returns the requested display, or the default one.
     ///
     /// # Errors
-    /// [`Error::NoDisplay`] if there is no default one, [`Error::DisplayNotFound`] if it is not one of the configured.
+    /// [`Error::NoDisplay`] if no display is configured; [`Error::DisplayNotFound`] if the requested one is not
+    /// configured.
     pub fn get(&self, asked_for: Option<&DisplayId>) -> Result<Arc<dyn Screen>, Error> {
         let default = self.displays.first().ok_or(Error::NoDisplay)?;
         let id = asked_for.unwrap_or(default);
@@ -93,25 +94,25 @@ impl Screens {
                 .iter()
                 .map(|display| format!("`{display}`"))
                 .collect();
-            let detail = format!("this service is configured to see {}", known.join(", "));
+            let detail = format!("this service is configured for {}", known.join(", "));
             return Err(Error::DisplayNotFound {
                 display: id.clone(),
                 detail,
             });
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(screen) = open.get(id).filter(|screen| !screen.has_ended()) {
+        if let Some(screen) = open.get(id).filter(|screen| !screen.is_terminated()) {
             return Ok(Arc::clone(screen));
         }
-        let screen = self.driver.open(id, self.limit, self.scale)?;
+        let screen = self.driver.open(id, self.timeout, self.scale)?;
         open.insert(id.clone(), Arc::clone(&screen));
         Ok(screen)
     }
 
-    /// Every display that answers, the default one first.
+    /// Describes every reachable display, the default one first.
     ///
     /// # Errors
-    /// [`Error::NoDisplay`] if none is configured; if none answers, what is wrong with the default one.
+    /// [`Error::NoDisplay`] if none is configured; the error of the default one if none is reachable.
     pub async fn describe_all(&self) -> Result<Vec<Display>, Error> {
         let described = self
             .displays

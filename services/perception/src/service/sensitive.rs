@@ -1,24 +1,25 @@
-//! Kinds of text that are often to be hidden, as they look on a screen and come out of a reader.
+//! Detection of sensitive text, as it appears on a screen and comes out of text recognition.
 //!
-//! What is in doubt counts as sensitive: a number hidden for nothing costs less than one that is told.
+//! False positives are preferred: a number redacted unnecessarily costs less than a leaked one.
 
 use std::sync::LazyLock;
 
 use motorium_proto::service::SensitiveText;
 use regex::Regex;
 
-/// Digits in groups, as cards show them: of four, or of four, six and five.
+/// Grouped digits of a card: four groups of four, or groups of four, six and five. `O`, `o`, `l` and `I` count as
+/// misread digits.
 static GROUPED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b[\dOolI]{4}(?:[ \-–·.][\dOolI]{4}){3}\b|\b\d{4}[ \-–·.]\d{6}[ \-–·.]\d{5}\b")
 });
 
-/// Digits in a row, perhaps with spaces that a reader saw among them; other numbers may stand beside a card's.
+/// Consecutive digits, possibly with spaces added by text recognition; other numbers may be adjacent.
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d(?:[ \-]?\d){12,}"));
 
-/// How many digits a card has.
+/// Number of digits of a card (ISO/IEC 7812).
 const LENGTHS: std::ops::RangeInclusive<usize> = 13..=19;
 
-/// A reader may see spaces around the sign, and the sign wide.
+/// E-mail address. Text recognition may insert spaces around the `@` or return it as a full-width character.
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"[\p{L}\p{N}._%+\-]+\s?[@＠]\s?[\p{L}\p{N}\-]+(?:\s?[.．。]\s?[\p{L}\p{N}\-]+)+")
 });
@@ -27,7 +28,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
-/// Whether there is something of that kind in a text.
+/// Returns whether a text contains sensitive content of this kind.
 pub(super) fn is_in(text: &str, kind: SensitiveText) -> bool {
     match kind {
         SensitiveText::CardNumber => has_card_number(text),
@@ -42,7 +43,7 @@ fn has_card_number(text: &str) -> bool {
             .any(|found| has_card_among(found.as_str()))
 }
 
-/// Whether a card's number begins with one of the groups of digits and ends with one.
+/// Returns whether a card number starts and ends at group boundaries of a digit sequence.
 fn has_card_among(text: &str) -> bool {
     let mut digits = String::new();
     let mut edges = vec![0];
@@ -58,7 +59,7 @@ fn has_card_among(text: &str) -> bool {
         .any(|(start, end)| has_check_digit(&digits[start..end]))
 }
 
-/// The check of ISO/IEC 7812 (Luhn): from the right, every second digit counts twice, and the sum ends in 0.
+/// Verifies the Luhn check digit (ISO/IEC 7812): from the right, every second digit is doubled, and the sum ends in 0.
 fn has_check_digit(text: &str) -> bool {
     let digits = text.chars().rev().filter_map(|sign| sign.to_digit(10));
     let sum: u32 = digits
@@ -88,7 +89,7 @@ mod tests {
         check("4111111111111111 123", true);
         check("1 4111111111111111", true);
         check("378282246310005 08/28", true);
-        // A zero read as a letter hides it all the same.
+        // A zero misread as a letter is still redacted.
         check("4OOO 1234 5678 9O1O", true);
         check("Order 5500000000000005", false);
         check("+49 30 901820", false);

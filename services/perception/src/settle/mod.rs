@@ -1,45 +1,46 @@
-//! Waiting until a screen is quiet, instead of sleeping for a fixed time.
+//! Waits until a screen is idle, instead of sleeping for a fixed time.
 //!
-//! What the display says was drawn is looked at pixel by pixel, because programs also draw what is already there.
-//! [`rule`] decides; this module only feeds it. A wait that is dropped leaves nothing behind.
+//! Reported changes are compared pixel by pixel, because programs also redraw unchanged content. [`idle_rule`] decides;
+//! this module only feeds it. Dropping a wait leaves nothing behind.
 
-pub mod rule;
-mod shadow;
+pub mod idle_rule;
+mod reference;
 
 use std::sync::Arc;
 
 use motorium_proto::domain::geometry::CaptureRect;
-use motorium_proto::service::{AwaitQuiet, Quiet};
+use motorium_proto::service::{IdleReport, WaitForIdleRequest};
 use tokio::time::{Instant, sleep_until};
 
-use crate::capture::{CaptureRequest, Screen};
+use crate::capture::{CaptureOptions, Screen};
 use crate::error::Error;
 use crate::frames::StoredFrame;
-use rule::{Rule, Waiting};
-use shadow::Shadow;
+use idle_rule::{IdleRule, IdleWait};
+use reference::ReferenceScreen;
 
-/// Waits until `screen` is quiet or the time is up. A difference from the frame `since` counts as the first change.
+/// Waits until `screen` is idle or the timeout has passed. A difference from the frame `since` counts as the first
+/// change.
 ///
 /// # Errors
-/// If the display cannot be watched or captured, also when it is lost in the middle.
-pub async fn await_quiet(
+/// If the display cannot be watched or captured, or is lost during the wait.
+pub async fn wait_for_idle(
     screen: &dyn Screen,
     since: Option<Arc<StoredFrame>>,
-    request: &AwaitQuiet,
-) -> Result<Quiet, Error> {
+    request: &WaitForIdleRequest,
+) -> Result<IdleReport, Error> {
     let start = Instant::now();
     let mut changes = screen.watch().await?;
-    let baseline = screen.capture(CaptureRequest::default()).await?;
-    let mut waiting = Waiting::new(rule_of(request, baseline.display.scale), start);
-    let mut shadow = Shadow::new(baseline.pixels, request.ignore.clone());
+    let baseline = screen.capture(CaptureOptions::default()).await?;
+    let mut waiting = IdleWait::new(rule_of(request, baseline.display.scale), start);
+    let mut shadow = ReferenceScreen::new(baseline.pixels, request.ignore.clone());
     if let Some(since) = since {
         let (unchanged, differences) = shadow.differences_from(since).await?;
         shadow = unchanged;
         waiting.observe(start, &differences);
     }
-    while Instant::now() < waiting.gives_up_at() {
+    while Instant::now() < waiting.deadline() {
         let change = tokio::select! {
-            // Changes first: what has been reported counts before the end is declared.
+            // Changes first: reported changes must count before the wait ends.
             biased;
             change = changes.next() => change?,
             () = sleep_until(waiting.ends_at()) => break,
@@ -48,18 +49,18 @@ pub async fn await_quiet(
             continue;
         };
         shadow = shadow
-            .look_again(screen, drawn, |at, changed| waiting.observe(at, changed))
+            .update(screen, drawn, |at, changed| waiting.observe(at, changed))
             .await?;
     }
-    // A server that has stopped draws nothing either; only one that answers is quiet.
-    screen.cursor().await?;
+    // A stopped server draws nothing either; the screen is idle only if the server responds.
+    screen.cursor_position().await?;
     Ok(waiting.outcome(Instant::now()))
 }
 
-fn rule_of(request: &AwaitQuiet, scale: f64) -> Rule {
-    Rule {
-        first_change: request.first_change_timeout,
-        quiet: request.quiet,
+fn rule_of(request: &WaitForIdleRequest, scale: f64) -> IdleRule {
+    IdleRule {
+        first_change_timeout: request.first_change_timeout,
+        idle_duration: request.idle_duration,
         timeout: request.timeout,
         ignore_pixels: request.ignore_pixels.into(),
         scale,

@@ -1,26 +1,26 @@
-//! What every [`Screen`] must do, run for each implementation.
+//! Conformance suite of [`Screen`], run for each implementation.
 
 use image::imageops;
-use motorium_perception::capture::{Area, CaptureRequest, Screen};
+use motorium_perception::capture::{Area, CaptureOptions, Screen};
 use motorium_perception::error::Error;
 use motorium_proto::domain::geometry::CaptureSize;
 use tokio::time::timeout;
 
-use crate::support::{Client, Desktop, NewWindow, PATIENCE, at, pattern};
+use crate::support::{Client, Desktop, NewWindow, TEST_TIMEOUT, at, pattern};
 
-fn whole() -> CaptureRequest {
-    CaptureRequest::default()
+fn whole() -> CaptureOptions {
+    CaptureOptions::default()
 }
 
-fn part(area: Area) -> CaptureRequest {
-    CaptureRequest {
+fn part(area: Area) -> CaptureOptions {
+    CaptureOptions {
         area,
         list_windows: false,
-        exactly: false,
+        precise_window_list: false,
     }
 }
 
-/// A display of 800×600 with a window manager, before any window.
+/// Runs the suite on a display of 800×600 with a window manager and no other window.
 async fn conforms(screen: &dyn Screen, client: &Client) {
     describes(screen).await;
     lists_windows(screen, client).await;
@@ -74,10 +74,10 @@ async fn lists_windows(screen: &dyn Screen, client: &Client) {
     assert!(!found.minimised);
 
     client.minimise(lower);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         let windows = screen.windows().await.unwrap();
-        // A minimised window may be marked or left out, but not shown as open.
+        // A minimised window may be listed as minimised or omitted, but not as open.
         let is_open = |title: &str| {
             windows
                 .iter()
@@ -97,9 +97,9 @@ async fn lists_windows(screen: &dyn Screen, client: &Client) {
     listed(screen, "no window", |titles| titles.is_empty()).await;
 }
 
-/// Waits until the titles of our windows, topmost first, are as they should be.
+/// Waits until the titles of the test windows, topmost first, satisfy `condition`.
 async fn listed(screen: &dyn Screen, what: &str, condition: impl Fn(&[&str]) -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         let windows = screen.windows().await.unwrap();
         let ours = windows
@@ -111,7 +111,7 @@ async fn listed(screen: &dyn Screen, what: &str, condition: impl Fn(&[&str]) -> 
         }
         assert!(
             tokio::time::Instant::now() < deadline,
-            "waited in vain for {what}: {windows:?}"
+            "timed out waiting for {what}: {windows:?}"
         );
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -120,14 +120,14 @@ async fn listed(screen: &dyn Screen, what: &str, condition: impl Fn(&[&str]) -> 
 async fn captures_pixel_by_pixel(screen: &dyn Screen, client: &Client) {
     let expected = pattern(800, 600, 1);
     let window = client.show(&expected, 0, 0);
-    // The pointer stands in the picture and must not be in the pixels.
+    // The pointer is inside the area and must not be in the pixels.
     client.move_pointer(400, 300);
 
     let shot = screen.capture(whole()).await.unwrap();
     assert_eq!(shot.bounds, at(0, 0, 800, 600));
     assert!(
         *shot.pixels == expected,
-        "the picture differs from what was drawn"
+        "the capture differs from what was drawn"
     );
 
     let monitor = screen.describe().await.unwrap().monitors[0].name.clone();
@@ -187,7 +187,7 @@ async fn reports_changes(screen: &dyn Screen, client: &Client) {
             }
         }
     };
-    timeout(PATIENCE, covered)
+    timeout(TEST_TIMEOUT, covered)
         .await
         .expect("what was drawn was not reported");
     client.close(window);
@@ -196,7 +196,7 @@ async fn reports_changes(screen: &dyn Screen, client: &Client) {
 #[tokio::test]
 async fn x11() {
     let mut desktop = Desktop::start();
-    desktop.manage().await;
+    desktop.start_window_manager().await;
     conforms(&desktop.screen(), &Client::connect(&desktop.display)).await;
 }
 
@@ -216,22 +216,22 @@ async fn x11_without_extensions() {
             "RANDR",
         ],
     );
-    desktop.manage().await;
+    desktop.start_window_manager().await;
     conforms(&desktop.screen(), &Client::connect(&desktop.display)).await;
 }
 
 #[tokio::test]
 async fn x11_on_tigervnc() {
     let mut desktop = Desktop::start_resizable();
-    desktop.manage().await;
+    desktop.start_window_manager().await;
     conforms(&desktop.screen(), &Client::connect(&desktop.display)).await;
 }
 
-/// Where the portable driver's own process finds its display.
+/// Environment variable that marks the process of the portable driver.
 #[cfg(feature = "driver-xcap")]
 const CHILD: &str = "MOTORIUM_TEST_PORTABLE_CHILD";
 
-/// The library takes its display from the environment, so the suite runs in a process that has the right one.
+/// The library reads its display from the environment, so the suite runs in a separate process.
 #[cfg(feature = "driver-xcap")]
 #[tokio::test]
 async fn portable() {
@@ -240,11 +240,11 @@ async fn portable() {
     if std::env::var_os(CHILD).is_some() {
         let display = std::env::var("DISPLAY").unwrap();
         let id = motorium_proto::domain::id::DisplayId::new(display.clone());
-        let screen = PortableScreen::new(id, crate::support::LIMIT, None).unwrap();
+        let screen = PortableScreen::new(id, crate::support::CALL_TIMEOUT, None).unwrap();
         return conforms(&screen, &Client::connect(&display)).await;
     }
     let mut desktop = Desktop::start();
-    desktop.manage().await;
+    desktop.start_window_manager().await;
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["conformance::portable", "--exact", "--nocapture"])
         .env(CHILD, "1")

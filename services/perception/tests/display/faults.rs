@@ -1,49 +1,49 @@
-//! Servers that stop, die, come back and change: an error of the right kind in time, and then everything works again.
+//! Display servers that stop, die, restart and resize: the right error within the timeout, and recovery afterwards.
 
 use std::future::Future;
 use std::time::Duration;
 
 use motorium_perception::capture::x11::X11Screen;
-use motorium_perception::capture::{Area, CaptureRequest, Screen as _};
+use motorium_perception::capture::{Area, CaptureOptions, Screen as _};
 use motorium_perception::error::Error;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use tokio::time::timeout;
 
-use crate::support::{Client, Desktop, LIMIT, PATIENCE, at, pattern};
+use crate::support::{CALL_TIMEOUT, Client, Desktop, TEST_TIMEOUT, at, pattern};
 
-/// No call may take longer than its limit and a little.
+/// Fails if a call takes longer than its timeout plus a margin.
 async fn in_time<T>(call: impl Future<Output = T>) -> T {
-    timeout(LIMIT + Duration::from_secs(3), call)
+    timeout(CALL_TIMEOUT + Duration::from_secs(3), call)
         .await
         .expect("the call took too long")
 }
 
-fn whole() -> CaptureRequest {
-    CaptureRequest::default()
+fn whole() -> CaptureOptions {
+    CaptureOptions::default()
 }
 
 #[tokio::test]
 async fn a_display_that_is_not_there_is_named() {
     let check = async |name: &str, part: &str| {
-        let opened = X11Screen::new(DisplayId::new(name), LIMIT, None);
+        let opened = X11Screen::new(DisplayId::new(name), CALL_TIMEOUT, None);
         let error = match opened {
             Ok(screen) => in_time(screen.capture(whole())).await.unwrap_err(),
             Err(error) => error,
         };
         let is_named = matches!(
             error,
-            Error::DisplayNotFound { .. } | Error::DisplayAbsent { .. }
+            Error::DisplayNotFound { .. } | Error::DisplayUnavailable { .. }
         );
         assert!(is_named, "{name}: {error}");
         assert!(error.to_string().contains(part), "{name}: {error}");
     };
-    check(":54321", "no server listens there").await;
-    check("", "not of the form").await;
-    check("desk", "not of the form").await;
+    check(":54321", "no server is listening").await;
+    check("", "must have the form").await;
+    check("desk", "must have the form").await;
     // A request must not make the service connect to another host.
-    check("example.com:0", "only displays of this machine").await;
-    check("tcp/localhost:0", "only displays of this machine").await;
+    check("example.com:0", "only local displays").await;
+    check("tcp/localhost:0", "only local displays").await;
 }
 
 #[tokio::test]
@@ -51,20 +51,20 @@ async fn a_stopped_server_times_out_and_is_used_again_when_it_goes_on() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     in_time(screen.capture(whole())).await.unwrap();
-    desktop.stop();
-    // Several at once, because all of them wait for the same server.
+    desktop.suspend();
+    // Several calls at once, all waiting for the same server.
     let (first, second, third) = tokio::join!(
         in_time(screen.capture(whole())),
         in_time(screen.windows()),
-        in_time(screen.cursor()),
+        in_time(screen.cursor_position()),
     );
     for error in [first.unwrap_err(), second.unwrap_err(), third.unwrap_err()] {
         assert!(matches!(error, Error::DisplayTimedOut { .. }), "{error}");
     }
-    // One that was never connected to.
+    // A screen that was never connected.
     let error = in_time(desktop.screen().describe()).await.unwrap_err();
     assert!(matches!(error, Error::DisplayTimedOut { .. }), "{error}");
-    desktop.go_on();
+    desktop.resume();
     in_time(screen.capture(whole())).await.unwrap();
 }
 
@@ -78,7 +78,7 @@ async fn a_server_that_dies_is_lost_and_found_again() {
         let error = in_time(screen.capture(whole())).await.unwrap_err();
         assert!(matches!(error, Error::DisplayLost { .. }), "{error}");
     }
-    desktop.start_again();
+    desktop.restart();
     let expected = pattern(800, 600, 3);
     Client::connect(&desktop.display).show(&expected, 0, 0);
     let shot = in_time(screen.capture(whole())).await.unwrap();
@@ -93,7 +93,7 @@ async fn whoever_watches_learns_that_the_server_died() {
     desktop.kill();
     let error = in_time(changes.next()).await.unwrap_err();
     assert!(matches!(error, Error::DisplayLost { .. }), "{error}");
-    desktop.start_again();
+    desktop.restart();
     screen.watch().await.unwrap();
 }
 
@@ -131,18 +131,18 @@ async fn the_cursor_is_handed_out_beside_the_pixels() {
     for (x, y) in [(400, 300), (0, 0), (799, 599)] {
         client.move_pointer(x, y);
         let place = CapturePoint::new(x.into(), y.into());
-        assert_eq!(screen.cursor().await.unwrap(), Some(place));
+        assert_eq!(screen.cursor_position().await.unwrap(), Some(place));
         let cursor = screen.capture(whole()).await.unwrap().cursor.unwrap();
         assert_eq!(cursor.position, place);
         assert!(
             cursor.argb.iter().any(|pixel| pixel >> 24 == 0xFF),
             "the cursor has no opaque pixel"
         );
-        // A region that does not hold the cursor tells of it all the same.
-        let region = CaptureRequest {
+        // A region outside the cursor still reports its position.
+        let region = CaptureOptions {
             area: Area::Region(at(100, 100, 10, 10)),
             list_windows: false,
-            exactly: false,
+            precise_window_list: false,
         };
         assert_eq!(
             screen
@@ -169,14 +169,14 @@ async fn the_scale_is_what_the_desktop_says_or_the_configuration() {
         (1.5, CaptureSize::new(800, 600))
     );
     assert!((display.logical_size.width - 533.33).abs() < 0.01);
-    let told = X11Screen::new(desktop.id(), LIMIT, Some(2.0)).unwrap();
+    let told = X11Screen::new(desktop.id(), CALL_TIMEOUT, Some(2.0)).unwrap();
     assert_eq!(told.describe().await.unwrap().scale, 2.0);
 }
 
 #[tokio::test]
 async fn popups_and_dialogs_are_windows_too() {
     let mut desktop = Desktop::start();
-    desktop.manage().await;
+    desktop.start_window_manager().await;
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
     let parent = client.open(&crate::support::NewWindow {
@@ -193,11 +193,11 @@ async fn popups_and_dialogs_are_windows_too() {
         ..Default::default()
     });
     let popup = client.show(&pattern(120, 150, 4), 500, 100);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
     let windows = loop {
         let windows = screen.windows().await.unwrap();
         let is_there = |id: u32| windows.iter().any(|window| window.id == format!("{id:#x}"));
-        // The window manager draws its own bar when it gets around to it.
+        // The window manager creates its own bar asynchronously.
         if [parent, dialog, popup].into_iter().all(is_there)
             && windows.iter().any(|window| window.active)
             && windows.iter().any(|window| window.application == "TaskBar")
@@ -227,19 +227,19 @@ async fn popups_and_dialogs_are_windows_too() {
         "a dialog lies above its parent: {windows:?}"
     );
 
-    // The window manager's own bar is known by its content, not by its frame.
+    // The window manager's bar is identified by its content, not by its frame.
     assert!(
         windows.iter().all(|window| window.title != "Frame"),
         "{windows:?}"
     );
 
-    // What a window shows can be captured by its id, popups included.
+    // A window's content can be captured by its id, including pop-ups.
     let area = Area::Window(format!("{popup:#x}"));
     let shot = screen
-        .capture(CaptureRequest {
+        .capture(CaptureOptions {
             area,
             list_windows: false,
-            exactly: false,
+            precise_window_list: false,
         })
         .await
         .unwrap();

@@ -1,14 +1,14 @@
 //! Perception on real X servers, with real applications.
 
-mod again;
 mod conformance;
-mod describing;
-mod detecting;
-mod elsewhere;
+mod description;
+mod detection;
 mod faults;
-mod piecewise;
-mod quiet;
-mod reading;
+mod idle;
+mod incremental;
+mod incremental_capture;
+mod remote_parsers;
 mod service;
 mod session;
 mod support;
+mod text_reading;

@@ -1,12 +1,12 @@
-//! The service as its callers see it: in this process, and over gRPC.
+//! The service as callers see it: in-process and over gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use motorium_imaging::picture;
+use motorium_imaging::codec;
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::Span;
+use motorium_kit::config::HumanDuration;
 use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_perception::{Config, PerceptionService, Settings};
@@ -17,19 +17,19 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    AwaitQuiet, CaptureArea, CaptureRequest, Captured, CompareRequest, ImageFormat, ImageOptions,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, ImageFormat, ImageOptions,
     ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient, PerceptionServer,
-    Redaction, SensitiveText, StreamRequest,
+    Redaction, SensitiveText, StreamRequest, WaitForIdleRequest,
 };
 use tokio::time::{Instant, timeout};
 
-use crate::reading::data_folder;
-use crate::support::{Client, Desktop, NewWindow, PATIENCE, at, pattern};
+use crate::support::{Client, Desktop, NewWindow, TEST_TIMEOUT, at, pattern};
+use crate::text_reading::data_folder;
 
 pub(crate) async fn service(displays: &[&str]) -> PerceptionService {
     let settings = Settings {
         displays: displays.iter().map(|&display| display.to_owned()).collect(),
-        patience: Span(Duration::from_secs(2)),
+        display_timeout: HumanDuration(Duration::from_secs(2)),
         ..Settings::default()
     };
     Config::resolve(settings, &data_folder(), [])
@@ -39,10 +39,10 @@ pub(crate) async fn service(displays: &[&str]) -> PerceptionService {
         .unwrap()
 }
 
-/// The service behind a real server on a free port, and a client of it.
+/// Serves the service on a free port and returns a client.
 pub(crate) async fn over_the_wire(
     service: PerceptionService,
-) -> (PerceptionClient<Channel>, server::Running) {
+) -> (PerceptionClient<Channel>, server::RunningServer) {
     let server = server::Builder::new(server::Config::loopback())
         .service(
             PerceptionServer::tonic(Arc::new(service)),
@@ -61,9 +61,9 @@ fn pixels(image: &Image) -> image::RgbaImage {
     let ImageContent::Bytes(bytes) = &image.content else {
         panic!("a reference")
     };
-    let decoded = picture::decode(bytes).unwrap();
+    let decoded = codec::decode(bytes).unwrap();
     assert_eq!((image.width, image.height), decoded.dimensions());
-    assert_eq!(image.sha256, picture::sha256(bytes));
+    assert_eq!(image.sha256, codec::sha256(bytes));
     decoded
 }
 
@@ -79,7 +79,7 @@ fn capture(area: CaptureArea) -> CaptureRequest {
     }
 }
 
-/// Whole pictures of the default display, so many a second.
+/// A stream of the default display with the given frame rate.
 fn watching(max_frames_per_second: u32) -> StreamRequest {
     StreamRequest {
         display: None,
@@ -112,7 +112,7 @@ async fn without_a_display_one_is_told_what_to_do() {
     );
     check_error(
         &service
-            .await_quiet(AwaitQuiet::default())
+            .wait_for_idle(WaitForIdleRequest::default())
             .await
             .unwrap_err(),
         "NO_DISPLAY",
@@ -144,7 +144,7 @@ async fn only_configured_displays_are_seen() {
     check_error(
         &service.capture(other).await.unwrap_err(),
         "DISPLAY_NOT_FOUND",
-        "is configured to see",
+        "is configured for",
     );
 }
 
@@ -169,7 +169,7 @@ async fn pictures_are_as_they_were_asked_for() {
     assert_eq!(plain.frame.display.as_str(), desktop.display);
     assert!(!plain.frame.cursor.unwrap().drawn);
 
-    // With the cursor only the cursor differs.
+    // Only the cursor differs.
     let drawn = service
         .capture(capture(CaptureArea::Display))
         .await
@@ -195,7 +195,7 @@ async fn pictures_are_as_they_were_asked_for() {
         "something else than the cursor was drawn"
     );
 
-    // A part has its own corner; whatever is told of it is told from there.
+    // A region has its own origin, and its metadata is relative to that.
     let part = service
         .capture(capture(CaptureArea::Region(at(350, 250, 100, 90))))
         .await
@@ -208,7 +208,7 @@ async fn pictures_are_as_they_were_asked_for() {
     );
     assert_eq!(part.frame.monitors[0].bounds, at(0, 0, 100, 90));
 
-    // A stored frame is encoded anew, smaller, in another format.
+    // A stored frame can be encoded again, smaller and in another format.
     for (format, media_type) in [
         (ImageFormat::Png, "image/png"),
         (ImageFormat::WebpLossless, "image/webp"),
@@ -239,7 +239,7 @@ async fn a_frame_that_is_kept_no_longer_says_so() {
     let desktop = Desktop::start();
     let settings = Settings {
         displays: vec![desktop.display.clone()],
-        frames: 2,
+        max_frames: 2,
         ..Settings::default()
     };
     let service = Config::resolve(settings, &data_folder(), [])
@@ -324,7 +324,7 @@ async fn comparing_tells_how_much_and_where_and_not_the_pointer() {
     );
     let after = frame().await;
     let request = CompareRequest {
-        near: vec![
+        measured_regions: vec![
             at(100, 200, 80, 60),
             at(60, 200, 80, 60),
             at(500, 500, 10, 10),
@@ -336,7 +336,7 @@ async fn comparing_tells_how_much_and_where_and_not_the_pointer() {
     assert!((compared.change.changed_share - 0.01).abs() < 1e-9);
     assert_eq!(compared.change.regions.len(), 1);
     assert_eq!(compared.change.regions[0].bounds, at(100, 200, 80, 60));
-    assert_eq!(compared.near_shares, [1.0, 0.5, 0.0]);
+    assert_eq!(compared.measured_shares, [1.0, 0.5, 0.0]);
     let ignoring = CompareRequest {
         ignore: vec![at(0, 190, 800, 100)],
         ..request
@@ -351,20 +351,20 @@ async fn comparing_tells_how_much_and_where_and_not_the_pointer() {
         0
     );
 
-    // Changed since a frame, although it was before the call.
+    // Changed since a frame, but before the call.
     let quiet = service
-        .await_quiet(AwaitQuiet {
+        .wait_for_idle(WaitForIdleRequest {
             since_frame: Some(before),
-            ..AwaitQuiet::default()
+            ..WaitForIdleRequest::default()
         })
         .await
         .unwrap();
     assert!(quiet.changed && quiet.settled, "{quiet:?}");
     assert_eq!(quiet.first_change_after, Some(Duration::ZERO));
     let quiet = service
-        .await_quiet(AwaitQuiet {
+        .wait_for_idle(WaitForIdleRequest {
             since_frame: Some(after),
-            ..AwaitQuiet::default()
+            ..WaitForIdleRequest::default()
         })
         .await
         .unwrap();
@@ -383,7 +383,7 @@ fn element_of<'a>(scene: &'a Scene, content: &str) -> &'a Element {
     found.unwrap_or_else(|| panic!("no `{content}` in {scene:#?}"))
 }
 
-/// What is white in the one picture and black in the other, about as high as `y`.
+/// Returns the area near `y` that is white in one image and black in the other.
 fn blackened(plain: &image::RgbaImage, hidden: &image::RgbaImage, y: i32) -> CaptureRect {
     let was_hidden = |&(x, row, now): &(u32, u32, &image::Rgba<u8>)| {
         let is_near = (row as i32 - y).abs() < 40;
@@ -395,7 +395,7 @@ fn blackened(plain: &image::RgbaImage, hidden: &image::RgbaImage, y: i32) -> Cap
         .expect("something was hidden")
 }
 
-/// Observes until the text is there.
+/// Observes until the text appears.
 async fn observe_until(
     service: &dyn Perception,
     text: &str,
@@ -414,7 +414,7 @@ async fn observe_until(
             }
         }
     };
-    timeout(PATIENCE, look)
+    timeout(TEST_TIMEOUT, look)
         .await
         .unwrap_or_else(|_| panic!("never saw {text:?}"))
 }
@@ -424,7 +424,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     let mut desktop = Desktop::start_large().await;
     let page = desktop.path("page.html");
     std::fs::write(&page, PAGE).unwrap();
-    desktop.browse(&page, [40, 40, 900, 700]);
+    desktop.open_browser(&page, [40, 40, 900, 700]);
     let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
 
     let request = ObserveRequest {
@@ -432,7 +432,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
             image: png(),
             ..CaptureRequest::default()
         },
-        marked_image: png(),
+        annotated_image: png(),
         ..ObserveRequest::default()
     };
     let seen = observe_until(&service, "Save changes", &request).await;
@@ -458,7 +458,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     assert!(browser.bounds.contains(centre));
     let (plain, marked) = (
         pixels(seen.image.as_ref().unwrap()),
-        pixels(seen.marked_image.as_ref().unwrap()),
+        pixels(seen.annotated_image.as_ref().unwrap()),
     );
     assert!(plain.dimensions() == marked.dimensions() && plain != marked);
     let stages: Vec<_> = seen
@@ -478,10 +478,10 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     client.click();
     let since_frame = Some(seen.frame.id.clone());
     let quiet = service
-        .await_quiet(AwaitQuiet {
+        .wait_for_idle(WaitForIdleRequest {
             since_frame: since_frame.clone(),
-            timeout: PATIENCE,
-            ..AwaitQuiet::default()
+            timeout: TEST_TIMEOUT,
+            ..WaitForIdleRequest::default()
         })
         .await
         .unwrap();
@@ -496,14 +496,14 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     )
     .await;
     let same = element_of(&again.scene, "Save changes");
-    assert_eq!(same.id, button.id, "numbers stay with their elements");
+    assert_eq!(same.id, button.id, "ids are stable");
     let delta = again.delta.unwrap();
     let state = element_of(&again.scene, "Stored safely");
     assert!(
         delta.added.contains(&state.id) || delta.changed.contains(&state.id),
         "{delta:?}"
     );
-    // The pointer is on it and the keyboard at it, which may show; it is none the less the one that was there.
+    // The hover and focus states may change; the element stays the same.
     assert!(
         !delta.added.contains(&button.id) && !delta.removed.contains(&button.id),
         "{button:?} became {same:?}"
@@ -518,7 +518,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     let few = service.observe(few).await.unwrap();
     assert_eq!((few.scene.elements.len(), few.prompt_lines.len()), (3, 3));
 
-    // What must not be seen is neither told nor shown.
+    // Redacted content is neither returned nor visible.
     let card = again
         .scene
         .elements
@@ -540,7 +540,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
             .iter()
             .all(|element| !element.content.contains("4111"))
     );
-    // Where its digits are: what is taken for a row of a table has its middle elsewhere.
+    // The position of the digits: if the line is detected as a table row, its centre is elsewhere.
     let shown = pixels(again.image.as_ref().unwrap());
     let digits = blackened(
         &shown,
@@ -559,7 +559,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         .unwrap();
     assert_eq!(blackened(&shown, &pixels(&stored), card.centre.y), digits);
 
-    // A second look at a small part, and lines of a block as one.
+    // Magnified parsing of a small region.
     let closer = ObserveRequest {
         capture: CaptureRequest {
             area: CaptureArea::Region(at(digits.center().x - 150, digits.center().y - 40, 300, 80)),
@@ -595,11 +595,11 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         "choose a region of at most 960 pixels",
     );
 
-    // A picture that is brought reads like the screen that it shows.
+    // An image passed by the caller gives the same result as the screen that it shows.
     let brought = ParseRequest {
         image: again.image.unwrap(),
         max_elements: None,
-        marked_image: png(),
+        annotated_image: png(),
         parsing: ParseOptions::default(),
     };
     let parsed = service.parse(brought).await.unwrap();
@@ -608,7 +608,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     assert_eq!(parsed.size, CaptureSize::new(1920, 1080));
 }
 
-/// Buttons, and a dialog that has to be answered before one of them can be clicked again.
+/// Page with buttons and a modal dialog that blocks them.
 const DIALOG_PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Shelves</title>
 <style>
   body { font: 18px sans-serif; margin: 24px }
@@ -632,7 +632,7 @@ async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
     let mut desktop = Desktop::start_large().await;
     let page = desktop.path("page.html");
     std::fs::write(&page, DIALOG_PAGE).unwrap();
-    desktop.browse(&page, [40, 40, 1000, 800]);
+    desktop.open_browser(&page, [40, 40, 1000, 800]);
     let service = service(&[&desktop.display]).await;
     let client = Client::connect(&desktop.display);
     let click = |element: &Element| {
@@ -661,7 +661,7 @@ async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
     assert!(keep.interactable, "{keep:?}");
 
     click(keep);
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TEST_TIMEOUT;
     loop {
         let answered = service.observe(request.clone()).await.unwrap().scene;
         if buttons(&answered) > 20 {
@@ -684,7 +684,7 @@ async fn pictures_that_are_none_are_refused() {
     let request = |image| ParseRequest {
         image,
         max_elements: None,
-        marked_image: None,
+        annotated_image: None,
         parsing: ParseOptions::default(),
     };
     let garbage = image(ImageContent::Bytes(bytes::Bytes::from_static(
@@ -699,7 +699,7 @@ async fn pictures_that_are_none_are_refused() {
     check_error(
         &service.parse(request(reference)).await.unwrap_err(),
         "INVALID_FIELD",
-        "image: must bring its bytes",
+        "image: must contain the bytes",
     );
 }
 
@@ -716,7 +716,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
     let mut stream = service.stream_frames(watching(20)).await.unwrap();
     let mut next = async || {
-        timeout(PATIENCE, stream.next())
+        timeout(TEST_TIMEOUT, stream.next())
             .await
             .expect("no frame came")
             .unwrap()
@@ -732,7 +732,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     client.show(&drawn, 100, 80);
     client.move_pointer(300, 400);
     let mut whole = 0;
-    // Several messages may tell of it; put together they show the screen as it is.
+    // The change may be split into several updates; together they reproduce the screen.
     while image::imageops::crop_imm(&seen, 100, 80, 50, 40).to_image() != drawn
         || *seen.get_pixel(700, 500) != image::Rgba([255; 4])
     {
@@ -750,7 +750,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     }
     assert_eq!(whole, 0, "only what changed is sent");
 
-    // Smaller pictures keep their place.
+    // Scaled images keep their position.
     let fit = Some(CaptureSize::new(400, 400));
     let request = StreamRequest {
         display: None,
@@ -773,7 +773,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
 }
 
-/// Two colours that are equally bright are two colours to whoever watches.
+/// A change between equally bright colours is streamed.
 #[tokio::test]
 async fn the_live_stream_shows_a_change_of_colour_alone() {
     let desktop = Desktop::start();
@@ -788,7 +788,7 @@ async fn the_live_stream_shows_a_change_of_colour_alone() {
     for expected in [red, green] {
         client.draw(window, &coloured(expected), 0, 0);
         while shown != image::Rgba(expected) {
-            let update = timeout(PATIENCE, stream.next()).await;
+            let update = timeout(TEST_TIMEOUT, stream.next()).await;
             let update = update.expect("the colour never came").unwrap().unwrap();
             for tile in &update.tiles {
                 let inside = CapturePoint::new(120, 120) - tile.bounds.min.to_vector();
@@ -813,12 +813,8 @@ async fn only_so_many_watch_at_a_time() {
         }
         assert!(open.len() < 1_000, "any number may watch");
     };
-    check_error(
-        &error,
-        "TOO_MANY_STREAMS",
-        "streams of live pictures are open",
-    );
-    // Whoever leaves makes room.
+    check_error(&error, "TOO_MANY_STREAMS", "live streams is open");
+    // Closing a stream frees its slot.
     open.pop();
     assert!(service.stream_frames(watching(1)).await.is_ok());
 }
@@ -844,7 +840,7 @@ async fn each_monitor_is_seen_by_its_name() {
     let (left, right) = (seen("left").await, seen("right").await);
     assert_eq!(left.frame.bounds(), at(0, 0, 500, 600));
     assert_eq!(right.frame.bounds(), at(500, 0, 300, 400));
-    let part = |captured: &Captured, x, y| {
+    let part = |captured: &CapturedFrame, x, y| {
         let pixels = pixels(captured.image.as_ref().unwrap());
         image::imageops::crop_imm(&pixels, x, y, 50, 80).to_image()
     };
@@ -870,13 +866,13 @@ async fn each_monitor_is_seen_by_its_name() {
     );
 }
 
-/// What a closer look reads is painted over as well, and a number in four fields is one number.
+/// Text found only by magnified parsing is redacted too, and a number in four fields counts as one number.
 #[tokio::test]
 async fn what_only_a_closer_look_reads_is_hidden_too() {
     let mut desktop = Desktop::start_large().await;
     let page = desktop.path("page.html");
     std::fs::write(&page, SECRETS).unwrap();
-    desktop.browse(&page, [40, 40, 900, 700]);
+    desktop.open_browser(&page, [40, 40, 900, 700]);
     let service = service(&[&desktop.display]).await;
     let request = |redactions: &[Redaction]| ObserveRequest {
         capture: CaptureRequest {
@@ -885,7 +881,7 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
             redactions: redactions.to_vec(),
             ..CaptureRequest::default()
         },
-        marked_image: png(),
+        annotated_image: png(),
         parsing: ParseOptions {
             magnification: Some(4),
             ..ParseOptions::default()
@@ -919,7 +915,7 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
         .get_frame(hidden.frame.id.clone(), ImageOptions::default())
         .await
         .unwrap();
-    let pictures = [&hidden.image, &hidden.marked_image, &stored.image];
+    let pictures = [&hidden.image, &hidden.annotated_image, &stored.image];
     let mut secrets = 0;
     for element in &open.scene.elements {
         let content = &element.content;
@@ -936,12 +932,12 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
                 .elements
                 .iter()
                 .all(|other| other.content != *content),
-            "{content} is told"
+            "{content} is returned"
         );
         for picture in pictures {
             let pixels = pixels(picture.as_ref().unwrap());
             let pixel = pixels.get_pixel(element.centre.x as u32, element.centre.y as u32);
-            assert_eq!(*pixel, image::Rgba([0, 0, 0, 255]), "{content} shows");
+            assert_eq!(*pixel, image::Rgba([0, 0, 0, 255]), "{content} is visible");
         }
     }
     assert!(secrets >= 2, "{told:?}");
@@ -954,7 +950,7 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
     );
 }
 
-/// A page with an address that is too small to be read without a closer look, and a number in four fields.
+/// Page with an address too small to be recognised without magnification, and a number in four fields.
 const SECRETS: &str = r#"<!doctype html><body style="margin:20px;font:16px Arial;background:white;color:black">
 <p style="font:8px Arial">ann.lee@example.org</p><p>Warehouse</p>
 <p style="font:20px monospace"><span>4111</span><span style="margin-left:24px">1111</span><span
@@ -985,7 +981,7 @@ async fn changes_are_told_within_one_view_only() {
     );
 }
 
-/// Health waits for the models, however late they come.
+/// The service becomes ready once the models are available, however late.
 #[tokio::test]
 async fn it_is_ready_once_the_models_are_there() {
     let desktop = Desktop::start();
@@ -1010,18 +1006,22 @@ async fn it_is_ready_once_the_models_are_there() {
         std::fs::create_dir_all(&folder).unwrap();
         std::os::unix::fs::symlink(data_folder().join(part), folder.join(part)).unwrap();
     }
-    assert!(timeout(PATIENCE, ready).await.expect("it never got ready"));
-    // A service that goes is never ready.
+    assert!(
+        timeout(TEST_TIMEOUT, ready)
+            .await
+            .expect("the service never became ready")
+    );
+    // A dropped service never becomes ready.
     let gone = Config::resolve(Settings::default(), &desktop.path("nothing"), []).unwrap();
     let ready = gone.start().await.unwrap().ready();
     assert!(
-        !timeout(PATIENCE, ready)
+        !timeout(TEST_TIMEOUT, ready)
             .await
-            .expect("it waits for what has gone")
+            .expect("readiness still pending after the drop")
     );
 }
 
-/// What the configuration hides is black in frames, in stored frames and in the live stream, and has no title.
+/// Content redacted by the configuration is black in frames, stored frames and the live stream, and has no title.
 #[tokio::test]
 async fn a_hidden_window_is_never_seen() {
     let desktop = Desktop::start();
@@ -1047,7 +1047,7 @@ async fn a_hidden_window_is_never_seen() {
     client.open(&over);
     let settings = Settings {
         displays: vec![desktop.display.clone()],
-        hide: vec!["window:vault".to_owned(), "region:0,500,60,40".to_owned()],
+        redact: vec!["window:vault".to_owned(), "region:0,500,60,40".to_owned()],
         ..Settings::default()
     };
     let config = Config::resolve(settings, &data_folder(), []).unwrap();
@@ -1076,7 +1076,7 @@ async fn a_hidden_window_is_never_seen() {
         .await;
     check(stored.unwrap().image.as_ref().unwrap());
     let mut stream = service.stream_frames(watching(10)).await.unwrap();
-    let first = timeout(PATIENCE, stream.next())
+    let first = timeout(TEST_TIMEOUT, stream.next())
         .await
         .unwrap()
         .unwrap()
@@ -1091,7 +1091,7 @@ async fn a_stream_ends_with_the_display() {
     let mut stream = service.stream_frames(watching(10)).await.unwrap();
     stream.next().await.unwrap().unwrap();
     desktop.kill();
-    let error = timeout(PATIENCE, stream.next())
+    let error = timeout(TEST_TIMEOUT, stream.next())
         .await
         .unwrap()
         .unwrap()

@@ -1,7 +1,7 @@
-//! A browser page on which things change as they do at work: text is typed, menus open, lists scroll, windows move.
+//! A browser page with typical changes: typing, menus, scrolling lists, moving windows.
 //!
-//! The page has a strip along its upper edge; a click into it makes the change that belongs to that place, so that
-//! whatever drives it needs nothing but a pointer.
+//! A click into the strip along the upper edge of the page triggers the change assigned to that position, so a pointer
+//! is enough to drive it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use image::RgbaImage;
 use motorium_perception::capture::x11::X11Screen;
-use motorium_perception::capture::{CaptureRequest, Screen as _};
+use motorium_perception::capture::{CaptureOptions, Screen as _};
 use motorium_perception::parse::read::TextLine;
-use motorium_perception::settle::await_quiet;
-use motorium_proto::service::AwaitQuiet;
+use motorium_perception::settle::wait_for_idle;
+use motorium_proto::service::WaitForIdleRequest;
 
-use crate::support::{Client, Desktop, PATIENCE};
+use crate::support::{Client, Desktop, TEST_TIMEOUT};
 
-/// What can be made to happen, in the order of the strip.
+/// Changes in the order of the strip.
 pub(crate) const CHANGES: [&str; 9] = [
     "one character typed",
     "ten short labels in 400×200",
@@ -30,12 +30,12 @@ pub(crate) const CHANGES: [&str; 9] = [
     "a new page",
 ];
 
-/// Where the page's window stands.
+/// Position of the page's window.
 const LEFT: i16 = 40;
 const TOP: i16 = 40;
-/// A row of the strip, below what the browser draws above the page.
+/// Vertical position of the strip, below the browser's toolbar.
 const STRIP: i16 = TOP + 60;
-/// Width of one place of the strip, in pixels.
+/// Width of one section of the strip, in pixels.
 const PLACE: i16 = 20;
 
 const PAGE: &str = r##"<!DOCTYPE html><meta charset="utf-8"><title>Session</title>
@@ -91,7 +91,7 @@ const PAGE: &str = r##"<!DOCTYPE html><meta charset="utf-8"><title>Session</titl
   element("strip").onclick = event => changes[Math.floor(event.clientX / 20)]?.();
 </script>"##;
 
-/// The page in a browser, on a display of its own.
+/// The page in a browser on its own display.
 pub(crate) struct Session {
     pub(crate) screen: X11Screen,
     client: Client,
@@ -109,18 +109,18 @@ impl Session {
             client: Client::connect(&desktop.display),
             _desktop: desktop,
         };
-        let still = AwaitQuiet {
-            quiet: Duration::from_secs(2),
-            timeout: PATIENCE,
+        let still = WaitForIdleRequest {
+            idle_duration: Duration::from_secs(2),
+            timeout: TEST_TIMEOUT,
             first_change_timeout: Duration::ZERO,
-            ..AwaitQuiet::default()
+            ..WaitForIdleRequest::default()
         };
-        await_quiet(&session.screen, None, &still).await.unwrap();
+        wait_for_idle(&session.screen, None, &still).await.unwrap();
         session
     }
 
     async fn furnish(desktop: &mut Desktop, page: &Path) {
-        desktop.browse(page, [LEFT.into(), TOP.into(), 1240, 960]);
+        desktop.open_browser(page, [LEFT.into(), TOP.into(), 1240, 960]);
         desktop.run(
             "xterm",
             &[
@@ -131,7 +131,7 @@ impl Session {
             ],
         );
         let screen = desktop.screen();
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
         loop {
             let windows = screen.windows().await.unwrap();
             let has = |name: &str| windows.iter().any(|window| window.application == name);
@@ -143,20 +143,20 @@ impl Session {
         }
     }
 
-    /// What is on the screen now.
+    /// Captures the screen.
     pub(crate) async fn look(&self) -> Arc<RgbaImage> {
-        let shot = self.screen.capture(CaptureRequest::default()).await;
+        let shot = self.screen.capture(CaptureOptions::default()).await;
         shot.unwrap().pixels
     }
 
-    /// Makes a change, by its place in [`CHANGES`], and looks when the screen is quiet again. The pointer is no part
-    /// of the picture.
+    /// Triggers the change with this index in [`CHANGES`] and captures the screen once it is idle. The pointer is not
+    /// part of the capture.
     pub(crate) async fn change(&self, change: usize) -> Arc<RgbaImage> {
         let x = LEFT + PLACE * change as i16 + PLACE / 2;
         self.client.move_pointer(x, STRIP);
         let before = self.look().await;
         self.client.click();
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
         while self.look().await == before {
             assert!(
                 tokio::time::Instant::now() < deadline,
@@ -164,25 +164,25 @@ impl Session {
                 CHANGES[change]
             );
         }
-        let rest = AwaitQuiet {
+        let rest = WaitForIdleRequest {
             first_change_timeout: Duration::ZERO,
-            quiet: Duration::from_millis(150),
+            idle_duration: Duration::from_millis(150),
             timeout: Duration::from_secs(10),
-            ..AwaitQuiet::default()
+            ..WaitForIdleRequest::default()
         };
-        await_quiet(&self.screen, None, &rest).await.unwrap();
+        wait_for_idle(&self.screen, None, &rest).await.unwrap();
         self.look().await
     }
 }
 
-/// How far two readings of one picture agree, each as a share from 0 to 1.
+/// Agreement of two recognition results of one image, as fractions from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Agreement {
-    /// Of all signs, in whatever lines they are.
+    /// Share of all characters, regardless of lines.
     pub(crate) signs: f64,
-    /// Of the area that lines of text cover.
+    /// Share of the area covered by text.
     pub(crate) places: f64,
-    /// Lines that are in one and not in the other.
+    /// Lines found in only one of the results.
     pub(crate) apart: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ fn share(part: usize, whole: usize) -> f64 {
     }
 }
 
-/// How often each sign occurs; wide and narrow ones count as the same, and spaces not at all.
+/// Counts characters; full-width and narrow forms are equal, and spaces are ignored.
 fn signs(lines: &[TextLine]) -> HashMap<char, usize> {
     let narrow = |sign: char| match u32::from(sign) {
         wide @ 0xFF01..=0xFF5E => char::from_u32(wide - 0xFEE0).unwrap_or(sign),
@@ -233,7 +233,7 @@ fn signs(lines: &[TextLine]) -> HashMap<char, usize> {
     counts
 }
 
-/// Pixels, counted in cells of 2×2, that lines of both cover.
+/// Area covered by both, in cells of 2×2 pixels.
 fn overlap(one: &[TextLine], other: &[TextLine]) -> usize {
     cells(one).intersection(&cells(other)).count()
 }

@@ -1,4 +1,4 @@
-//! X servers and clients for tests: each test has a server of its own, on a number that the server itself finds free.
+//! X servers and clients for tests: each test starts its own server on a display number that the server picks.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use x11rb::protocol::xproto::{
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
-/// Longest that anything in these tests is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// Timeout of any wait in these tests.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Longest that one call on a screen may take in these tests.
-pub(crate) const LIMIT: Duration = Duration::from_secs(2);
+/// Timeout of one call on a screen.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A running X server with the programs started on it; everything ends with it.
+/// Running X server with its programs; dropping it ends everything.
 pub(crate) struct Desktop {
     server: Child,
     programs: Vec<Child>,
@@ -36,24 +36,24 @@ pub(crate) struct Desktop {
 }
 
 impl Desktop {
-    /// A bare server of 800×600.
+    /// Starts a server of 800×600 without a window manager.
     pub(crate) fn start() -> Self {
         Self::start_on("Xvfb", &["-screen", "0", "800x600x24"])
     }
 
-    /// A server of 1920×1080 with a window manager.
+    /// Starts a server of 1920×1080 with a window manager.
     pub(crate) async fn start_large() -> Self {
         Self::start_managed("1920x1080x24").await
     }
 
-    /// A server with a screen of this size and depth, and a window manager.
+    /// Starts a server with a screen of this size and depth, and a window manager.
     pub(crate) async fn start_managed(screen: &str) -> Self {
         let mut desktop = Self::start_on("Xvfb", &["-screen", "0", screen]);
-        desktop.manage().await;
+        desktop.start_window_manager().await;
         desktop
     }
 
-    /// A server whose size can be changed.
+    /// Starts a server that can be resized.
     pub(crate) fn start_resizable() -> Self {
         Self::start_on(
             "Xtigervnc",
@@ -74,8 +74,8 @@ impl Desktop {
         Self::launch(server, arguments, &["-displayfd", "1"])
     }
 
-    /// Another server where this one was.
-    pub(crate) fn start_again(&mut self) {
+    /// Restarts the server on the same display.
+    pub(crate) fn restart(&mut self) {
         let display = self.display.clone();
         self.server = launch_server(
             "Xvfb",
@@ -96,14 +96,14 @@ impl Desktop {
         }
     }
 
-    /// Starts a window manager and waits until it is there.
-    pub(crate) async fn manage(&mut self) {
+    /// Starts a window manager and waits for it.
+    pub(crate) async fn start_window_manager(&mut self) {
         self.run("icewm", &["--no-configure"]);
         let client = Client::connect(&self.display);
         wait_for("a window manager", || client.has_window_manager()).await;
     }
 
-    /// Starts a program on this display, with a home of its own.
+    /// Starts a program on this display with its own home folder.
     pub(crate) fn run(&mut self, program: &str, arguments: &[&str]) -> u32 {
         let home = self.home.path();
         let child = Command::new(program)
@@ -126,7 +126,7 @@ impl Desktop {
         process
     }
 
-    /// Runs a program to its end.
+    /// Runs a program and waits for it.
     pub(crate) fn run_to_end(&mut self, program: &str, arguments: &[&str]) {
         self.run(program, arguments);
         let mut child = self.programs.pop().unwrap();
@@ -134,8 +134,8 @@ impl Desktop {
         assert!(status.success(), "{program} {arguments:?}: {status}");
     }
 
-    /// Opens a page in a browser without frills.
-    pub(crate) fn browse(&mut self, page: &Path, geometry: [i32; 4]) {
+    /// Opens a page in a browser with minimal features.
+    pub(crate) fn open_browser(&mut self, page: &Path, geometry: [i32; 4]) {
         let [x, y, width, height] = geometry;
         let profile = self.path("browser");
         self.run(
@@ -156,7 +156,7 @@ impl Desktop {
         );
     }
 
-    /// A path in the folder that ends with this desktop.
+    /// Returns a path in a folder that is removed with this desktop.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
@@ -166,20 +166,20 @@ impl Desktop {
     }
 
     pub(crate) fn screen(&self) -> X11Screen {
-        X11Screen::new(self.id(), LIMIT, None).unwrap()
+        X11Screen::new(self.id(), CALL_TIMEOUT, None).unwrap()
     }
 
-    /// The server stops: it is there and does not answer.
-    pub(crate) fn stop(&self) {
+    /// Suspends the server: it exists but does not respond.
+    pub(crate) fn suspend(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// The server goes on.
-    pub(crate) fn go_on(&self) {
+    /// Resumes the server.
+    pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// The server dies.
+    /// Kills the server.
     pub(crate) fn kill(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
@@ -220,20 +220,20 @@ fn launch_server(server: &str, arguments: &[&str], number: &[&str]) -> (Child, S
 
 /// Waits until `condition` holds.
 pub(crate) async fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// An application of our own, to draw and to make windows with.
+/// X client that opens windows and draws.
 pub(crate) struct Client {
     x: RustConnection,
     root: Window,
 }
 
-/// What a window is to be.
+/// Attributes of a new window.
 #[derive(Default)]
 pub(crate) struct NewWindow<'a> {
     pub(crate) bounds: (i16, i16, u16, u16),
@@ -268,7 +268,7 @@ impl Client {
             .atom
     }
 
-    /// Makes a window and shows it.
+    /// Opens a window.
     pub(crate) fn open(&self, new: &NewWindow<'_>) -> Window {
         let x = &self.x;
         let id = x.generate_id().unwrap();
@@ -315,7 +315,8 @@ impl Client {
             &[std::process::id()],
         )
         .unwrap();
-        // Asked for by position, so that the window manager does not choose one (ICCCM WM_NORMAL_HINTS, USPosition).
+        // The position is requested explicitly, so that the window manager does not choose one (ICCCM WM_NORMAL_HINTS,
+        // USPosition).
         let hints = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         x.change_property32(
             PropMode::REPLACE,
@@ -356,7 +357,7 @@ impl Client {
         self.x.sync().unwrap();
     }
 
-    /// Asks the window manager to make an icon of a window (ICCCM 4.1.4).
+    /// Minimises a window (ICCCM 4.1.4).
     pub(crate) fn minimise(&self, window: Window) {
         const ICONIC: u32 = 3;
         let kind = self.atom("WM_CHANGE_STATE");
@@ -371,7 +372,7 @@ impl Client {
         self.x.sync().unwrap();
     }
 
-    /// A window over a part of the screen that shows exactly this picture.
+    /// Opens a pop-up window that shows exactly this image.
     pub(crate) fn show(&self, picture: &RgbaImage, left: i16, top: i16) -> Window {
         let (width, height) = picture.dimensions();
         let bounds = (
@@ -389,7 +390,7 @@ impl Client {
         window
     }
 
-    /// Draws a picture into a window, and waits until it is drawn.
+    /// Draws an image into a window and waits until it is drawn.
     pub(crate) fn draw(&self, window: Window, picture: &RgbaImage, left: i16, top: i16) {
         let x = &self.x;
         let context = x.generate_id().unwrap();
@@ -399,7 +400,7 @@ impl Client {
             .flat_map(|pixel| [pixel[2], pixel[1], pixel[0], 0])
             .collect();
         let (width, height) = picture.dimensions();
-        // Requests are limited in length, so rows go in bands.
+        // X requests have a maximum length, so rows are sent in bands.
         let row = width as usize * 4;
         let band = (200_000 / row).max(1);
         for (index, rows) in bgrx.chunks(band * row).enumerate() {
@@ -447,7 +448,7 @@ impl Client {
         self.x.sync().unwrap();
     }
 
-    /// Presses and releases button 1 where the pointer is.
+    /// Clicks button 1 at the pointer.
     pub(crate) fn click(&self) {
         use x11rb::protocol::xtest::ConnectionExt as _;
         for kind in [
@@ -461,7 +462,7 @@ impl Client {
         self.x.sync().unwrap();
     }
 
-    /// Presses and releases the key of that keycode.
+    /// Presses and releases a key.
     pub(crate) fn tap(&self, keycode: u8) {
         use x11rb::protocol::xtest::ConnectionExt as _;
         for kind in [
@@ -476,7 +477,7 @@ impl Client {
     }
 }
 
-/// A picture in which every pixel differs from its neighbours, and whose colours use all bits.
+/// Test image in which every pixel differs from its neighbours and colours use all bits.
 pub(crate) fn pattern(width: u32, height: u32, seed: u32) -> RgbaImage {
     RgbaImage::from_fn(width, height, |x, y| {
         let mixed = (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503))

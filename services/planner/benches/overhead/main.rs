@@ -1,14 +1,14 @@
-//! What a decision costs beside the time that the model takes: `cargo bench --package motorium-planner --bench overhead`.
+//! Overhead of a decision, without the model's own time: `cargo bench --package motorium-planner --bench overhead`.
 //!
-//! The model is a server in this process that takes 150 ms from the last byte of a request to the first of its answer. They are
-//! taken off, so that what is left is ours: pictures decoded, resized, marked and encoded, prompts rendered, the request
-//! written and sent, the answer read. What is done while the model thinks delays nobody. A frame of 1920×1080, captured
-//! from a desktop or drawn full of strokes, with 40 elements, and the three steps before it with a picture each, of which
-//! all but the newest were shown before.
+//! The model is an in-process server that answers 150 ms after the last byte of a request. That time is subtracted, so
+//! the result is our own work: decoding, resizing, annotating and encoding images, rendering prompts, writing and sending
+//! the request, parsing the response. Work done while the model thinks is not counted. A step has one 1920×1080 frame (a
+//! captured desktop, or a drawn one full of strokes) with 40 elements, and the three earlier steps with one image each.
+//! All but the newest of those were shown before.
 //!
-//! Printed for each way of asking: median and 95th percentile of decisions one after the other; and for 100 at once, none
-//! of which is answered before all have been sent, the most memory that the process had beyond what it had before, in all
-//! and for each of them.
+//! Prints for each dialect the median and the 95th percentile of sequential decisions. For 100 concurrent decisions,
+//! which are answered only after all requests have arrived, it prints the peak memory above the baseline, in total and
+//! per decision.
 //!
 //! `OVERHEAD_ROUNDS` (60), `OVERHEAD_AT_ONCE` (100). Linux only: memory is read from `/proc`.
 
@@ -23,21 +23,21 @@ use std::time::Duration;
 use mimalloc::MiMalloc;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::dialect::Dialect;
-use motorium_planner::backends::model::{ModelBackend, Parts};
+use motorium_planner::backends::model::{ModelBackend, ModelBackendParts};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
-use motorium_planner::backends::{Backend, Spent};
-use motorium_planner::models::Models;
+use motorium_planner::backends::{Backend, UsageMeter};
+use motorium_planner::models::ModelTable;
 use motorium_planner::prompt::Prompts;
-use provider::{Provider, Thought};
+use provider::{Provider, ThinkingTime};
 use task::Look;
 use tokio::time::Instant;
 
-/// As in the program.
+/// The allocator that the program uses.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Rounds at the beginning that do not count.
+/// Warm-up rounds, which are not counted: caches are filled and threads started in them.
 const WARM_UP: usize = 5;
 
 #[tokio::main]
@@ -93,23 +93,23 @@ async fn backend(
     model: &str,
     dialect: &Arc<dyn Dialect>,
     at_once: usize,
-) -> anyhow::Result<(Arc<ModelBackend>, Thought)> {
+) -> anyhow::Result<(Arc<ModelBackend>, ThinkingTime)> {
     let api = dialect.api();
     let provider = Provider::start(api, at_once).await?;
-    let backend = Arc::new(ModelBackend::new(Parts {
+    let backend = Arc::new(ModelBackend::new(ModelBackendParts {
         name: dialect.name().to_owned(),
         dialect: Arc::clone(dialect),
-        model: Models::default().get(model, api),
+        model: ModelTable::default().get(model, api),
         endpoint: Ok(provider.endpoint()?),
         prompts: Arc::new(Prompts::built_in()?),
     }));
     Ok((backend, provider.thought()))
 }
 
-/// How long each decision takes without the model's time, the shortest first.
+/// Returns the duration of each decision without the model's time, shortest first.
 async fn times(
     backend: &ModelBackend,
-    thought: &Thought,
+    thought: &ThinkingTime,
     look: Look,
     rounds: usize,
 ) -> anyhow::Result<Vec<Duration>> {
@@ -117,7 +117,7 @@ async fn times(
     for round in 0..WARM_UP + rounds {
         let request = task::request(round, look);
         let (began, thought_before) = (Instant::now(), thought.so_far());
-        backend.plan(&request, &Spent::default()).await?;
+        backend.plan(&request, &UsageMeter::default()).await?;
         if round >= WARM_UP {
             times.push(began.elapsed() - (thought.so_far() - thought_before));
         }
@@ -134,13 +134,13 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The most memory, in bytes, beyond that before: so many decisions at once, each with a request of its own.
+/// Returns the peak memory, in bytes above the baseline, of `at_once` concurrent decisions, each with its own request.
 async fn memory(backend: Arc<ModelBackend>, look: Look, at_once: usize) -> anyhow::Result<usize> {
     forget_peak()?;
     let before = in_memory("VmRSS:")?;
     let decisions = (0..at_once).map(|step| {
         let (backend, request) = (Arc::clone(&backend), task::request(step, look));
-        tokio::spawn(async move { backend.plan(&request, &Spent::default()).await })
+        tokio::spawn(async move { backend.plan(&request, &UsageMeter::default()).await })
     });
     for decision in decisions.collect::<Vec<_>>() {
         decision.await??;
@@ -148,12 +148,12 @@ async fn memory(backend: Arc<ModelBackend>, look: Look, at_once: usize) -> anyho
     Ok(in_memory("VmHWM:")?.saturating_sub(before))
 }
 
-/// Lets the most memory that the process ever had count from now.
+/// Resets the process's peak-memory counter.
 fn forget_peak() -> anyhow::Result<()> {
     Ok(std::fs::write("/proc/self/clear_refs", "5")?)
 }
 
-/// What the system says of this process's memory, in bytes.
+/// Returns a memory value of this process from `/proc`, in bytes.
 fn in_memory(what: &str) -> anyhow::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(what));

@@ -1,4 +1,5 @@
-//! A provider that reads a request to its end, keeps nothing of it, thinks for a while, and always says the same: to so many at once.
+//! A fake provider for many concurrent calls. It reads each request to its end, discards it, waits a fixed time, and
+//! always gives the same response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,33 +7,33 @@ use std::time::Duration;
 
 use motorium_planner::models::Api;
 use motorium_planner::provider::Endpoint;
-use motorium_planner::provider::endpoint::{Address, CONNECT_TIMEOUT, STALL_TIMEOUT};
+use motorium_planner::provider::endpoint::{CONNECT_TIMEOUT, EndpointConfig, STALL_TIMEOUT};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 use tokio::time::Instant;
 
-/// Less than any model takes, and enough for what is done while it thinks.
+/// Thinking time of the fake model: shorter than a real model's, long enough for the work done meanwhile.
 const THINKING: Duration = Duration::from_millis(150);
 
-/// Where it listens. It ends with the process.
+/// A listening fake provider. It ends with the process.
 pub(crate) struct Provider {
     api: Api,
     port: u16,
-    thought: Thought,
+    thought: ThinkingTime,
 }
 
-/// For how long it has thought, all answers together.
+/// Total time that the provider has waited, over all responses.
 #[derive(Clone, Default)]
-pub(crate) struct Thought(Arc<AtomicU64>);
+pub(crate) struct ThinkingTime(Arc<AtomicU64>);
 
-impl Thought {
+impl ThinkingTime {
     pub(crate) fn so_far(&self) -> Duration {
         Duration::from_nanos(self.0.load(Ordering::Acquire))
     }
 
-    /// A sleep may last longer than it should; what counts is how long it did.
+    /// Waits, and adds the measured time: a sleep may last longer than requested.
     async fn think(&self) {
         let began = Instant::now();
         tokio::time::sleep(THINKING).await;
@@ -42,12 +43,12 @@ impl Thought {
 }
 
 impl Provider {
-    /// Starts one that answers when so many requests are there, and then all of them.
+    /// Starts a provider that answers once `at_once` requests have arrived, and then all of them.
     pub(crate) async fn start(api: Api, at_once: usize) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let everybody = Arc::new(Barrier::new(at_once));
-        let thought = Thought::default();
+        let thought = ThinkingTime::default();
         let thinks = thought.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -57,13 +58,13 @@ impl Provider {
         Ok(Self { api, port, thought })
     }
 
-    pub(crate) fn thought(&self) -> Thought {
+    pub(crate) fn thought(&self) -> ThinkingTime {
         self.thought.clone()
     }
 
-    /// The way to it.
+    /// Returns an endpoint for this provider.
     pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        Ok(Endpoint::new(&Address {
+        Ok(Endpoint::new(&EndpointConfig {
             api: self.api,
             base_url: format!("http://127.0.0.1:{}", self.port).parse()?,
             key: None,
@@ -81,7 +82,7 @@ async fn serve(
     stream: TcpStream,
     api: Api,
     everybody: Arc<Barrier>,
-    thought: Thought,
+    thought: ThinkingTime,
 ) -> std::io::Result<()> {
     let mut stream = BufStream::new(stream);
     while let Some(length) = head(&mut stream).await? {
@@ -101,7 +102,7 @@ async fn serve(
     Ok(())
 }
 
-/// Reads the head of a request: how long its body is. `None` at the end of the connection.
+/// Reads the head of a request and returns the length of its body. `None` at the end of the connection.
 async fn head(stream: &mut BufStream<TcpStream>) -> std::io::Result<Option<u64>> {
     let mut length = 0;
     let mut line = String::new();
@@ -120,7 +121,7 @@ async fn head(stream: &mut BufStream<TcpStream>) -> std::io::Result<Option<u64>>
     }
 }
 
-/// A decision in the words of every dialect that speaks that protocol.
+/// A decision in the format of each dialect that uses this protocol.
 fn answer(api: Api) -> Value {
     let usage = json!({"input_tokens": 2000, "output_tokens": 80, "prompt_tokens": 2000, "completion_tokens": 80});
     match api {

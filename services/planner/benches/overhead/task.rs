@@ -1,12 +1,12 @@
-//! The step that is decided: on a real desktop, and on a drawn one that is full of strokes as no real one is, so that
-//! everybody measures the same.
+//! The step that is decided: on a captured desktop, and on a drawn one with more strokes than any real desktop has. The
+//! drawn one makes measurements comparable between machines.
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
+use motorium_imaging::codec;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{PastAction, PastStep, PlannedAction, RemainingLimits};
 use motorium_proto::domain::desktop::Platform;
@@ -25,10 +25,10 @@ const STEPS: u32 = 3;
 const LENGTH: u32 = 80;
 const ELEMENTS: u32 = 40;
 
-/// A desktop with two windows, as it was captured and marked.
-const DESKTOP: &[u8] = include_bytes!("../../../../docs/images/marked.png");
+/// A captured and annotated desktop with two windows.
+const DESKTOP: &[u8] = include_bytes!("../../../../docs/images/set-of-marks.png");
 
-/// What the screens of a task look like.
+/// Kind of screens that a task shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Look {
     Desktop,
@@ -47,7 +47,7 @@ impl Look {
     }
 }
 
-/// The request of a step, with pictures of its own, as one that has come over the network: the screen now and those of the
+/// A request with its own copies of the images, as if received over the network: the current screen and those of the
 /// three steps before.
 pub(crate) fn request(step: usize, look: Look) -> PlanRequest {
     let first = step as u32 % (LENGTH - STEPS);
@@ -123,7 +123,7 @@ fn past(index: u32, look: Look) -> PastStep {
     }
 }
 
-/// Buttons in rows of eight.
+/// An element of a grid of buttons, eight per row.
 fn element(number: u32) -> Element {
     let (column, row) = ((number - 1) % 8, (number - 1) / 8);
     let (x, y) = (0.06 + f64::from(column) * 0.08, 0.08 + f64::from(row) * 0.1);
@@ -141,20 +141,20 @@ fn element(number: u32) -> Element {
     }
 }
 
-/// The captured desktop; every step has a longer bar at its foot.
+/// The captured desktop, with a bar at the bottom that grows with each step so that every frame differs.
 fn desktop() -> Vec<Image> {
-    let captured = picture::decode(DESKTOP).expect("the picture of the desktop can be read");
+    let captured = codec::decode(DESKTOP).expect("the picture of the desktop can be read");
     let at = |step: u32| {
         let mut pixels = captured.clone();
         for x in 0..8 * (step + 1) {
             pixels.put_pixel(x, HEIGHT - 1, Rgba([30, 30, 30, 255]));
         }
-        picture::encode(&pixels, ImageFormat::Png).expect("a screen can be encoded")
+        codec::encode(&pixels, ImageFormat::Png).expect("a screen can be encoded")
     };
     (0..LENGTH).map(at).collect()
 }
 
-/// A window full of lines before a gradient; every step has a line more.
+/// A window full of lines in front of a gradient, with one more line per step.
 fn dense(step: u32) -> Image {
     let pixels = RgbaImage::from_fn(WIDTH, HEIGHT, |x, y| {
         let in_window = (100..1500).contains(&x) && (60..1000 + step).contains(&y);
@@ -167,10 +167,11 @@ fn dense(step: u32) -> Image {
             Rgba([250, 250, 250, 255])
         }
     });
-    picture::encode(&pixels, ImageFormat::Png).expect("a screen can be encoded")
+    codec::encode(&pixels, ImageFormat::Png).expect("a screen can be encoded")
 }
 
-/// Whether a pixel belongs to the stroke of a letter: lines of 14 pixels every 24, words of different lengths.
+/// Returns whether a pixel belongs to the stroke of a letter: lines of 14 pixels every 24, with words of different
+/// lengths.
 fn is_stroke(x: u32, y: u32) -> bool {
     let (line, row) = (y / 24, y % 24);
     let letter = (x / 9)

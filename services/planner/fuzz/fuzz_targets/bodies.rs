@@ -1,4 +1,4 @@
-//! Any JSON, read as the answer of every provider.
+//! Parses any JSON as the response of every provider.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read as the answer to a numbered screen.
+//! Parses any text as the response to an annotated screenshot.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text, read as Python.
+//! Parses any text as Python.
 
 #![no_main]
 

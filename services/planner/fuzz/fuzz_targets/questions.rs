@@ -1,4 +1,4 @@
-//! Any text, read as the answer to the questions beside a task's steps.
+//! Parses any text as the answer to the questions beside a task's steps.
 
 #![no_main]
 

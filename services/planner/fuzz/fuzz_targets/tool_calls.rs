@@ -1,4 +1,4 @@
-//! Any text, read as tool calls.
+//! Parses any text as tool calls.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The targets, which are those of the tests of the Planner: `tests/planner/fuzz/readers.rs`, with the screen that they
-//! read answers on.
+//! Fuzz targets. They are shared with the Planner's tests: `tests/planner/fuzz/parsers.rs`, with the screen that
+//! responses refer to.
 
 #[expect(dead_code, reason = "the tests ask more of them")]
 #[path = "../../tests/planner/fuzz/readers.rs"]
@@ -9,17 +9,17 @@ mod request;
 #[path = "../../tests/planner/screens.rs"]
 mod screens;
 
-/// Whole answers of providers.
+/// Complete provider responses.
 pub fn bodies(text: &str) {
     readers::bodies(text);
 }
 
-/// Answers to a numbered screen.
+/// Responses to an annotated screenshot.
 pub fn numbered(text: &str) {
     readers::numbered(text);
 }
 
-/// Python.
+/// Python code.
 pub fn pyautogui(text: &str) {
     readers::pyautogui(text);
 }
@@ -29,7 +29,7 @@ pub fn questions(text: &str) {
     readers::questions(text);
 }
 
-/// Calls in JSON and XML.
+/// Tool calls in JSON and XML.
 pub fn tool_calls(text: &str) {
     readers::tool_calls(text);
 }

@@ -1,30 +1,32 @@
-//! Claude, shown a numbered picture: it answers with one JSON object that names an element and an action.
+//! Claude with an annotated screenshot: it responds with one JSON object that names an element and an action.
 //!
-//! Every step is one message by itself, with what happened before as lines of text. No conversation is kept, so that
-//! nothing of it can be lost, edited or bound to a cache; the system prompt is the same in every step and is cached.
+//! Every step is a single message, with earlier steps as lines of text. No conversation is kept, so nothing of it can be
+//! lost or invalidated. The system prompt is the same in every step and is cached.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::concessions::Form;
-use super::dialect::{Answer, Asked, Dialect, Misread, Step, Unasked};
+use super::degraded_features::OutputFormat;
+use super::dialect::{
+    Dialect, ModelRequest, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use super::estimate;
-use super::numbered::{self, Numbered, Options};
-use crate::answer::said::Said;
-use crate::answer::som;
+use super::som_prompt::{self, Options, SomPrompt};
 use crate::models::{Api, Model, Thinking};
-use crate::picture::Rendered;
+use crate::response::som;
+use crate::response::text::ResponseText;
+use crate::screenshot::RenderedImage;
 
-/// The name in configurations.
+/// Name in the configuration.
 pub const NAME: &str = "claude_som";
-/// The model that is asked if the user names none.
+/// Model if none is configured.
 pub const DEFAULT_MODEL: &str = "claude-opus-4-6";
 
-/// Of an answer that nothing else keeps to an object.
-const BEGINNING: &str = "{";
+/// Prefilled start of a response, if no schema enforces an object.
+const PREFILL: &str = "{";
 
-/// Claude with a numbered picture.
+/// Dialect for Claude with an annotated screenshot.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClaudeSom {
     pub options: Options,
@@ -43,19 +45,21 @@ impl Dialect for ClaudeSom {
         self.options.images
     }
 
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
-        let form = step.concessions.form;
-        let numbered = Numbered::of(step, self.options, form)?;
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
+        let form = step.degraded.output_format;
+        let numbered = SomPrompt::of(step, self.options, form)?;
         let content = numbered.content(step, image);
         let mut body = json!({
             "model": step.model.name,
-            "max_tokens": step.model.max_output,
+            "max_tokens": step.model.max_output_tokens,
             "system": [system(step, &numbered.system)],
             "messages": [{"role": "user", "content": content}],
         });
-        if form != Form::Schema && may_be_begun(step.model) {
+        if form != OutputFormat::Schema && can_prefill(step.model) {
             let turns = body["messages"].as_array_mut();
-            turns.into_iter().for_each(|turns| turns.push(begun()));
+            turns
+                .into_iter()
+                .for_each(|turns| turns.push(prefill_turn()));
         }
         if step.model.thinking == Thinking::Adaptive {
             body["thinking"] = json!({"type": "adaptive"});
@@ -63,65 +67,83 @@ impl Dialect for ClaudeSom {
         if let Some(output) = output_config(step, form) {
             body["output_config"] = output;
         }
-        Ok(Asked {
+        Ok(ModelRequest {
             body,
-            view: numbered.picture.map(|picture| picture.view),
-            ..Asked::default()
+            view: numbered.image.map(|picture| picture.view),
+            ..ModelRequest::default()
         })
     }
 
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
-        let answer = whole(asked, answer);
-        let reading = numbered::read(self.api(), step, asked, &answer)?;
-        Ok(Answer::Decided(Box::new(reading)))
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError> {
+        let answer = with_prefill(asked, answer);
+        let reading = som_prompt::read(self.api(), step, asked, &answer)?;
+        Ok(ParsedResponse::Decision(Box::new(reading)))
     }
 
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
-        let answer = &*whole(asked, answer);
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
+        let answer = &*with_prefill(asked, answer);
         let mut asked = asked.clone();
-        let complaint = numbered::complaint(step, misread);
-        numbered::make_room(&mut asked.body, "max_tokens", misread);
+        let complaint = som_prompt::repair_message(step, misread);
+        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", misread);
         if let Some(turns) = asked.body["messages"].as_array_mut() {
-            turns.retain(|turn| *turn != begun());
-            // The content goes back as it came: thinking must not be edited. What was cut off or cannot be read does not.
+            turns.retain(|turn| *turn != prefill_turn());
+            // The content goes back verbatim, because thinking must not be edited. Truncated or unreadable content is
+            // left out.
             let content = &answer["content"];
-            let is_whole = Said::of(self.api(), answer).is_ok();
+            let is_whole = ResponseText::of(self.api(), answer).is_ok();
             if is_whole && content.as_array().is_some_and(|blocks| !blocks.is_empty()) {
                 turns.push(json!({"role": "assistant", "content": content}));
                 turns.push(json!({"role": "user", "content": complaint}));
             } else {
-                numbered::append(turns, &complaint);
+                som_prompt::append(turns, &complaint);
             }
         }
         asked
     }
 }
 
-/// The system prompt. It is cached where it is long enough for that; a mark on a shorter one would do nothing.
-fn system(step: &Step<'_>, text: &str) -> Value {
+/// Returns the system prompt. It is marked for caching if it reaches the model's minimum; on a shorter one the mark has
+/// no effect.
+fn system(step: &StepContext<'_>, text: &str) -> Value {
     let mut block = json!({"type": "text", "text": text});
     let tokens = estimate::tokens_of(text);
-    if step.model.cache_minimum.is_none_or(|least| tokens >= least) {
+    if step
+        .model
+        .min_cache_tokens
+        .is_none_or(|least| tokens >= least)
+    {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
     block
 }
 
-/// Whether the beginning of the answer may be given, so that nothing but an object can follow. Not while it thinks.
-fn may_be_begun(model: &Model) -> bool {
+/// Returns whether the response may be prefilled, so that only an object can follow. The API rejects that together with
+/// thinking.
+fn can_prefill(model: &Model) -> bool {
     model.prefill && model.thinking != Thinking::Adaptive
 }
 
-fn begun() -> Value {
-    json!({"role": "assistant", "content": BEGINNING})
+fn prefill_turn() -> Value {
+    json!({"role": "assistant", "content": PREFILL})
 }
 
-/// The answer with the beginning that was given to the model.
-fn whole<'a>(asked: &Asked, answer: &'a Value) -> Cow<'a, Value> {
+/// Returns the response including the prefilled start.
+fn with_prefill<'a>(asked: &ModelRequest, answer: &'a Value) -> Cow<'a, Value> {
     let is_begun = asked.body["messages"]
         .as_array()
         .and_then(|turns| turns.last())
-        == Some(&begun());
+        == Some(&prefill_turn());
     let mut answer = Cow::Borrowed(answer);
     if is_begun {
         let blocks = answer.to_mut()["content"]
@@ -130,25 +152,25 @@ fn whole<'a>(asked: &Asked, answer: &'a Value) -> Cow<'a, Value> {
             .flatten();
         let text = blocks.filter_map(|block| block.get_mut("text")).next();
         if let Some(text) = text {
-            *text = json!(format!("{BEGINNING}{}", text.as_str().unwrap_or_default()));
+            *text = json!(format!("{PREFILL}{}", text.as_str().unwrap_or_default()));
         }
     }
     answer
 }
 
-fn output_config(step: &Step<'_>, form: Form) -> Option<Value> {
+fn output_config(step: &StepContext<'_>, form: OutputFormat) -> Option<Value> {
     let mut output = serde_json::Map::new();
     if let Some(effort) = &step.model.effort {
         output.insert("effort".to_owned(), json!(effort));
     }
-    if form == Form::Schema {
+    if form == OutputFormat::Schema {
         let format = json!({"type": "json_schema", "schema": som::schema::schema()});
         output.insert("format".to_owned(), format);
     }
     (!output.is_empty()).then_some(Value::Object(output))
 }
 
-fn image(picture: &Rendered) -> Value {
+fn image(picture: &RenderedImage) -> Value {
     json!({"type": "image", "source": {
         "type": "base64", "media_type": picture.media_type, "data": picture.base64}})
 }

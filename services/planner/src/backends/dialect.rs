@@ -1,7 +1,7 @@
-//! One way of asking a model what to do next: which request is sent for a step, and which decision an answer means.
+//! Translates between a step and one prompt format: builds the request of a step and parses its response.
 //!
-//! A dialect is pure: it has no clock, no network and no memory. [`ModelBackend`](super::model::ModelBackend) does
-//! everything else for all of them: it sends, counts, and asks once more where an answer is none.
+//! A dialect is pure: it has no clock, network or state. [`ModelBackend`](super::model::ModelBackend) does the rest for
+//! all dialects: it sends requests, counts usage, and requests one repair of an invalid response.
 
 use std::fmt;
 
@@ -12,112 +12,127 @@ use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
 use super::BackendError;
-use super::concessions::Concessions;
+use super::degraded_features::DegradedFeatures;
 use crate::models::{Api, Model};
-use crate::picture::{self, Checksum, Pictures, SentPicture};
 use crate::prompt::{self, Prompts};
-use crate::provider::Refused;
+use crate::provider::RejectedRequest;
+use crate::screenshot::{self, Checksum, RequestImages, SentImage};
 
-/// One way of asking a model about a step.
+/// A prompt format and the parser of its responses.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
-    /// The name in configurations (`claude_som`).
+    /// Returns the name in the configuration (`claude_som`).
     fn name(&self) -> &'static str;
 
-    /// The protocol that its requests are written in.
+    /// Returns the protocol of its requests.
     fn api(&self) -> Api;
 
-    /// Whether it cannot ask without a picture of the screen.
+    /// Returns whether it requires a screenshot.
     fn needs_image(&self) -> bool;
 
-    /// The request of this step.
+    /// Builds the request of a step.
     ///
     /// # Errors
-    /// If there is nothing to ask: no picture, a template that cannot be rendered, a model that cannot do this.
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked>;
+    /// Fails if there is no image, a template cannot be rendered, or the model lacks a capability.
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError>;
 
-    /// What an answer means: the provider's JSON body of a success.
+    /// Parses a successful response: the provider's JSON body.
     ///
     /// # Errors
-    /// If it is no decision.
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread>;
+    /// Fails if it is not a valid decision.
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError>;
 
-    /// The request that tells the model what was wrong with its answer. Sent at most once a step.
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked;
+    /// Builds the request that reports an invalid response to the model. Sent at most once per step.
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest;
 
-    /// What to do without after a request was refused because of it; `None` if that was not the reason.
-    fn concede(&self, refused: &Refused, made: Concessions) -> Option<Concessions> {
-        made.and_what_is_named_in(refused)
+    /// Returns the feature set to use after a request was rejected; `None` if a feature was not the reason.
+    fn degrade(
+        &self,
+        refused: &RejectedRequest,
+        made: DegradedFeatures,
+    ) -> Option<DegradedFeatures> {
+        made.degraded_by(refused)
     }
 }
 
-/// What a step is decided on.
+/// Everything that a step is decided on.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
-    /// Its conversation is empty unless this backend wrote it.
+pub struct StepContext<'a> {
+    /// The request. Its conversation is empty unless this backend wrote it.
     pub request: &'a PlanRequest,
     pub model: &'a Model,
-    pub pictures: &'a Pictures,
+    pub images: &'a RequestImages,
     pub prompts: &'a Prompts,
-    pub concessions: Concessions,
+    pub degraded: DegradedFeatures,
 }
 
 /// A request to a provider.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Asked {
-    /// Whole, with the model's name in it.
+pub struct ModelRequest {
+    /// Complete JSON body, including the model's name.
     pub body: Value,
-    /// Beside those that every request to this provider has (`anthropic-beta`).
+    /// Headers besides those of every request to this provider (`anthropic-beta`).
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The picture whose coordinates the answer counts in; `None` where none was sent.
-    pub view: Option<SentPicture>,
-    /// What the dialect wants to know again when the answer comes. Not sent.
-    pub memory: Value,
-    /// Tokens of a conversation that the provider keeps and that this request goes on with.
+    /// The image that the response's coordinates refer to; `None` if none was sent.
+    pub view: Option<SentImage>,
+    /// State that the dialect needs to parse the response. Not sent.
+    pub context: Value,
+    /// Tokens of the provider-stored conversation that this request continues.
     pub kept_tokens: u64,
 }
 
-/// What an answer means.
+/// A parsed response.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum ParsedResponse {
     /// A decision.
-    Decided(Box<Reading>),
-    /// The model wants to see more before it decides (a closer look, a screenshot that it has), and this shows it.
-    /// Bounded by the one who asks.
-    Again(Box<Asked>),
+    Decision(Box<ParsedDecision>),
+    /// The model wants to observe more before it decides (a zoom, a screenshot); this request shows it. The caller bounds
+    /// how often.
+    FollowUp(Box<ModelRequest>),
 }
 
-/// A decision as one answer gives it.
+/// A decision parsed from one response.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// The model's own words.
+pub struct ParsedDecision {
+    /// The model's own explanation.
     pub thought: String,
-    /// One line for people.
+    /// One line for the user.
     pub progress: String,
     pub next: Next,
-    /// What this dialect needs to see again verbatim, without pixels; empty if nothing.
+    /// State that this dialect needs verbatim in the next step, without pixels; empty if none.
     pub conversation: Bytes,
     pub safety_checks: Vec<SafetyCheck>,
     pub suspected_injections: Vec<SuspectedInjection>,
-    /// The pictures that `conversation` shows, each once.
+    /// Images in `conversation`, without duplicates.
     pub conversation_images: Vec<Checksum>,
 }
 
-/// Why an answer is no decision.
+/// A response that is not a valid decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misread {
-    /// The provider or the model will not do this. The same question is not asked again.
+pub enum ResponseError {
+    /// The provider or the model refuses. The request is not repeated.
     #[error("the model refuses: {message}")]
     Refused { message: String },
-    /// It was cut off; nothing of it is used.
+    /// The response was truncated; nothing of it is used.
     #[error("the answer was cut off after {limit} tokens")]
     Truncated { limit: u64 },
-    /// It says something that cannot be done or understood. The words are for the model.
+    /// The response cannot be understood or performed. The message is for the model.
     #[error("{message}")]
     Invalid { message: String },
 }
 
-impl Misread {
-    /// An answer that cannot be done or understood.
+impl ResponseError {
+    /// Creates an error for a response that cannot be understood or performed.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid {
             message: message.into(),
@@ -125,20 +140,20 @@ impl Misread {
     }
 }
 
-/// Why a model is not asked.
+/// A request that cannot be built.
 #[derive(Debug, thiserror::Error)]
-pub enum Unasked {
+pub enum RequestError {
     #[error(transparent)]
-    Picture(#[from] picture::Error),
+    Image(#[from] screenshot::Error),
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
-    /// The model has not what this way of asking needs. The words are for people.
+    /// The model lacks a capability that this dialect needs. The message is for the user.
     #[error("{0}")]
     Unsuitable(String),
 }
 
-impl From<Unasked> for BackendError {
-    fn from(unasked: Unasked) -> Self {
+impl From<RequestError> for BackendError {
+    fn from(unasked: RequestError) -> Self {
         BackendError::Permanent {
             message: unasked.to_string(),
         }

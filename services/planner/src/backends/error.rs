@@ -1,72 +1,72 @@
-//! Why a backend does not decide.
+//! Errors of a backend.
 
 use std::time::Duration;
 
-/// Why a backend does not decide.
+/// A backend did not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
-    /// The goal is not for it, and it has touched nothing.
+    /// The goal is unsupported; nothing has been performed.
     #[error("`{clause}`: {reason}")]
     Declined {
-        /// The part of the goal that it cannot do.
+        /// The unsupported part of the goal.
         clause: String,
         reason: String,
     },
-    /// Something is missing: a key, an address.
+    /// A key or an address is missing.
     #[error("is not configured: {message}")]
     NotConfigured { message: String },
-    /// The call would take more than is left of the task's limits. It was not made.
-    #[error("was not asked: {message}")]
+    /// The call would exceed the task's remaining budget. It was not made.
+    #[error("was not called: {message}")]
     OverBudget { message: String },
-    /// It has failed too often and rests. It was not asked.
-    #[error("rests after failures, for another {} s", remaining.as_secs_f64().ceil())]
-    Resting { remaining: Duration },
-    /// It failed in a way that may pass: a rate limit, a broken connection.
-    #[error("failed for now: {message}")]
+    /// The circuit breaker is open after repeated failures. The backend was not called.
+    #[error("circuit breaker is open for another {} s", remaining.as_secs_f64().ceil())]
+    CircuitOpen { remaining: Duration },
+    /// A temporary failure: a rate limit, a broken connection.
+    #[error("failed temporarily: {message}")]
     Transient {
         message: String,
-        /// How long the provider wants to be left alone, in milliseconds, if it says so.
+        /// Wait that the provider asks for, in milliseconds.
         retry_after_ms: Option<u32>,
     },
-    /// It will not succeed with this request.
+    /// The request will not succeed.
     #[error("failed: {message}")]
     Permanent { message: String },
-    /// The provider or the model will not do this.
+    /// The provider or the model refuses.
     #[error("refused: {message}")]
     Refused { message: String },
-    /// It answered with something that is no decision.
-    #[error("gave an answer that is no decision: {message}")]
+    /// The response is not a valid decision.
+    #[error("returned an invalid response: {message}")]
     InvalidAnswer { message: String },
-    /// It did not answer in its time.
-    #[error("did not answer within {limit_ms} ms")]
+    /// No response within the time limit.
+    #[error("did not respond within {limit_ms} ms")]
     TimedOut { limit_ms: u64 },
 }
 
 impl BackendError {
-    /// Stable, in upper snake case; `BackendAttempt.reason`.
+    /// Stable reason in upper snake case, reported as `BackendAttempt.reason`.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             BackendError::Declined { .. } => "DECLINED",
             BackendError::NotConfigured { .. } => "NOT_CONFIGURED",
             BackendError::OverBudget { .. } => "OVER_BUDGET",
-            BackendError::Resting { .. } => "RESTING",
+            BackendError::CircuitOpen { .. } => "CIRCUIT_OPEN",
             BackendError::Transient { .. } => "TRANSIENT",
             BackendError::Permanent { .. } => "PERMANENT",
             BackendError::Refused { .. } => "REFUSED",
-            BackendError::InvalidAnswer { .. } => "INVALID_ANSWER",
+            BackendError::InvalidAnswer { .. } => "INVALID_RESPONSE",
             BackendError::TimedOut { .. } => "TIMED_OUT",
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
-    pub fn may_pass(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         matches!(
             self,
             BackendError::Transient { .. }
                 | BackendError::TimedOut { .. }
-                | BackendError::Resting { .. }
+                | BackendError::CircuitOpen { .. }
         )
     }
 }

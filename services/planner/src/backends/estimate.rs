@@ -1,50 +1,50 @@
-//! What a call will take, estimated before it is made, so that a task does not go past its limits by a whole call.
+//! Estimates the tokens and cost of a call before it is made, so that a task does not exceed its budget by a whole call.
 //!
-//! An estimate, not a promise: providers count tokens in their own ways, and nobody knows how much a model will say.
+//! An estimate only: providers count tokens differently, and the length of a response is not known in advance.
 
 use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::domain::geometry::CaptureSize;
 use serde_json::Value;
 
-use super::dialect::Asked;
-use super::{BackendError, Spent};
+use super::dialect::ModelRequest;
+use super::{BackendError, UsageMeter};
 use crate::models::Model;
-use crate::picture::SizeRule;
-use crate::picture::sizes::{claude_tokens, openai_patches};
-use crate::provider::Tokens;
+use crate::provider::TokenUsage;
+use crate::screenshot::SizeRule;
+use crate::screenshot::sizes::{claude_tokens, openai_patches};
 
-/// Bytes of text to a token: English has about four, JSON and Chinese about three.
+/// Bytes of text per token: English has about four, JSON and Chinese about three. The smaller value overestimates.
 const BYTES_PER_TOKEN: u64 = 3;
-/// Tokens that an answer to one step usually takes, with what is thought.
-const USUAL_ANSWER: u64 = 800;
-/// Base64 that is this long is a picture.
-const PICTURE_BYTES: usize = 2048;
+/// Tokens of a typical response to one step, including reasoning.
+const TYPICAL_OUTPUT_TOKENS: u64 = 800;
+/// Minimum length of a base64 string that counts as an image: long enough that prose or JSON is not mistaken for one.
+const MIN_IMAGE_BASE64_BYTES: usize = 2048;
 
-/// What one call will take.
+/// Estimated usage of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
     pub tokens: u64,
-    /// `None` where the price is unknown.
+    /// `None` if the price is unknown.
     pub cost_micros_usd: Option<u64>,
 }
 
 impl Estimate {
-    /// What a request to a model will take. `kept_tokens`: of a conversation that the provider keeps, and reads again.
-    /// `screen`: the size of what its pictures show.
+    /// Estimates a request. `kept_tokens` are those of a provider-stored conversation, which are read again. `screen` is
+    /// the size of the region that its images show.
     #[must_use]
     pub fn of(body: &Value, kept_tokens: u64, model: &Model, screen: CaptureSize) -> Self {
-        let content = Content::of(body);
-        let pictures = match content.pictures {
+        let content = RequestContent::of(body);
+        let pictures = match content.images {
             0 => 0,
             shown => shown * picture_tokens(model, screen),
         };
         let sent = tokens(content.text_bytes) + pictures;
         let input = sent.saturating_add(kept_tokens);
-        let output = USUAL_ANSWER.min(model.max_output);
-        let tokens = Tokens {
+        let output = TYPICAL_OUTPUT_TOKENS.min(model.max_output_tokens);
+        let tokens = TokenUsage {
             input: Some(input),
             output: Some(output),
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
         Self {
             tokens: input.saturating_add(output),
@@ -56,28 +56,30 @@ impl Estimate {
     }
 }
 
-/// Whether a request and its answer are more than the model reads and says together, as far as that is known.
+/// Returns whether a request and its response exceed the model's context window, as far as it is known.
 #[must_use]
-pub fn is_too_long(asked: &Asked, model: &Model, screen: CaptureSize) -> bool {
+pub fn is_too_long(asked: &ModelRequest, model: &Model, screen: CaptureSize) -> bool {
     let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, screen);
-    model.context.is_some_and(|most| estimate.tokens > most)
+    model
+        .context_tokens
+        .is_some_and(|most| estimate.tokens > most)
 }
 
-/// Whether a call may be made with what is left of the task's limits, and was not spent since. A price that is not known
-/// keeps nothing back: it is reported as unknown, and whether that is acceptable is decided where the ledger is.
+/// Checks a call against the task's remaining budget, less what was used since. An unknown price does not block: it is
+/// reported as unknown, and the budget ledger decides.
 ///
 /// # Errors
-/// If it would take more.
+/// Fails if the call would exceed the budget.
 pub fn check(
     estimate: Estimate,
     remaining: RemainingLimits,
-    spent: &Spent,
+    spent: &UsageMeter,
 ) -> Result<(), BackendError> {
-    let remaining = without(remaining, spent.total());
+    let remaining = remaining_after(remaining, spent.total());
     if let Some(left) = remaining.tokens.filter(|left| estimate.tokens > *left) {
         return Err(BackendError::OverBudget {
             message: format!(
-                "the call takes about {} tokens, and {left} are left",
+                "the call needs about {} tokens, but only {left} are left",
                 estimate.tokens
             ),
         });
@@ -85,7 +87,7 @@ pub fn check(
     match (estimate.cost_micros_usd, remaining.cost_micros_usd) {
         (Some(cost), Some(left)) if cost > left => Err(BackendError::OverBudget {
             message: format!(
-                "the call costs about {}, and {} are left",
+                "the call costs about {}, but only {} are left",
                 dollars(cost),
                 dollars(left)
             ),
@@ -94,9 +96,9 @@ pub fn check(
     }
 }
 
-/// What is left of the limits after something more was used.
+/// Returns the remaining limits after further usage.
 #[must_use]
-pub fn without(remaining: RemainingLimits, used: Usage) -> RemainingLimits {
+pub fn remaining_after(remaining: RemainingLimits, used: Usage) -> RemainingLimits {
     let tokens = used.input_tokens.zip(used.output_tokens);
     let tokens = tokens.map(|(input, output)| input.saturating_add(output));
     let less = |left: Option<u64>, used: Option<u64>| {
@@ -109,7 +111,7 @@ pub fn without(remaining: RemainingLimits, used: Usage) -> RemainingLimits {
     }
 }
 
-/// About how many tokens a text has.
+/// Estimates the number of tokens of a text.
 #[must_use]
 pub fn tokens_of(text: &str) -> u64 {
     tokens(text.len() as u64)
@@ -123,25 +125,25 @@ fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
-/// What one picture of the whole screen takes.
+/// Estimates the tokens of one image of the whole screen.
 fn picture_tokens(model: &Model, screen: CaptureSize) -> u64 {
-    let size = model.taste.rule.sent(screen);
-    match model.taste.rule {
+    let size = model.image_spec.rule.sent_size(screen);
+    match model.image_spec.rule {
         SizeRule::Claude(_) => claude_tokens(size),
         SizeRule::OpenAi(_) => openai_patches(size),
-        // Qwen-VL and its kin take one for a square of 28 or 32 pixels; so does, roughly, everything else.
+        // Qwen-VL and its descendants use one token per square of 28 or 32 pixels; other models are close to that.
         _ => claude_tokens(size),
     }
 }
 
-/// What is in a request.
+/// Size of a request's content.
 #[derive(Debug, Default)]
-struct Content {
+struct RequestContent {
     text_bytes: u64,
-    pictures: u64,
+    images: u64,
 }
 
-impl Content {
+impl RequestContent {
     fn of(body: &Value) -> Self {
         let mut content = Self::default();
         content.add(body);
@@ -150,7 +152,7 @@ impl Content {
 
     fn add(&mut self, value: &Value) {
         match value {
-            Value::String(text) if is_picture(text) => self.pictures += 1,
+            Value::String(text) if is_picture(text) => self.images += 1,
             Value::String(text) => self.text_bytes += text.len() as u64,
             Value::Array(items) => items.iter().for_each(|item| self.add(item)),
             Value::Object(fields) => {
@@ -165,7 +167,8 @@ impl Content {
 fn is_picture(text: &str) -> bool {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     text.starts_with("data:image/")
-        || text.len() >= PICTURE_BYTES && text.bytes().take(PICTURE_BYTES).all(is_base64)
+        || text.len() >= MIN_IMAGE_BASE64_BYTES
+            && text.bytes().take(MIN_IMAGE_BASE64_BYTES).all(is_base64)
 }
 
 #[cfg(test)]
@@ -175,8 +178,8 @@ mod tests {
     use super::*;
 
     fn content(body: &Value) -> (u64, u64) {
-        let content = Content::of(body);
-        (content.text_bytes, content.pictures)
+        let content = RequestContent::of(body);
+        (content.text_bytes, content.images)
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! A backend that asks a model: one for all dialects. It sends what a dialect writes, reads what it is answered with the
-//! dialect's eyes, counts what that used, and asks once more where an answer is none.
+//! A backend that calls a model, for all dialects. It sends the dialect's request, parses the response with the dialect,
+//! counts usage, and requests one repair of an invalid response.
 //!
-//! It does not retry what failed on the way and keeps no state of any task: only what its endpoint does not take is
-//! remembered.
+//! It does not retry transport failures and keeps no task state. It only remembers features that its endpoint rejects.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -17,73 +16,76 @@ use serde_json::Value;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use super::concessions::Concessions;
-use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::degraded_features::DegradedFeatures;
+use super::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use super::estimate::Estimate;
 use super::question::{self, Question};
-use super::{Backend, BackendError, Spent, estimate};
-use crate::answer::said::Said;
+use super::{Backend, BackendError, UsageMeter, estimate};
 use crate::models::{Model, Prices};
-use crate::picture::{Pictures, SentPicture};
 use crate::prompt::Prompts;
-use crate::provider::{Endpoint, Failure, Tokens};
+use crate::provider::{Endpoint, ProviderFailure, TokenUsage};
+use crate::response::text::ResponseText;
+use crate::screenshot::{RequestImages, SentImage};
 
-/// How often a model may ask for a closer look before it decides.
-const MOST_LOOKS: u32 = 4;
+/// Maximum number of observations (zoom, screenshot) per step: enough to compare a few regions, and it bounds the cost.
+const MAX_FOLLOW_UPS: u32 = 4;
 
-/// As many requests are written at once as there are processors: more would not be ready sooner, and each has a whole
-/// screen in memory meanwhile.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+/// Permits for building requests, one per processor: more would not finish sooner, and each holds a decoded screen in
+/// memory.
+static RENDER_PERMITS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(std::thread::available_parallelism().map_or(2, NonZeroUsize::get))
 });
 
-/// What a model backend is made of.
+/// Parts of a model backend.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ModelBackendParts {
     pub name: String,
     pub dialect: Arc<dyn Dialect>,
     pub model: Model,
-    /// Where the model is, or what is missing.
+    /// The endpoint, or a description of what is missing.
     pub endpoint: Result<Endpoint, String>,
     pub prompts: Arc<Prompts>,
 }
 
-/// Asks a model what to do next.
+/// Backend that calls a model.
 #[derive(Debug)]
 pub struct ModelBackend {
     name: String,
     endpoint: Result<Endpoint, String>,
-    asker: Arc<Asker>,
-    concessions: Mutex<Concessions>,
+    runner: Arc<DialectRunner>,
+    degraded: Mutex<DegradedFeatures>,
 }
 
-/// The pure part, which works on threads of its own: pictures are large.
+/// The pure part. It runs on blocking threads, because images are large.
 #[derive(Debug)]
-struct Asker {
+struct DialectRunner {
     dialect: Arc<dyn Dialect>,
     model: Model,
     prompts: Arc<Prompts>,
 }
 
-/// A request on its way to a decision.
+/// A plan request in progress.
 #[derive(Debug)]
-struct Task {
+struct PlanTask {
     request: PlanRequest,
-    pictures: Pictures,
+    pictures: RequestImages,
 }
 
-impl Task {
+impl PlanTask {
     fn new(request: PlanRequest) -> Self {
         Self {
-            pictures: Pictures::of(&request),
+            pictures: RequestImages::of(&request),
             request,
         }
     }
 
-    /// The same without its conversation, if the provider may have refused because of that: it no longer has it, or does
-    /// not take it in this form.
-    fn anew_after(&self, failure: &Failure) -> Option<Self> {
-        let refused = failure.refused.as_ref()?;
+    /// Returns the task without its conversation, if the provider may have rejected that: it no longer has it, or does
+    /// not accept this form.
+    fn without_conversation_after(&self, failure: &ProviderFailure) -> Option<Self> {
+        let refused = failure.rejected.as_ref()?;
+        // The statuses with which providers reject the content of a request, as opposed to its key or rate.
         let is_about_content = matches!(refused.status, 400 | 404 | 413 | 422);
         if self.request.conversation.is_empty() || !is_about_content {
             return None;
@@ -95,26 +97,26 @@ impl Task {
     }
 }
 
-/// A request as it was sent, and what came back.
+/// A request and its response.
 #[derive(Debug)]
 struct Exchange {
-    asked: Asked,
-    answer: Value,
+    request: ModelRequest,
+    response: Value,
 }
 
 impl ModelBackend {
-    /// A backend of these parts.
+    /// Creates a backend from its parts.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: ModelBackendParts) -> Self {
         Self {
             name: parts.name,
             endpoint: parts.endpoint,
-            asker: Arc::new(Asker {
+            runner: Arc::new(DialectRunner {
                 dialect: parts.dialect,
                 model: parts.model,
                 prompts: parts.prompts,
             }),
-            concessions: Mutex::default(),
+            degraded: Mutex::default(),
         }
     }
 
@@ -126,46 +128,48 @@ impl ModelBackend {
             })
     }
 
-    fn concessions(&self) -> Concessions {
-        *self
-            .concessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn concessions(&self) -> DegradedFeatures {
+        *self.degraded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn concede(&self, made: Concessions) {
+    fn set_degraded(&self, made: DegradedFeatures) {
         tracing::info!(
             backend = self.name,
             ?made,
-            "the endpoint does not take all of it"
+            "the endpoint rejected a feature; continuing without it"
         );
-        *self
-            .concessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = made;
+        *self.degraded.lock().unwrap_or_else(PoisonError::into_inner) = made;
     }
 
-    /// Sends the request of a step; where the endpoint refuses a part of it that can be left out, once more without, and
-    /// where it refuses to go on with a conversation, once more with a new one.
-    async fn open(
+    /// Sends the first request of a step. If the endpoint rejects an optional feature, it is sent again without it; if it
+    /// rejects the conversation, it is sent again with a new one.
+    async fn send_first(
         &self,
-        task: &mut Arc<Task>,
-        spent: &Spent,
+        task: &mut Arc<PlanTask>,
+        spent: &UsageMeter,
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
             let made = self.concessions();
-            let asked = self.asker.ask(task, made).await?;
+            let asked = self.runner.ask(task, made).await?;
             self.check_limits(&asked, task, spent)?;
             match self.send(&asked, spent).await {
-                Ok(answer) => return Ok(Arc::new(Exchange { asked, answer })),
+                Ok(answer) => {
+                    return Ok(Arc::new(Exchange {
+                        request: asked,
+                        response: answer,
+                    }));
+                }
                 Err(failure) => {
-                    let refused = failure.refused.as_ref();
+                    let refused = failure.rejected.as_ref();
                     let conceded =
-                        refused.and_then(|refused| self.asker.dialect.concede(refused, made));
+                        refused.and_then(|refused| self.runner.dialect.degrade(refused, made));
                     if let Some(conceded) = conceded {
-                        self.concede(conceded);
-                    } else if let Some(anew) = task.anew_after(&failure) {
-                        tracing::info!(backend = self.name, "the conversation begins anew");
+                        self.set_degraded(conceded);
+                    } else if let Some(anew) = task.without_conversation_after(&failure) {
+                        tracing::info!(
+                            backend = self.name,
+                            "the provider rejected the conversation; starting a new one"
+                        );
                         *task = Arc::new(anew);
                     } else {
                         return Err(failure.into());
@@ -175,59 +179,83 @@ impl ModelBackend {
         }
     }
 
-    /// Whether the request of a step may be sent with what is left of the task's limits.
-    fn check_limits(&self, asked: &Asked, task: &Task, spent: &Spent) -> Result<(), BackendError> {
+    /// Checks the request of a step against the task's remaining budget.
+    fn check_limits(
+        &self,
+        asked: &ModelRequest,
+        task: &PlanTask,
+        spent: &UsageMeter,
+    ) -> Result<(), BackendError> {
         let PlanRequest {
             frame, remaining, ..
         } = &task.request;
-        let model = &self.asker.model;
+        let model = &self.runner.model;
         let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, frame.size);
         estimate::check(estimate, *remaining, spent)
     }
 
-    /// Sends a request that goes on from an answer.
-    async fn go_on(&self, asked: Asked, spent: &Spent) -> Result<Arc<Exchange>, BackendError> {
+    /// Sends a follow-up request to a response.
+    async fn send_follow_up(
+        &self,
+        asked: ModelRequest,
+        spent: &UsageMeter,
+    ) -> Result<Arc<Exchange>, BackendError> {
         let answer = self.send(&asked, spent).await?;
-        Ok(Arc::new(Exchange { asked, answer }))
+        Ok(Arc::new(Exchange {
+            request: asked,
+            response: answer,
+        }))
     }
 
-    async fn send(&self, asked: &Asked, spent: &Spent) -> Result<Value, Failure> {
-        let missing = |missing: &String| Failure::unsendable(missing.clone());
+    async fn send(
+        &self,
+        asked: &ModelRequest,
+        spent: &UsageMeter,
+    ) -> Result<Value, ProviderFailure> {
+        let missing = |missing: &String| ProviderFailure::permanent(missing.clone());
         let endpoint = self.endpoint.as_ref().map_err(missing)?;
         let began = Instant::now();
         let answer = endpoint.post(&asked.body, &asked.headers).await?;
-        spent.add(self.asker.usage_of(&answer, began));
+        spent.add(self.runner.usage_of(&answer, began));
         Ok(answer)
     }
 
-    /// From the first request to a decision: at most one repair, and a few closer looks.
-    async fn decide(&self, mut task: Arc<Task>, spent: &Spent) -> Result<Reading, BackendError> {
-        let mut exchange = self.open(&mut task, spent).await?;
+    /// Runs a step to its decision, with at most one repair and a limited number of observations.
+    async fn decide(
+        &self,
+        mut task: Arc<PlanTask>,
+        spent: &UsageMeter,
+    ) -> Result<ParsedDecision, BackendError> {
+        let mut exchange = self.send_first(&mut task, spent).await?;
         let task = &task;
         let (mut looks, mut is_repaired) = (0, false);
         loop {
             let made = self.concessions();
-            let asked = match self.asker.read(task, made, &exchange).await {
-                Ok(Answer::Decided(reading)) => return Ok(*reading),
-                Ok(Answer::Again(asked)) if looks < MOST_LOOKS => {
+            let asked = match self.runner.read(task, made, &exchange).await {
+                Ok(ParsedResponse::Decision(reading)) => return Ok(*reading),
+                Ok(ParsedResponse::FollowUp(asked)) if looks < MAX_FOLLOW_UPS => {
                     looks += 1;
                     *asked
                 }
-                Ok(Answer::Again(_)) => return Err(no_decision("it only wants to look again")),
-                Err(Misread::Refused { message }) => return Err(BackendError::Refused { message }),
+                Ok(ParsedResponse::FollowUp(_)) => {
+                    return Err(no_decision("the model only asked for further screenshots"));
+                }
+                Err(ResponseError::Refused { message }) => {
+                    return Err(BackendError::Refused { message });
+                }
                 Err(misread) if is_repaired => return Err(no_decision(&misread.to_string())),
                 Err(misread) => {
-                    tracing::debug!(backend = self.name, %misread, "the model is asked to repair its answer");
+                    tracing::debug!(backend = self.name, %misread, "requesting a repair of an invalid response");
                     is_repaired = true;
-                    self.asker.repair(task, made, &exchange, misread).await
+                    self.runner.repair(task, made, &exchange, misread).await
                 }
             };
             self.check_limits(&asked, task, spent)?;
-            exchange = self.go_on(asked, spent).await?;
+            exchange = self.send_follow_up(asked, spent).await?;
         }
     }
 
-    fn decision(&self, reading: Reading) -> Decision {
+    fn decision(&self, reading: ParsedDecision) -> Decision {
         Decision {
             thought: reading.thought,
             progress: reading.progress,
@@ -235,7 +263,7 @@ impl ModelBackend {
             safety_checks: reading.safety_checks,
             conversation: reading.conversation,
             backend: self.name.clone(),
-            model: self.asker.model.name.clone(),
+            model: self.runner.model.name.clone(),
             usage: Usage::default(),
             suspected_injections: reading.suspected_injections,
             conversation_images: reading
@@ -246,24 +274,30 @@ impl ModelBackend {
         }
     }
 
-    /// Asks a question, and once more if the answer does not hold.
-    async fn put(&self, question: &Question, spent: &Spent) -> Result<Value, BackendError> {
-        let (mut body, view) = self.asker.question(question).await?;
-        let api = self.asker.dialect.api();
+    /// Asks a question, and once more if the answer fails its check.
+    async fn ask_question(
+        &self,
+        question: &Question,
+        spent: &UsageMeter,
+    ) -> Result<Value, BackendError> {
+        let (mut body, view) = self.runner.question(question).await?;
+        let api = self.runner.dialect.api();
         let nothing = CaptureSize::new(0, 0);
         let screen = view.map_or(nothing, |view| view.region().size());
         let mut is_repaired = false;
         loop {
-            let estimate = Estimate::of(&body, 0, &self.asker.model, screen);
+            let estimate = Estimate::of(&body, 0, &self.runner.model, screen);
             estimate::check(estimate, question.remaining, spent)?;
-            let asked = Asked {
+            let asked = ModelRequest {
                 body,
-                ..Asked::default()
+                ..ModelRequest::default()
             };
             let answer = self.send(&asked, spent).await?;
-            let text = match Said::of(api, &answer) {
+            let text = match ResponseText::of(api, &answer) {
                 Ok(said) => said.into_text(),
-                Err(Misread::Refused { message }) => return Err(BackendError::Refused { message }),
+                Err(ResponseError::Refused { message }) => {
+                    return Err(BackendError::Refused { message });
+                }
                 Err(misread) => return Err(no_decision(&misread.to_string())),
             };
             match (question.check)(&text, view.as_ref()) {
@@ -284,29 +318,30 @@ fn no_decision(message: &str) -> BackendError {
     }
 }
 
-impl Asker {
+impl DialectRunner {
     async fn ask(
         self: &Arc<Self>,
-        task: &Arc<Task>,
-        made: Concessions,
-    ) -> Result<Asked, BackendError> {
-        let turn = TURNS.acquire().await;
+        task: &Arc<PlanTask>,
+        made: DegradedFeatures,
+    ) -> Result<ModelRequest, BackendError> {
+        let turn = RENDER_PERMITS.acquire().await;
         let (asker, asked_of) = (Arc::clone(self), Arc::clone(task));
-        let asked = blocking::run(move || asker.dialect.ask(&asker.step(&asked_of, made))).await;
-        tokio::spawn(self.clone().put_away(Arc::clone(task), turn));
+        let asked =
+            blocking::run(move || asker.dialect.build_request(&asker.step(&asked_of, made))).await;
+        tokio::spawn(self.clone().release_images(Arc::clone(task), turn));
         Ok(asked?)
     }
 
-    /// While the model thinks, nobody looks at the pixels: what later steps will show of them is kept, and the rest let go.
-    async fn put_away(
+    /// Caches the images that later steps show and releases the rest, while the model thinks and no pixels are needed.
+    async fn release_images(
         self: Arc<Self>,
-        task: Arc<Task>,
+        task: Arc<PlanTask>,
         _turn: Result<SemaphorePermit<'static>, AcquireError>,
     ) {
         let shows_history = self.model.takes_history_images();
         blocking::run(move || {
             if shows_history {
-                task.pictures.keep_for_later(self.model.taste);
+                task.pictures.cache_current(self.model.image_spec);
             }
             task.pictures.release();
         })
@@ -315,15 +350,17 @@ impl Asker {
 
     async fn read(
         self: &Arc<Self>,
-        task: &Arc<Task>,
-        made: Concessions,
+        task: &Arc<PlanTask>,
+        made: DegradedFeatures,
         exchange: &Arc<Exchange>,
-    ) -> Result<Answer, Misread> {
+    ) -> Result<ParsedResponse, ResponseError> {
         let (asker, task) = (Arc::clone(self), Arc::clone(task));
         let exchange = Arc::clone(exchange);
         blocking::run(move || {
             let step = asker.step(&task, made);
-            let read = asker.dialect.read(&step, &exchange.asked, &exchange.answer);
+            let read = asker
+                .dialect
+                .parse_response(&step, &exchange.request, &exchange.response);
             task.pictures.release();
             read
         })
@@ -332,54 +369,58 @@ impl Asker {
 
     async fn repair(
         self: &Arc<Self>,
-        task: &Arc<Task>,
-        made: Concessions,
+        task: &Arc<PlanTask>,
+        made: DegradedFeatures,
         exchange: &Arc<Exchange>,
-        misread: Misread,
-    ) -> Asked {
+        misread: ResponseError,
+    ) -> ModelRequest {
         let (asker, task) = (Arc::clone(self), Arc::clone(task));
         let exchange = Arc::clone(exchange);
         blocking::run(move || {
             let step = asker.step(&task, made);
             let dialect = &asker.dialect;
-            let repair = dialect.repair(&step, &exchange.asked, &exchange.answer, &misread);
+            let repair =
+                dialect.repair_request(&step, &exchange.request, &exchange.response, &misread);
             task.pictures.release();
             repair
         })
         .await
     }
 
-    fn step<'a>(&'a self, task: &'a Task, concessions: Concessions) -> Step<'a> {
-        Step {
+    fn step<'a>(&'a self, task: &'a PlanTask, concessions: DegradedFeatures) -> StepContext<'a> {
+        StepContext {
             request: &task.request,
             model: &self.model,
-            pictures: &task.pictures,
+            images: &task.pictures,
             prompts: &self.prompts,
-            concessions,
+            degraded: concessions,
         }
     }
 
-    /// The request of a question, and its picture as it is sent.
+    /// Builds the request of a question, and returns the image as sent.
     async fn question(
         self: &Arc<Self>,
         question: &Question,
-    ) -> Result<(Value, Option<SentPicture>), BackendError> {
+    ) -> Result<(Value, Option<SentImage>), BackendError> {
         let (asker, question) = (Arc::clone(self), question.clone());
         let rendered = blocking::run(move || {
             let picture = question
                 .image
                 .as_ref()
-                .map(|image| Pictures::of_image(image).marked(asker.model.taste, &question.marked))
+                .map(|image| {
+                    RequestImages::of_image(image)
+                        .annotated(asker.model.image_spec, &question.marked)
+                })
                 .transpose()?;
             let api = asker.dialect.api();
             let body = question::ask(api, &asker.model, &question, picture.as_ref())?;
-            Ok::<_, Unasked>((body, picture.map(|picture| picture.view)))
+            Ok::<_, RequestError>((body, picture.map(|picture| picture.view)))
         });
         Ok(rendered.await?)
     }
 
     fn usage_of(&self, answer: &Value, began: Instant) -> Usage {
-        let tokens = Tokens::of(self.dialect.api(), answer);
+        let tokens = TokenUsage::of(self.dialect.api(), answer);
         let price = |prices: &Prices| prices.cost_micros_usd(tokens);
         Usage {
             input_tokens: tokens.input,
@@ -407,11 +448,11 @@ impl Backend for ModelBackend {
         BackendInfo {
             name: self.name.clone(),
             state,
-            model: self.asker.model.name.clone(),
+            model: self.runner.model.name.clone(),
             last_error,
             median_latency: None,
             usage: Usage::default(),
-            needs_image: self.asker.dialect.needs_image(),
+            needs_image: self.runner.dialect.needs_image(),
         }
     }
 
@@ -419,15 +460,19 @@ impl Backend for ModelBackend {
         true
     }
 
-    async fn plan(&self, request: &PlanRequest, spent: &Spent) -> Result<Decision, BackendError> {
+    async fn plan(
+        &self,
+        request: &PlanRequest,
+        spent: &UsageMeter,
+    ) -> Result<Decision, BackendError> {
         self.endpoint()?;
-        let task = Arc::new(Task::new(request.clone()));
+        let task = Arc::new(PlanTask::new(request.clone()));
         let reading = self.decide(task, spent).await?;
         Ok(self.decision(reading))
     }
 
-    async fn answer(&self, question: &Question, spent: &Spent) -> Result<Value, BackendError> {
+    async fn answer(&self, question: &Question, spent: &UsageMeter) -> Result<Value, BackendError> {
         self.endpoint()?;
-        self.put(question, spent).await
+        self.ask_question(question, spent).await
     }
 }

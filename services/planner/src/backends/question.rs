@@ -1,6 +1,5 @@
-//! A question to a model beside the steps of a task: a summary, data from the screen, where the pointer or a
-//! described thing is. Any model can
-//! be asked one, whatever dialect its steps are in.
+//! A question to a model besides the steps of a task: a summary, data from the screen, the position of the pointer or of
+//! a described element. Any model can be asked, whatever dialect its steps use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,31 +10,31 @@ use motorium_proto::domain::frame::Image;
 use serde_json::{Value, json};
 
 use crate::models::{Api, Model, Thinking};
-use crate::picture::{Rendered, SentPicture};
 use crate::prompt;
+use crate::screenshot::{RenderedImage, SentImage};
 
-/// What has to hold of an answer: what is taken from it, or what is wrong with it, in words for the model.
-pub type Check = dyn Fn(&str, Option<&SentPicture>) -> Result<Value, String> + Send + Sync;
+/// Validates an answer: returns the accepted value, or an error message for the model.
+pub type AnswerCheck = dyn Fn(&str, Option<&SentImage>) -> Result<Value, String> + Send + Sync;
 
-/// What is asked, in words that may depend on the picture that goes with them.
-pub type Words = dyn Fn(Option<&SentPicture>) -> Result<String, prompt::Error> + Send + Sync;
+/// Renders the text of a question, which may depend on the image.
+pub type QuestionText = dyn Fn(Option<&SentImage>) -> Result<String, prompt::Error> + Send + Sync;
 
-/// A question.
+/// A question to a model.
 #[derive(Clone)]
 pub struct Question {
     pub system: String,
-    pub text: Arc<Words>,
-    /// Shown whole.
+    pub text: Arc<QuestionText>,
+    /// Image that is shown as a whole.
     pub image: Option<Image>,
-    /// What gets a numbered box on the picture; usually nothing.
+    /// Elements that are annotated on the image; usually none.
     pub marked: Vec<Element>,
-    pub check: Arc<Check>,
-    /// Of the task's limits.
+    pub check: Arc<AnswerCheck>,
+    /// Remaining limits of the task.
     pub remaining: RemainingLimits,
 }
 
 impl fmt::Debug for Question {
-    // The words have what is on a person's screen.
+    // The texts contain the content of the user's screen and must not reach a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Question")
             .field("image", &self.image.is_some())
@@ -43,22 +42,22 @@ impl fmt::Debug for Question {
     }
 }
 
-/// An answer, as the question's check gives it back.
+/// A validated answer with its usage.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct QuestionResult {
     pub value: Value,
     pub usage: Usage,
 }
 
-/// The request that asks a question.
+/// Builds the request of a question.
 ///
 /// # Errors
-/// If its words cannot be rendered.
+/// Fails if the text cannot be rendered.
 pub fn ask(
     api: Api,
     model: &Model,
     question: &Question,
-    picture: Option<&Rendered>,
+    picture: Option<&RenderedImage>,
 ) -> Result<Value, prompt::Error> {
     let text = (question.text)(picture.map(|picture| &picture.view))?;
     let system = &question.system;
@@ -69,7 +68,7 @@ pub fn ask(
     })
 }
 
-/// The same question after an answer that is none, with what is wrong with it.
+/// Repeats a question with the invalid answer and its error appended.
 #[must_use]
 pub fn ask_again(api: Api, mut body: Value, answer: &str, problem: &str) -> Value {
     let key = match api {
@@ -77,7 +76,7 @@ pub fn ask_again(api: Api, mut body: Value, answer: &str, problem: &str) -> Valu
         Api::AnthropicMessages | Api::OpenaiChat => "messages",
     };
     if let Some(turns) = body[key].as_array_mut() {
-        // An empty turn is refused by every provider.
+        // Every provider rejects an empty turn.
         if !answer.trim().is_empty() {
             turns.push(json!({"role": "assistant", "content": answer}));
         }
@@ -86,7 +85,7 @@ pub fn ask_again(api: Api, mut body: Value, answer: &str, problem: &str) -> Valu
     body
 }
 
-fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&Rendered>) -> Value {
+fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
     content.extend(picture.map(|picture| {
         json!({"type": "image", "source": {
@@ -94,7 +93,7 @@ fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&Rendered>
     }));
     let mut body = json!({
         "model": model.name,
-        "max_tokens": model.max_output,
+        "max_tokens": model.max_output_tokens,
         "system": system,
         "messages": [{"role": "user", "content": content}],
     });
@@ -104,7 +103,7 @@ fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&Rendered>
     body
 }
 
-fn responses(model: &Model, system: &str, text: &str, picture: Option<&Rendered>) -> Value {
+fn responses(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "input_text", "text": text})];
     content.extend(picture.map(|picture| {
         json!({"type": "input_image", "detail": "original", "image_url": picture.data_url()})
@@ -113,12 +112,12 @@ fn responses(model: &Model, system: &str, text: &str, picture: Option<&Rendered>
         "model": model.name,
         "store": false,
         "instructions": system,
-        "max_output_tokens": model.max_output,
+        "max_output_tokens": model.max_output_tokens,
         "input": [{"role": "user", "content": content}],
     })
 }
 
-fn chat(model: &Model, system: &str, text: &str, picture: Option<&Rendered>) -> Value {
+fn chat(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
     content.extend(
         picture
@@ -126,7 +125,7 @@ fn chat(model: &Model, system: &str, text: &str, picture: Option<&Rendered>) -> 
     );
     json!({
         "model": model.name,
-        "max_tokens": model.max_output,
+        "max_tokens": model.max_output_tokens,
         "messages": [
             {"role": "system", "content": system},
             {"role": "user", "content": content},

@@ -1,8 +1,7 @@
-//! Decides what was recorded: a list of decisions, one for each step of a task. For replays and for tests of what
-//! stands around a planner.
+//! Replays recorded decisions, one for each step of a task. For replays, and for tests of the code around a planner.
 //!
-//! It keeps no state between calls: how far a task has come lies in its `conversation`, so that many tasks may
-//! follow one recording at once.
+//! It keeps no state between calls: the position is stored in `conversation`, so that many tasks can use one recording at
+//! once.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,17 +11,17 @@ use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use prost::Message as _;
 
-use super::{Backend, BackendError, Spent};
+use super::{Backend, BackendError, UsageMeter};
 
-/// Decisions, in the order in which they are given.
+/// Decisions in replay order.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedBackend {
     name: String,
     decisions: Vec<Decision>,
 }
 
-impl Recorded {
-    /// A backend of that name that gives these decisions.
+impl RecordedBackend {
+    /// Creates a backend with this name and these decisions.
     pub fn new(name: impl Into<String>, decisions: Vec<Decision>) -> Self {
         Self {
             name: name.into(),
@@ -31,21 +30,21 @@ impl Recorded {
     }
 }
 
-/// What is wrong with a recording.
+/// An invalid recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    #[error("it is no row of decisions: {0}")]
+    #[error("malformed recording: {0}")]
     Malformed(#[from] prost::DecodeError),
-    #[error("decision {number} cannot be accepted: {source}")]
+    #[error("decision {number} is invalid: {source}")]
     Field { number: usize, source: FieldError },
 }
 
-/// Reads a recording: `motorium.common.v1.Decision` messages, each behind its length as a varint.
+/// Parses a recording: `motorium.common.v1.Decision` messages, each prefixed with its length as a varint.
 ///
 /// # Errors
-/// If it is cut off or no such row, or a decision in it is not a whole one.
+/// Fails if it is truncated or malformed, or a decision is incomplete.
 pub fn decode(mut recording: &[u8]) -> Result<Vec<Decision>, Error> {
     let mut decisions = Vec::new();
     while !recording.is_empty() {
@@ -69,7 +68,7 @@ pub fn encode(decisions: &[Decision]) -> Vec<u8> {
 }
 
 #[async_trait]
-impl Backend for Recorded {
+impl Backend for RecordedBackend {
     fn name(&self) -> &str {
         &self.name
     }
@@ -86,7 +85,7 @@ impl Backend for Recorded {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
+    async fn plan(&self, request: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
         let given = given(&request.conversation)?;
         let decision = self
             .decisions
@@ -106,7 +105,7 @@ impl Backend for Recorded {
     }
 }
 
-/// How many decisions were given already.
+/// Returns the number of decisions already replayed.
 fn given(conversation: &[u8]) -> Result<usize, BackendError> {
     let text = std::str::from_utf8(conversation).unwrap_or("?");
     if text.is_empty() {
@@ -114,6 +113,6 @@ fn given(conversation: &[u8]) -> Result<usize, BackendError> {
     }
     text.parse().map_err(|_| BackendError::Declined {
         clause: String::new(),
-        reason: "the conversation is not one of this recording".to_owned(),
+        reason: "the conversation does not belong to this recording".to_owned(),
     })
 }

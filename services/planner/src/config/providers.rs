@@ -1,50 +1,50 @@
-//! Where models are: `[planner.providers.NAME]`. Three are known by themselves; a user changes them or adds others.
+//! Providers of models: `[planner.providers.NAME]`. Three are built in; users can change them or add others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use motorium_kit::config::{Environment, Secret, Span};
+use motorium_kit::config::{Environment, HumanDuration, Secret};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Error;
 use crate::models::Api;
-use crate::provider::endpoint::{Address, CONNECT_TIMEOUT, STALL_TIMEOUT};
-use crate::provider::key;
+use crate::provider::api_key;
+use crate::provider::endpoint::{CONNECT_TIMEOUT, EndpointConfig, STALL_TIMEOUT};
 
-/// The version of Anthropic's protocol that all models understand.
+/// Version of Anthropic's API that all models support.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A provider, as written; what is absent is as it usually is for one of this name.
+/// A provider as written; absent settings have the defaults of the built-in provider with this name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// What the paths of the protocol are appended to.
+    /// Base URL that the protocol's paths are appended to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable that holds the key.
+    /// Environment variable that contains the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// The file that holds the key.
+    /// File that contains the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// A proxy for this provider; may hold a name and a password.
+    /// Proxy for this provider; may contain a name and a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Secret>,
-    /// Certificates to trust beside the machine's, in PEM.
+    /// Certificates to trust besides the system's, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// For Anthropic's protocol.
+    /// Value of `anthropic-version`, for Anthropic's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anthropic_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<Span>,
-    /// How long an answer that has begun may stop in the middle.
+    pub connect_timeout: Option<HumanDuration>,
+    /// Maximum pause in the middle of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stall_timeout: Option<Span>,
+    pub stall_timeout: Option<HumanDuration>,
 }
 
-/// The providers that are known by themselves: name, address, variable of the key.
+/// Built-in providers: name, base URL, variable of the key.
 const KNOWN: [(&str, &str, &str); 3] = [
     (
         "anthropic",
@@ -59,7 +59,7 @@ const KNOWN: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// The known providers with the user's over them.
+/// Returns the built-in providers, overridden by the user's.
 pub(super) fn with(own: &BTreeMap<String, ProviderSettings>) -> BTreeMap<String, ProviderSettings> {
     let known = KNOWN.map(|(name, _, _)| (name.to_owned(), ProviderSettings::default()));
     let mut all = BTreeMap::from(known);
@@ -67,24 +67,24 @@ pub(super) fn with(own: &BTreeMap<String, ProviderSettings>) -> BTreeMap<String,
     all
 }
 
-/// The URL, or what is wrong with it. One that may hold a key is not quoted.
+/// Parses the base URL. One that may contain a key is not quoted in the error.
 fn parsed(base_url: &str) -> Result<Url, String> {
-    const EXAMPLE: &str = "it looks like https://host/v1";
+    const EXAMPLE: &str = "expected a URL such as https://host/v1";
     let url: Url = base_url.parse().map_err(|error| {
         if base_url.contains(['@', '?']) {
-            format!("it is no URL ({error}); {EXAMPLE}")
+            format!("not a valid URL ({error}); {EXAMPLE}")
         } else {
-            format!("`{base_url}` is no URL ({error}); {EXAMPLE}")
+            format!("`{base_url}` is not a valid URL ({error}); {EXAMPLE}")
         }
     })?;
     if !url.username().is_empty() || url.password().is_some() {
-        let problem = "it has a name or a password in it; a key stands in a variable (key_env) or a file (key_file)";
+        let problem = "it contains a user name or a password; put the key into a variable (key_env) or a file (key_file)";
         return Err(problem.to_owned());
     }
     Ok(url)
 }
 
-/// Whether a text can be the name of a variable. No key looks like one.
+/// Returns whether a text is a valid variable name. API keys are not, because they contain other characters.
 fn is_variable(name: &str) -> bool {
     let is_first = |character: char| character.is_ascii_alphabetic() || character == '_';
     name.starts_with(is_first)
@@ -94,13 +94,13 @@ fn is_variable(name: &str) -> bool {
 }
 
 impl ProviderSettings {
-    /// Where the provider of that name is, or what is missing, in words for people.
+    /// Returns the endpoint configuration of the provider, or a message for the user that says what is missing.
     pub(super) fn address(
         &self,
         name: &str,
         api: Api,
         environment: &Environment,
-    ) -> Result<Result<Address, String>, Error> {
+    ) -> Result<Result<EndpointConfig, String>, Error> {
         let known = KNOWN.iter().find(|(known, _, _)| *known == name);
         let base_url = self.base_url.as_deref().or(known.map(|(_, url, _)| *url));
         let Some(base_url) = base_url else {
@@ -124,14 +124,14 @@ impl ProviderSettings {
             .as_deref()
             .or(known.map(|(_, _, variable)| *variable));
         let key = self.key(name, variable, environment)?;
-        // A server of one's own may well have no key; the provider itself has one for everybody.
+        // A self-hosted server may need no key; the provider's own API always does.
         let needs_key = self.key_env.is_some() || known.is_some() && self.base_url.is_none();
         if let (None, Some(variable), true) = (&key, variable, needs_key) {
             return Ok(Err(format!(
-                "there is no key: set ${variable}, or planner.providers.{name}.key_file"
+                "no key found: set ${variable}, or planner.providers.{name}.key_file"
             )));
         }
-        Ok(Ok(Address {
+        Ok(Ok(EndpointConfig {
             api,
             base_url,
             key,
@@ -153,9 +153,11 @@ impl ProviderSettings {
         environment: &Environment,
     ) -> Result<Option<Secret>, Error> {
         let file = self.key_file.as_deref();
-        key::find(file, variable.unwrap_or_default(), environment).map_err(|source| Error::Key {
-            provider: name.to_owned(),
-            source,
+        api_key::find(file, variable.unwrap_or_default(), environment).map_err(|source| {
+            Error::Key {
+                provider: name.to_owned(),
+                source,
+            }
         })
     }
 }

@@ -1,58 +1,61 @@
-//! The section `[planner]`, as written.
+//! The section `[planner]` as written.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use motorium_kit::config::{Listen, Section, Span};
+use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use serde::{Deserialize, Serialize};
 
 use super::providers::ProviderSettings;
 use crate::backends::phrasebook;
-use crate::models::Entry;
+use crate::models::ModelEntry;
 
-/// The port that the service listens on if nobody says otherwise.
+/// Default port of the service.
 pub const DEFAULT_PORT: u16 = 7702;
 
-/// What a dialect alone understands.
+/// Options that only one dialect understands.
 pub type Options = serde_json::Map<String, serde_json::Value>;
 
-/// The section `[planner]`, as written.
+/// The section `[planner]` as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    pub listen: Listen,
-    /// The backends, in the order in which they are tried: `phrasebook`, `recorded:FILE`, `claude_som` and others, or the
-    /// name of one of [`Settings::backend`].
+    pub listen: ListenAddress,
+    /// Backends in the order in which they are tried: `phrasebook`, `recorded:FILE`, `claude_som` and others, or the name
+    /// of one in [`Settings::backend`].
     pub backends: Vec<String>,
-    /// How long one backend may take for a decision, with everything that is tried again.
-    pub timeout: Span,
-    /// How long one attempt may take.
-    pub attempt_timeout: Span,
-    /// How many calls one backend gets at once; the others wait.
+    /// Maximum time for a decision of one backend, including retries.
+    pub timeout: HumanDuration,
+    /// Maximum time for one attempt.
+    pub attempt_timeout: HumanDuration,
+    /// Maximum number of concurrent calls per backend; further calls wait.
     pub concurrency: usize,
     pub retry: RetrySettings,
-    pub rest: RestSettings,
-    /// A folder with templates and advice that take the place of the built-in ones.
+    pub circuit_breaker: CircuitBreakerSettings,
+    /// Folder with templates and advice that replace the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PathBuf>,
     /// `[planner.backend.NAME]`: backends that ask a model.
     pub backend: BTreeMap<String, BackendSettings>,
-    /// `[planner.providers.NAME]`: where models are.
+    /// `[planner.providers.NAME]`: providers of models.
     pub providers: BTreeMap<String, ProviderSettings>,
-    /// `[[planner.models]]`: laid over the table of models.
-    pub models: Vec<Entry>,
+    /// `[[planner.models]]`: entries that override the model table.
+    pub models: Vec<ModelEntry>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: Listen::loopback(DEFAULT_PORT),
+            listen: ListenAddress::loopback(DEFAULT_PORT),
             backends: vec![phrasebook::NAME.to_owned()],
-            timeout: Span::seconds(90),
-            attempt_timeout: Span::seconds(60),
+            // One attempt may take a minute, because models with reasoning are slow. The rest leaves time for a retry
+            // after an early failure.
+            timeout: HumanDuration::seconds(90),
+            attempt_timeout: HumanDuration::seconds(60),
+            // Bounds memory and open connections; providers limit the rate themselves.
             concurrency: 64,
             retry: RetrySettings::default(),
-            rest: RestSettings::default(),
+            circuit_breaker: CircuitBreakerSettings::default(),
             prompts: None,
             backend: BTreeMap::new(),
             providers: BTreeMap::new(),
@@ -65,61 +68,63 @@ impl Section for Settings {
     const NAME: &'static str = "planner";
 }
 
-/// A backend that asks a model.
+/// A backend that calls a model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackendSettings {
-    /// The way of asking; `None`: the backend's own name is one.
+    /// Kind of backend; the backend's own name if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Where the model is; `None`: where that kind's models usually are.
+    /// Provider of the model; the kind's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// As the provider calls it.
+    /// The provider's name of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What this kind alone understands.
+    /// Options that only this kind understands.
     pub options: Options,
 }
 
-/// When a failure that may pass is tried again.
+/// Retry policy for temporary failures.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// How often, after the first time.
-    pub times: u32,
-    /// The first pause; each one after it is twice as long.
-    pub first_pause: Span,
-    pub longest_pause: Span,
-    /// The longest pause that a provider may ask for.
-    pub longest_asked_pause: Span,
+    /// Maximum number of retries after the first attempt.
+    pub max_retries: u32,
+    /// Backoff before the first retry; doubled for each further one.
+    pub initial_backoff: HumanDuration,
+    pub max_backoff: HumanDuration,
+    /// Maximum wait that a provider may ask for; beyond it the call fails.
+    pub max_retry_after: HumanDuration,
 }
 
 impl Default for RetrySettings {
     fn default() -> Self {
+        // As in the providers' own clients; see the router's retry policy.
         Self {
-            times: 2,
-            first_pause: Span::milliseconds(500),
-            longest_pause: Span::seconds(8),
-            longest_asked_pause: Span::seconds(60),
+            max_retries: 2,
+            initial_backoff: HumanDuration::milliseconds(500),
+            max_backoff: HumanDuration::seconds(8),
+            max_retry_after: HumanDuration::seconds(60),
         }
     }
 }
 
-/// When a backend that fails is left alone.
+/// Circuit breaker of each backend.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RestSettings {
-    /// After so many failed calls in a row; 0 never.
-    pub failures: u32,
-    pub time: Span,
+pub struct CircuitBreakerSettings {
+    /// Consecutive failed calls that open the circuit breaker; 0 disables it.
+    pub failure_threshold: u32,
+    pub open_duration: HumanDuration,
 }
 
-impl Default for RestSettings {
+impl Default for CircuitBreakerSettings {
     fn default() -> Self {
+        // As in the router's circuit breaker.
         Self {
-            failures: 3,
-            time: Span::seconds(30),
+            failure_threshold: 3,
+            open_duration: HumanDuration::seconds(30),
         }
     }
 }

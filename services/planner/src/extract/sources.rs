@@ -1,8 +1,7 @@
-//! Which element each value was read from: as the model says, as far as that holds, and where it says nothing, the only
-//! element whose text is that value.
+//! Finds the element that each value was read from: the one that the model names, if valid, or else the only element with
+//! exactly that text.
 //!
-//! Nothing is guessed: a number that no element has, a path that leads nowhere and a text that stands in two places give
-//! no source.
+//! Nothing is guessed: an unknown element number, an invalid path or a text that occurs twice gives no source.
 
 use motorium_imaging::space::denormalise;
 use motorium_proto::domain::decision::ValueSource;
@@ -11,7 +10,7 @@ use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::domain::id::ElementId;
 use serde_json::{Map, Value};
 
-/// The sources of all values in `data`, in the order in which they stand there.
+/// Returns the sources of all values in `data`, in their order.
 pub(super) fn of(
     data: &Value,
     said: &Map<String, Value>,
@@ -19,7 +18,7 @@ pub(super) fn of(
     frame: CaptureSize,
 ) -> Vec<ValueSource> {
     let mut search = Search {
-        said,
+        reported_sources: said,
         scene,
         frame,
         found: Vec::new(),
@@ -29,7 +28,7 @@ pub(super) fn of(
 }
 
 struct Search<'a> {
-    said: &'a Map<String, Value>,
+    reported_sources: &'a Map<String, Value>,
     scene: &'a Scene,
     frame: CaptureSize,
     found: Vec<ValueSource>,
@@ -39,7 +38,7 @@ impl Search<'_> {
     fn visit(&mut self, value: &Value, pointer: String) {
         if let Some(element) = self.element(value, &pointer) {
             self.found.push(ValueSource {
-                pointer: pointer.clone(),
+                json_pointer: pointer.clone(),
                 element: element.id,
                 bounds: Some(denormalise(&element.bounds, self.frame)),
                 content: element.content.clone(),
@@ -64,7 +63,7 @@ impl Search<'_> {
         if is_nothing(value) {
             return None;
         }
-        match self.said.get(pointer) {
+        match self.reported_sources.get(pointer) {
             Some(said) => self.scene.element(element_id(said)?),
             None => self.only_one_that_says(&text(value)?),
         }
@@ -78,7 +77,7 @@ impl Search<'_> {
     }
 }
 
-/// What was not there to be read has no place where it was.
+/// Returns whether a value is empty, so that it was read from no element.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -89,7 +88,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The number of an element, as models write it: `3`, `"3"`, `"[3]"`.
+/// Parses an element number as models write it: `3`, `"3"`, `"[3]"`.
 fn element_id(said: &Value) -> Option<ElementId> {
     let number = match said {
         Value::Number(number) => u32::try_from(number.as_u64()?).ok()?,
@@ -99,7 +98,7 @@ fn element_id(said: &Value) -> Option<ElementId> {
     Some(ElementId(number))
 }
 
-/// What a value would be on the screen; truth values are never there as such.
+/// Returns the text of a value on the screen; booleans never appear as such.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -112,7 +111,7 @@ fn is_same_text(content: &str, wanted: &str) -> bool {
     content.split_whitespace().eq(wanted.split_whitespace())
 }
 
-/// A name as a part of a JSON Pointer (RFC 6901).
+/// Escapes a name for a JSON Pointer (RFC 6901).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,10 +1,10 @@
-//! Words on the screen that seem to give the agent orders, found without a model, for every backend alike. What a model
-//! says of the same screen is kept beside it.
+//! Detects text on the screen that gives the agent orders (prompt injection), without a model and for every backend.
+//! Reports of the model about the same screen are kept too.
 //!
 //! - [`rules`]: the lists and rules of `words.toml`
-//! - [`paragraphs`]: lines that belong together, as an order may go over several
+//! - [`paragraphs`]: joins lines, since an order may span several
 //!
-//! It decides nothing and hides nothing: it is a list of words, and what the lists do not know it does not find.
+//! It decides and hides nothing. As a word list, it misses whatever the lists do not contain.
 
 pub mod paragraphs;
 pub mod rules;
@@ -20,16 +20,16 @@ use paragraphs::{Line, paragraphs};
 use rules::Rules;
 use text::words;
 
-/// Longest quote, in characters.
-const LONGEST_QUOTE: usize = 300;
-/// Most quotes of one screen: they are shown to people.
-const MOST: usize = 8;
+/// Maximum length of a quote, in characters: it is shown to the user.
+const MAX_QUOTE_CHARS: usize = 300;
+/// Maximum number of quotes per screen: they are shown to the user.
+const MAX_SUSPECTS: usize = 8;
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
-/// What on the screen of a request seems to give orders. What the user wrote in the task themselves does not.
+/// Returns the suspected injections on the request's screen. Text that the user wrote in the task is exempt.
 #[must_use]
-pub fn suspects(request: &PlanRequest) -> Vec<SuspectedInjection> {
+pub fn suspected_injections(request: &PlanRequest) -> Vec<SuspectedInjection> {
     let own = own_words(request);
     let on_screen = paragraphs(&request.scene, request.frame.size)
         .into_iter()
@@ -41,11 +41,11 @@ pub fn suspects(request: &PlanRequest) -> Vec<SuspectedInjection> {
         .iter()
         .filter_map(|window| suspect_title(&window.title, &own));
     let mut found = union(on_screen.collect(), in_titles.collect());
-    found.truncate(MOST);
+    found.truncate(MAX_SUSPECTS);
     found
 }
 
-/// What is suspected, and what is not among it yet.
+/// Merges both lists without duplicates.
 #[must_use]
 pub fn union(
     mut said: Vec<SuspectedInjection>,
@@ -74,7 +74,7 @@ fn own_words(request: &PlanRequest) -> Vec<Vec<String>> {
     texts.map(|text| words(text)).collect()
 }
 
-/// The lines of a paragraph in which the order stands.
+/// Returns the lines of a paragraph that contain an order.
 fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjection> {
     let mut all = Vec::new();
     let mut line_of = Vec::new();
@@ -95,7 +95,7 @@ fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjec
     })
 }
 
-/// A title whose words stand nowhere that could be pointed at.
+/// Checks a window title, which has no bounding box on the screen.
 fn suspect_title(title: &str, own: &[Vec<String>]) -> Option<SuspectedInjection> {
     let line = Line {
         text: title,
@@ -109,7 +109,7 @@ fn suspect_title(title: &str, own: &[Vec<String>]) -> Option<SuspectedInjection>
 }
 
 fn cut(quote: &str) -> String {
-    match quote.char_indices().nth(LONGEST_QUOTE) {
+    match quote.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((end, _)) => format!("{}…", &quote[..end]),
         None => quote.to_owned(),
     }

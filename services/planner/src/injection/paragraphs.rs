@@ -1,23 +1,22 @@
-//! Lines of text that stand under each other and belong together. Text recognition gives lines; sentences go on over
-//! several of them.
+//! Joins lines of text that form a paragraph. Text recognition returns lines; sentences span several of them.
 
 use motorium_imaging::space::denormalise;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
-/// Most lines that are taken together.
-const MOST_LINES: usize = 12;
-/// Most space between two lines of a paragraph, in heights of a line.
-const SPACE: i32 = 1;
+/// Maximum number of lines per paragraph: bounds the work on one screen.
+const MAX_LINES: usize = 12;
+/// Maximum gap between two lines of a paragraph, in line heights: larger gaps separate paragraphs.
+const MAX_LINE_GAP: i32 = 1;
 
-/// A line that was read.
+/// A recognised line of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line<'a> {
     pub text: &'a str,
     pub bounds: CaptureRect,
 }
 
-/// All texts of a scene: plain lines together with those under them, everything else by itself.
+/// Returns all texts of a scene: plain lines joined with those below them, interactable elements on their own.
 #[must_use]
 pub fn paragraphs(scene: &Scene, frame: CaptureSize) -> Vec<Vec<Line<'_>>> {
     let with_text = scene
@@ -50,15 +49,17 @@ fn line(element: &Element, frame: CaptureSize) -> Line<'_> {
     }
 }
 
-/// Whether a line in these bounds goes on with a paragraph: right under its last line, and beginning or ending with it.
+/// Returns whether a line continues a paragraph: right below its last line, and overlapping it by more than half.
 fn goes_on(lines: &[Line<'_>], bounds: CaptureRect) -> bool {
     let Some(last) = lines.last().map(|line| line.bounds) else {
         return false;
     };
     let height = last.height().min(bounds.height());
     let space = bounds.min.y - last.max.y;
-    let is_under = space <= height * SPACE && bounds.min.y >= last.min.y + height / 2;
+    // Half a line lower at least: otherwise the lines stand side by side.
+    let is_under = space <= height * MAX_LINE_GAP && bounds.min.y >= last.min.y + height / 2;
     let overlap = last.max.x.min(bounds.max.x) - last.min.x.max(bounds.min.x);
+    // An overlap of more than half the narrower line: columns side by side barely overlap.
     let is_column = overlap * 2 > last.width().min(bounds.width());
-    lines.len() < MOST_LINES && is_under && is_column
+    lines.len() < MAX_LINES && is_under && is_column
 }

@@ -1,4 +1,4 @@
-//! The lists and rules of `words.toml`, ready to be asked.
+//! The parsed lists and rules of `words.toml`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::text::words;
 
-/// What comes with Motorium.
+/// The built-in rules.
 const BUILT_IN: &str = include_str!("words.toml");
-/// In the place of words that mean something else: no word is written like it.
-const NOTHING: &str = " ";
+/// Replaces excluded words. No word equals it, because words have no spaces.
+const EXCLUDED_WORD: &str = " ";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,34 +18,34 @@ struct File {
     not: Vec<String>,
     about: Vec<String>,
     lists: BTreeMap<String, Vec<String>>,
-    rules: Vec<RuleAsWritten>,
+    rules: Vec<RuleEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RuleAsWritten {
+struct RuleEntry {
     name: String,
     lists: Vec<String>,
     within: Vec<usize>,
 }
 
-/// What is wrong with a file of rules.
+/// An invalid rules file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
     Malformed(#[from] toml::de::Error),
     #[error("there is no list `{0}`")]
-    NoList(String),
+    UnknownList(String),
     #[error(
         "the rule `{0}` has to have lists, and `within` one number for each of them but the first"
     )]
-    Unsound(String),
+    InvalidRule(String),
 }
 
-/// Some words, one after the other.
+/// Consecutive words.
 type Phrase = Vec<String>;
 
-/// Words of a list, and how many others may stand before them.
+/// Phrases of a list, and the maximum number of other words before them.
 #[derive(Debug)]
 struct Part {
     list: Vec<Phrase>,
@@ -60,7 +60,7 @@ struct Rule {
 /// All rules.
 #[derive(Debug)]
 pub struct Rules {
-    not: Vec<Phrase>,
+    exclusions: Vec<Phrase>,
     about: Vec<Phrase>,
     rules: Vec<Rule>,
 }
@@ -72,10 +72,10 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Reads a file of rules.
+    /// Parses a rules file.
     ///
     /// # Errors
-    /// If it is not of the form of `words.toml`.
+    /// Fails if it does not have the format of `words.toml`.
     pub fn read(text: &str) -> Result<Self, Error> {
         let file: File = toml::from_str(text)?;
         let lists: BTreeMap<String, Vec<Phrase>> = file
@@ -83,9 +83,9 @@ impl Rules {
             .iter()
             .map(|(name, list)| (name.clone(), phrases(list)))
             .collect();
-        let rule = |rule: RuleAsWritten| {
+        let rule = |rule: RuleEntry| {
             if rule.lists.len() != rule.within.len() + 1 {
-                return Err(Error::Unsound(rule.name));
+                return Err(Error::InvalidRule(rule.name));
             }
             let within = std::iter::once(0).chain(rule.within);
             let part = |(name, within): (String, usize)| match lists.get(&name) {
@@ -93,7 +93,7 @@ impl Rules {
                     list: list.clone(),
                     within,
                 }),
-                None => Err(Error::NoList(name)),
+                None => Err(Error::UnknownList(name)),
             };
             let parts = rule.lists.into_iter().zip(within).map(part);
             Ok(Rule {
@@ -101,32 +101,32 @@ impl Rules {
             })
         };
         Ok(Self {
-            not: phrases(&file.not),
+            exclusions: phrases(&file.not),
             about: phrases(&file.about),
             rules: file.rules.into_iter().map(rule).collect::<Result<_, _>>()?,
         })
     }
 
-    /// The words of a text that give orders; `None` if none do.
+    /// Returns the range of the words that give an order; `None` if there is none.
     #[must_use]
     pub fn find(&self, words: &[String]) -> Option<Range<usize>> {
         let is_about = |at: usize| self.about.iter().any(|phrase| stands_at(words, at, phrase));
         if (0..words.len()).any(is_about) {
             return None;
         }
-        let words = self.without_not(words);
+        let words = self.without_exclusions(words);
         self.rules.iter().find_map(|rule| rule.find(&words))
     }
 
-    fn without_not(&self, words: &[String]) -> Vec<String> {
+    fn without_exclusions(&self, words: &[String]) -> Vec<String> {
         let mut left = words.to_vec();
         for at in 0..words.len() {
             let not = self
-                .not
+                .exclusions
                 .iter()
                 .filter(|phrase| stands_at(words, at, phrase));
             if let Some(length) = not.map(Vec::len).max() {
-                left[at..at + length].fill(NOTHING.to_owned());
+                left[at..at + length].fill(EXCLUDED_WORD.to_owned());
             }
         }
         left
@@ -139,7 +139,7 @@ impl Rule {
     }
 }
 
-/// Where the parts end that begin at `at`, or behind as many other words as the first of them allows.
+/// Returns the end of the parts that start at `at`, or after at most as many other words as the first part allows.
 fn end_of(parts: &[Part], words: &[String], at: usize) -> Option<usize> {
     let Some((part, rest)) = parts.split_first() else {
         return Some(at);

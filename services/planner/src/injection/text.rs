@@ -1,8 +1,8 @@
-//! Texts as words that can be compared: letters and digits in lower case and of one width, each ideograph by itself.
+//! Splits texts into comparable words: letters and digits in lower case and of one width, each ideograph on its own.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The words of a text, in their order.
+/// Returns the words of a text, in order.
 #[must_use]
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -31,7 +31,8 @@ fn is_ideograph(character: char) -> bool {
     matches!(character, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Apostrophes, and what cannot be seen: put between letters to hide a word.
+/// Returns whether a character is ignored inside a word: apostrophes, and invisible characters that are inserted to hide
+/// a word.
 fn is_inside_of_words(character: char) -> bool {
     matches!(
         character,

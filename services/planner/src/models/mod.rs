@@ -1,22 +1,22 @@
-//! What is known of each model: data, in a table that a user can correct and extend.
+//! Data about each model, in a table that a user can correct and extend.
 //!
-//! - [`table`]: the table that Motorium brings along, and a user's own entries over it
-//! - [`prices`]: what tokens cost
+//! - [`table`]: the built-in table, and a user's own entries over it
+//! - [`prices`]: token prices
 //!
-//! Providers change their models every few weeks; what differs from model to model is looked up here and decided
-//! nowhere else. A model that the table does not know gets settings that every model accepts, and a warning.
+//! Providers change their models every few weeks. Whatever differs between models is looked up here and decided nowhere
+//! else. A model that is not in the table gets settings that every model accepts, and a warning.
 
 pub mod prices;
 pub mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::picture::Taste;
+use crate::screenshot::ImageSpec;
 
 pub use prices::Prices;
-pub use table::{Entry, Models};
+pub use table::{ModelEntry, ModelTable};
 
-/// Whose protocol a model is spoken to in.
+/// Protocol of a model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
@@ -24,11 +24,11 @@ pub enum Api {
     AnthropicMessages,
     /// `POST /v1/responses` of OpenAI.
     OpenaiResponses,
-    /// `POST /v1/chat/completions`, as vLLM, Ollama, llama.cpp, DashScope and many others serve it.
+    /// `POST /v1/chat/completions`, as served by vLLM, Ollama, llama.cpp, DashScope and many others.
     OpenaiChat,
 }
 
-/// The tool by which a model operates a computer, as its provider defines it.
+/// Provider-defined tool with which a model operates a computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ComputerTool {
     #[serde(rename = "none")]
@@ -47,57 +47,57 @@ pub enum ComputerTool {
     OpenaiPreview,
 }
 
-/// Whether a model thinks before it answers, and how that is asked for.
+/// Thinking mode of a model, and how it is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// Nothing is said about it.
-    Unsaid,
-    /// `{"type": "adaptive"}`: the model decides how much. The default of such a model is not to think.
+    /// No parameter is sent.
+    Unspecified,
+    /// `{"type": "adaptive"}`: the model decides how much. Without it such a model does not think.
     Adaptive,
-    /// It thinks unless it is told not to.
+    /// It thinks unless told not to.
     On,
-    /// It always thinks; asking for less is refused.
+    /// It always thinks; requests for less are rejected.
     Always,
-    /// `{"type": "enabled", "budget_tokens": …}`; adaptive thinking is refused.
+    /// `{"type": "enabled", "budget_tokens": …}`; adaptive thinking is rejected.
     Budgeted,
 }
 
-/// A model, with everything about it that a request or an answer depends on.
+/// A model, with everything that requests and responses depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// As its provider calls it.
+    /// The provider's name of the model.
     pub name: String,
-    /// Whether the table knows it.
+    /// `true` if the table contains it.
     pub known: bool,
-    /// Pictures: how large, how coordinates are counted, how many bytes.
-    pub taste: Taste,
+    /// Images: maximum size, coordinate convention, maximum bytes.
+    pub image_spec: ImageSpec,
     pub computer_tool: ComputerTool,
     pub thinking: Thinking,
     /// `output_config.effort` or `reasoning.effort`; `None` leaves it to the provider.
     pub effort: Option<String>,
-    /// Whether a tool may be forced on it.
+    /// `true` if a tool call may be forced.
     pub forced_tool_choice: bool,
-    /// Whether the beginning of its answer may be given.
+    /// `true` if the start of the response may be prefilled.
     pub prefill: bool,
-    /// Whether `temperature` and `top_p` may be sent. Never to a model of Anthropic.
+    /// `true` if `temperature` and `top_p` may be sent. Never for Anthropic's models.
     pub sampling: bool,
-    /// Whether its thinking is bound to everything before it, so that no earlier turn may be changed.
+    /// `true` if its thinking is bound to all earlier content, so that no earlier turn may change.
     pub thinking_binds_prefix: bool,
-    /// Fewest tokens that are cached; `None` where it is not known.
-    pub cache_minimum: Option<u64>,
-    /// Most tokens of a request and its answer; `None` where it is not known.
-    pub context: Option<u64>,
-    /// Most tokens of an answer that are asked for.
-    pub max_output: u64,
-    /// Most pictures in one request.
+    /// Minimum number of tokens that are cached; `None` if unknown.
+    pub min_cache_tokens: Option<u64>,
+    /// Context window in tokens, including the response; `None` if unknown.
+    pub context_tokens: Option<u64>,
+    /// Maximum number of output tokens to request.
+    pub max_output_tokens: u64,
+    /// Maximum number of images per request.
     pub max_images: usize,
-    /// `None` is unknown, which is not free.
+    /// `None` means unknown, not free.
     pub prices: Option<Prices>,
 }
 
 impl Model {
-    /// Whether steps may show pictures of earlier steps beside their own.
+    /// Returns whether steps may show images of earlier steps besides their own.
     #[must_use]
     pub fn takes_history_images(&self) -> bool {
         self.max_images > 1

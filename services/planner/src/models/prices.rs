@@ -1,32 +1,33 @@
-//! What tokens cost, in whole millionths of a US dollar, so that a ledger adds up to the last one.
+//! Token prices. Costs are in millionths of a US dollar (integers), so that a ledger adds up exactly.
 
 use serde::{Deserialize, Serialize};
 
 use super::Api;
-use crate::provider::Tokens;
+use crate::provider::TokenUsage;
 
-/// Prices in US dollars per million tokens, which is as much as millionths of a dollar per token.
+/// Prices in US dollars per million tokens, which equals millionths of a dollar per token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     pub input: f64,
     pub output: f64,
-    /// Input that was read from a cache. `None`: as its provider always counts it, or as `input`.
+    /// Price of cached input. `None`: the provider's fixed share of `input`, or `input`.
     #[serde(default)]
     pub cached_input: Option<f64>,
-    /// Input that was written to a cache. `None`: the same.
+    /// Price of input written to a cache. `None`: the provider's fixed share of `input`, or `input`.
     #[serde(default)]
     pub cache_write: Option<f64>,
 }
 
-/// What Anthropic takes for input from its cache and into it (for five minutes, as is asked for here), as parts of the
-/// price of input: 0.1 and 1.25 for every model, by its documentation of prompt caching (as of 21 November 2026).
+/// Anthropic's prices for reading from and writing to its cache (with the five-minute lifetime that is requested here),
+/// as shares of the input price: 0.1 and 1.25 for every model, from its prompt caching documentation (as of 21 November
+/// 2026).
 const ANTHROPIC_CACHE: (f64, f64) = (0.1, 1.25);
 
 impl Prices {
-    /// The same with the prices of cached input that follow from that of input.
+    /// Returns the prices with absent cache prices derived from the input price.
     #[must_use]
-    pub fn completed(self, api: Api) -> Self {
+    pub fn with_cache_defaults(self, api: Api) -> Self {
         if api != Api::AnthropicMessages {
             return self;
         }
@@ -38,9 +39,9 @@ impl Prices {
         }
     }
 
-    /// Whether all of them are amounts that one can pay.
+    /// Returns whether all prices are finite and not negative.
     #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let optional = [self.cached_input, self.cache_write].into_iter().flatten();
         [self.input, self.output]
             .into_iter()
@@ -48,9 +49,9 @@ impl Prices {
             .all(|price| price.is_finite() && price >= 0.0)
     }
 
-    /// What a call cost; unknown where its tokens are.
+    /// Returns the cost of a call; `None` if its tokens are unknown.
     #[must_use]
-    pub fn cost_micros_usd(&self, tokens: Tokens) -> Option<u64> {
+    pub fn cost_micros_usd(&self, tokens: TokenUsage) -> Option<u64> {
         let input = tokens.input?;
         let cached = tokens.cached.unwrap_or(0).min(input);
         let written = tokens.cache_written.unwrap_or(0).min(input - cached);
@@ -65,7 +66,7 @@ impl Prices {
             .into_iter()
             .map(|(tokens, price)| tokens as f64 * price)
             .sum();
-        // Rounded up: a ledger that is told too little lets too much through.
+        // Rounded up: an underestimate would let a ledger exceed its budget.
         Some(sum.ceil() as u64)
     }
 }
@@ -82,13 +83,13 @@ mod tests {
     };
 
     #[track_caller]
-    fn check(tokens: Tokens, expected: Option<u64>) {
+    fn check(tokens: TokenUsage, expected: Option<u64>) {
         assert_eq!(PRICES.cost_micros_usd(tokens), expected, "{tokens:?}");
     }
 
     #[test]
     fn every_kind_of_token_has_its_price() {
-        let tokens = Tokens {
+        let tokens = TokenUsage {
             input: Some(1000),
             output: Some(100),
             cached: Some(600),
@@ -97,7 +98,7 @@ mod tests {
         };
         check(tokens, Some(300 * 5 + 300 + 1000 + 2500));
         check(
-            Tokens {
+            TokenUsage {
                 cached: None,
                 cache_written: None,
                 ..tokens
@@ -113,14 +114,14 @@ mod tests {
             cache_write: None,
             ..PRICES
         };
-        let claude = alone.completed(Api::AnthropicMessages);
+        let claude = alone.with_cache_defaults(Api::AnthropicMessages);
         assert_eq!(
             (claude.cached_input, claude.cache_write),
             (Some(0.5), Some(6.25))
         );
-        assert_eq!(alone.completed(Api::OpenaiResponses), alone);
+        assert_eq!(alone.with_cache_defaults(Api::OpenaiResponses), alone);
         assert_eq!(
-            PRICES.completed(Api::AnthropicMessages),
+            PRICES.with_cache_defaults(Api::AnthropicMessages),
             PRICES,
             "what a user says holds"
         );
@@ -128,22 +129,22 @@ mod tests {
 
     #[test]
     fn a_fraction_is_rounded_up() {
-        let one_cached = Tokens {
+        let one_cached = TokenUsage {
             input: Some(1),
             output: Some(0),
             cached: Some(1),
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
         check(one_cached, Some(1));
     }
 
     #[test]
     fn what_is_not_told_is_not_guessed() {
-        check(Tokens::default(), None);
+        check(TokenUsage::default(), None);
         check(
-            Tokens {
+            TokenUsage {
                 input: Some(1),
-                ..Tokens::default()
+                ..TokenUsage::default()
             },
             None,
         );
@@ -151,32 +152,32 @@ mod tests {
 
     #[test]
     fn an_inconsistent_report_is_not_paid_twice() {
-        let more_cached_than_there_is = Tokens {
+        let more_cached_than_there_is = TokenUsage {
             input: Some(10),
             output: Some(0),
             cached: Some(50),
             cache_written: Some(50),
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
         check(more_cached_than_there_is, Some(5));
     }
 
     #[test]
     fn a_negative_price_is_not_sound() {
-        assert!(PRICES.is_sound());
+        assert!(PRICES.is_valid());
         assert!(
             !Prices {
                 input: -1.0,
                 ..PRICES
             }
-            .is_sound()
+            .is_valid()
         );
         assert!(
             !Prices {
                 cache_write: Some(f64::NAN),
                 ..PRICES
             }
-            .is_sound()
+            .is_valid()
         );
     }
 }

@@ -1,19 +1,19 @@
-//! The table of models: the one in `models.toml` beside this file, and a user's entries over it.
+//! The model table: the built-in one in `models.toml`, and a user's entries over it.
 //!
-//! An entry names its models exactly or by the beginning of their names (`qwen3-vl*`). Case does not matter, and
-//! neither does an organisation before a slash, as servers of open models put one there. The longest name that
-//! matches wins; a user's entry changes only what it says.
+//! An entry names its models exactly or by prefix (`qwen3-vl*`). Case is ignored, and so is an organisation before a
+//! slash, as servers of open models add it. The longest matching name wins. A user's entry changes only the fields that
+//! it sets.
 
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Api, ComputerTool, Model, Prices, Thinking};
-use crate::picture::sizes::{ClaudeTier, OpenAiDetail, SmartResize};
-use crate::picture::{Convention, SizeRule, Taste};
+use crate::screenshot::sizes::{ClaudeTier, OpenAiDetail, SmartResize};
+use crate::screenshot::{CoordinateConvention, ImageSpec, SizeRule};
 
-/// What Motorium knows by itself.
-static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+/// The built-in table.
+static BUILT_IN: LazyLock<Vec<ModelEntry>> = LazyLock::new(|| {
     let file: File = toml::from_str(include_str!("models.toml"))
         .expect("a test reads the table that is part of the program");
     file.model
@@ -22,21 +22,21 @@ static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    model: Vec<Entry>,
+    model: Vec<ModelEntry>,
 }
 
-/// What is said of some models; what is absent is as in the entry below it, or safe.
+/// Settings of some models; absent fields are taken from the entry below, or are safe defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Entry {
+pub struct ModelEntry {
     pub names: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub picture: Option<PictureEntry>,
+    pub image_size: Option<ImageSizeEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<Coordinates>,
-    /// Most bytes of one picture, in Base64.
+    /// Maximum size of one image, in bytes of base64.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_base64: Option<usize>,
+    pub max_base64_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computer_tool: Option<ComputerTool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,41 +52,47 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_binds_prefix: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_minimum: Option<u64>,
+    pub min_cache_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<u64>,
+    pub context_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_output: Option<u64>,
+    pub max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_images: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
-/// Which pictures a model takes.
+/// Image sizes that a model accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PictureEntry {
+pub enum ImageSizeEntry {
     Unchanged,
     Claude(ClaudeTier),
     Openai(OpenAiDetail),
     SmartResize(SmartResize),
-    Within { side: u32, pixels: u64 },
+    Within { max_side: u32, max_pixels: u64 },
 }
 
-impl PictureEntry {
+impl ImageSizeEntry {
     fn rule(self) -> SizeRule {
         match self {
-            PictureEntry::Unchanged => SizeRule::Unchanged,
-            PictureEntry::Claude(tier) => SizeRule::Claude(tier),
-            PictureEntry::Openai(detail) => SizeRule::OpenAi(detail),
-            PictureEntry::SmartResize(rule) => SizeRule::Smart(rule),
-            PictureEntry::Within { side, pixels } => SizeRule::Within { side, pixels },
+            ImageSizeEntry::Unchanged => SizeRule::Unchanged,
+            ImageSizeEntry::Claude(tier) => SizeRule::Claude(tier),
+            ImageSizeEntry::Openai(detail) => SizeRule::OpenAi(detail),
+            ImageSizeEntry::SmartResize(rule) => SizeRule::SmartResize(rule),
+            ImageSizeEntry::Within {
+                max_side: side,
+                max_pixels: pixels,
+            } => SizeRule::Within {
+                max_side: side,
+                max_pixels: pixels,
+            },
         }
     }
 }
 
-/// How a model counts coordinates.
+/// Coordinate convention of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coordinates {
@@ -96,54 +102,55 @@ pub enum Coordinates {
     Fractions,
 }
 
-impl From<Coordinates> for Convention {
+impl From<Coordinates> for CoordinateConvention {
     fn from(coordinates: Coordinates) -> Self {
         match coordinates {
-            Coordinates::SentPixels => Convention::SentPixels,
-            Coordinates::SeenPixels => Convention::SeenPixels,
-            Coordinates::Thousandths => Convention::Thousandths,
-            Coordinates::Fractions => Convention::Fractions,
+            Coordinates::SentPixels => CoordinateConvention::SentPixels,
+            Coordinates::SeenPixels => CoordinateConvention::SeenPixels,
+            Coordinates::Thousandths => CoordinateConvention::Thousandths,
+            Coordinates::Fractions => CoordinateConvention::Fractions,
         }
     }
 }
 
-impl Entry {
-    /// What is wrong with it, if anything: numbers that nothing could be sent with.
+impl ModelEntry {
+    /// Returns the first invalid value, if any.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let is_none = |number: Option<u64>| number == Some(0);
         let count = |number: Option<usize>| number.map(|number| number as u64);
         if self.names.iter().all(|name| name.trim().is_empty()) {
-            return Some("an entry has no `names`, so that it is about no model");
+            return Some("an entry has no `names`");
         }
-        if self.prices.is_some_and(|prices| !prices.is_sound()) {
-            return Some("the `prices` are no amounts that one can pay");
+        if self.prices.is_some_and(|prices| !prices.is_valid()) {
+            return Some("`prices` must be finite and not negative");
         }
-        if is_none(self.max_output) {
-            return Some("`max_output` is 0, so that no answer would have room");
+        if is_none(self.max_output_tokens) {
+            return Some("`max_output` must be greater than 0");
         }
-        if is_none(count(self.max_images)) || is_none(count(self.max_base64)) {
-            return Some(
-                "`max_images` or `max_base64` is 0, so that not even the screen could be sent",
-            );
+        if is_none(count(self.max_images)) || is_none(count(self.max_base64_bytes)) {
+            return Some("`max_images` and `max_base64` must be greater than 0");
         }
-        self.picture.and_then(PictureEntry::problem)
+        self.image_size.and_then(ImageSizeEntry::problem)
     }
 }
 
-impl PictureEntry {
+impl ImageSizeEntry {
     fn problem(self) -> Option<&'static str> {
         match self {
-            PictureEntry::Within { side, pixels } if side == 0 || pixels == 0 => {
-                Some("`picture` has a `side` or `pixels` of 0, so that nothing would be left of it")
+            ImageSizeEntry::Within {
+                max_side: side,
+                max_pixels: pixels,
+            } if side == 0 || pixels == 0 => {
+                Some("`picture`: `side` and `pixels` must be greater than 0")
             }
-            PictureEntry::SmartResize(rule)
+            ImageSizeEntry::SmartResize(rule)
                 if rule.factor == 0
                     || rule.max_pixels == 0
                     || rule.min_pixels > rule.max_pixels =>
             {
                 Some(
-                    "`picture`: `factor` and `max_pixels` are at least 1, and `min_pixels` is not above `max_pixels`",
+                    "`picture`: `factor` and `max_pixels` must be at least 1, and `min_pixels` at most `max_pixels`",
                 )
             }
             _ => None,
@@ -151,20 +158,20 @@ impl PictureEntry {
     }
 }
 
-/// The table with a user's entries over it.
+/// The built-in table with a user's entries over it.
 #[derive(Debug, Clone, Default)]
-pub struct Models {
-    own: Vec<Entry>,
+pub struct ModelTable {
+    own: Vec<ModelEntry>,
 }
 
-impl Models {
-    /// The built-in table, with these entries over it.
+impl ModelTable {
+    /// Returns the built-in table with these entries over it.
     #[must_use]
-    pub fn with(own: Vec<Entry>) -> Self {
+    pub fn with(own: Vec<ModelEntry>) -> Self {
         Self { own }
     }
 
-    /// What is known of the model of that name, spoken to by that protocol.
+    /// Returns the settings of a model with this name and protocol.
     #[must_use]
     pub fn get(&self, name: &str, api: Api) -> Model {
         let built_in = best(&BUILT_IN, name);
@@ -174,14 +181,14 @@ impl Models {
         for entry in [built_in, own].into_iter().flatten() {
             apply(&mut model, entry);
         }
-        model.prices = model.prices.map(|prices| prices.completed(api));
+        model.prices = model.prices.map(|prices| prices.with_cache_defaults(api));
         model
     }
 }
 
-/// The entry that names the model most exactly; of several equal ones the last.
-fn best<'a>(entries: &'a [Entry], model: &str) -> Option<&'a Entry> {
-    let exactness = |entry: &Entry| {
+/// Returns the entry with the most specific match; the last of several equal ones.
+fn best<'a>(entries: &'a [ModelEntry], model: &str) -> Option<&'a ModelEntry> {
+    let exactness = |entry: &ModelEntry| {
         let names = entry.names.iter();
         names.filter_map(|name| matches(name, model)).max()
     };
@@ -193,7 +200,7 @@ fn best<'a>(entries: &'a [Entry], model: &str) -> Option<&'a Entry> {
         .map(|(_, entry)| entry)
 }
 
-/// How exactly a name or a beginning with `*` means a model; `None` if it does not.
+/// Returns how specifically a name or a prefix with `*` matches a model; `None` if it does not.
 fn matches(name: &str, model: &str) -> Option<usize> {
     let (name, model) = (name.to_lowercase(), model.to_lowercase());
     let model = model.rsplit('/').next().unwrap_or(&model);
@@ -203,49 +210,53 @@ fn matches(name: &str, model: &str) -> Option<usize> {
     }
 }
 
-/// What any model of that protocol puts up with.
+/// Returns settings that any model with this protocol accepts.
 fn unknown(name: &str, api: Api) -> Model {
     let rule = match api {
         Api::AnthropicMessages => SizeRule::Claude(ClaudeTier::Standard),
         Api::OpenaiResponses => SizeRule::OpenAi(OpenAiDetail::High),
-        // As large as Claude's smaller tier: legible, and cheap on any server.
+        // As large as Claude's smaller tier: text stays legible, and any server can afford it.
         Api::OpenaiChat => SizeRule::Within {
-            side: 1568,
-            pixels: 1568 * 28 * 28,
+            max_side: 1568,
+            max_pixels: 1568 * 28 * 28,
         },
     };
     Model {
         name: name.to_owned(),
         known: false,
-        taste: Taste {
+        image_spec: ImageSpec {
             rule,
-            convention: Convention::SentPixels,
-            max_base64: 5_000_000,
+            convention: CoordinateConvention::SentPixels,
+            // Below the 10 MB of the known providers, because other servers may accept less.
+            max_base64_bytes: 5_000_000,
         },
         computer_tool: ComputerTool::None,
-        thinking: Thinking::Unsaid,
+        thinking: Thinking::Unspecified,
         effort: None,
         forced_tool_choice: false,
         prefill: false,
-        // An endpoint of its own usually serves an open model, which is best asked without chance; one that refuses
-        // the setting is not sent it again.
+        // A chat endpoint usually serves an open model, which is most reliable at temperature 0. An endpoint that rejects
+        // the setting does not get it again.
         sampling: api == Api::OpenaiChat,
         thinking_binds_prefix: false,
-        cache_minimum: None,
-        context: None,
-        max_output: 4096,
+        min_cache_tokens: None,
+        context_tokens: None,
+        // Small enough for the models that common servers run: their limits are not known.
+        max_output_tokens: 4096,
         max_images: 4,
         prices: None,
     }
 }
 
-fn apply(model: &mut Model, entry: &Entry) {
+fn apply(model: &mut Model, entry: &ModelEntry) {
     let set = |target: &mut bool, value: Option<bool>| *target = value.unwrap_or(*target);
-    let rule = entry.picture.map(PictureEntry::rule);
-    model.taste.rule = rule.unwrap_or(model.taste.rule);
-    let convention = entry.coordinates.map(Convention::from);
-    model.taste.convention = convention.unwrap_or(model.taste.convention);
-    model.taste.max_base64 = entry.max_base64.unwrap_or(model.taste.max_base64);
+    let rule = entry.image_size.map(ImageSizeEntry::rule);
+    model.image_spec.rule = rule.unwrap_or(model.image_spec.rule);
+    let convention = entry.coordinates.map(CoordinateConvention::from);
+    model.image_spec.convention = convention.unwrap_or(model.image_spec.convention);
+    model.image_spec.max_base64_bytes = entry
+        .max_base64_bytes
+        .unwrap_or(model.image_spec.max_base64_bytes);
     model.computer_tool = entry.computer_tool.unwrap_or(model.computer_tool);
     model.thinking = entry.thinking.unwrap_or(model.thinking);
     model.effort = entry.effort.clone().or(model.effort.take());
@@ -256,9 +267,9 @@ fn apply(model: &mut Model, entry: &Entry) {
         &mut model.thinking_binds_prefix,
         entry.thinking_binds_prefix,
     );
-    model.cache_minimum = entry.cache_minimum.or(model.cache_minimum);
-    model.context = entry.context.or(model.context);
-    model.max_output = entry.max_output.unwrap_or(model.max_output);
+    model.min_cache_tokens = entry.min_cache_tokens.or(model.min_cache_tokens);
+    model.context_tokens = entry.context_tokens.or(model.context_tokens);
+    model.max_output_tokens = entry.max_output_tokens.unwrap_or(model.max_output_tokens);
     model.max_images = entry.max_images.unwrap_or(model.max_images);
     model.prices = entry.prices.or(model.prices);
 }
@@ -268,7 +279,7 @@ mod tests {
     use super::*;
 
     fn get(name: &str, api: Api) -> Model {
-        Models::default().get(name, api)
+        ModelTable::default().get(name, api)
     }
 
     #[test]
@@ -312,16 +323,23 @@ mod tests {
 
     #[test]
     fn a_beginning_means_all_that_begin_so_and_the_longest_wins() {
-        let convention = |name| get(name, Api::OpenaiChat).taste.convention;
+        let convention = |name| get(name, Api::OpenaiChat).image_spec.convention;
         for name in ["Qwen/Qwen3-VL-8B-Instruct", "qwen3.5-27b", "qwen3.8-plus"] {
-            assert_eq!(convention(name), Convention::Thousandths, "{name}");
+            assert_eq!(
+                convention(name),
+                CoordinateConvention::Thousandths,
+                "{name}"
+            );
         }
         assert_eq!(
             convention("qwen2.5-vl-72b-instruct"),
-            Convention::SeenPixels
+            CoordinateConvention::SeenPixels
         );
-        assert_eq!(convention("xlangai/OpenCUA-7B"), Convention::SeenPixels);
-        assert_eq!(convention("opencua-a3b"), Convention::Fractions);
+        assert_eq!(
+            convention("xlangai/OpenCUA-7B"),
+            CoordinateConvention::SeenPixels
+        );
+        assert_eq!(convention("opencua-a3b"), CoordinateConvention::Fractions);
     }
 
     #[test]
@@ -329,7 +347,7 @@ mod tests {
         let model = get("claude-nobody-9", Api::AnthropicMessages);
         assert!(!model.known);
         assert_eq!(model.computer_tool, ComputerTool::None);
-        assert_eq!(model.thinking, Thinking::Unsaid);
+        assert_eq!(model.thinking, Thinking::Unspecified);
         assert!(!model.sampling && !model.prefill && !model.forced_tool_choice);
         assert_eq!(model.prices, None);
     }
@@ -342,12 +360,12 @@ mod tests {
             cached_input: Some(0.25),
             cache_write: Some(1.5),
         };
-        let own = Entry {
+        let own = ModelEntry {
             names: vec!["claude-opus-4-6".to_owned()],
             prices: Some(prices),
-            ..Entry::default()
+            ..ModelEntry::default()
         };
-        let model = Models::with(vec![own]).get("claude-opus-4-6", Api::AnthropicMessages);
+        let model = ModelTable::with(vec![own]).get("claude-opus-4-6", Api::AnthropicMessages);
         assert_eq!(model.prices, Some(prices));
         assert_eq!(model.computer_tool, ComputerTool::Anthropic20251124);
     }

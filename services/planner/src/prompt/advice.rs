@@ -1,4 +1,4 @@
-//! Advice for applications, added to the prompt while a window of theirs is the active one. Each is a file:
+//! Advice for applications, added to the prompt while one of their windows is active. Each is a file:
 //!
 //! ```text
 //! applications: firefox, chromium
@@ -7,9 +7,9 @@
 //! Open a page by its address rather than by searching for it.
 //! ```
 //!
-//! The words of either line are looked for in the window's class and in its title, without case, at the beginning of a
-//! word (`finder` is not in `pathfinder`). Advice is ours or the user's and therefore trusted; what it is
-//! chosen by is on the screen and is not.
+//! The words of both lines are matched against the window's class and title: case-insensitive, at the start of a word
+//! (`finder` does not match `pathfinder`). Advice is written by us or the user and therefore trusted; the window texts
+//! that select it are not.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use motorium_proto::domain::frame::Window;
 
 use super::Language;
 
-/// Names and takes the advice of the program.
+/// Declares the built-in advice files.
 macro_rules! advice {
     ($($name:literal,)*) => {
         const BUILT_IN: &[(Language, &str, &str)] = &[$(
@@ -45,23 +45,23 @@ struct Advice {
     text: String,
 }
 
-/// A file that is no advice.
+/// A malformed advice file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "advice begins with a line `applications: …` or `titles: …`, then an empty line, then the advice"
+    "an advice file must start with a line `applications: …` or `titles: …`, then an empty line, then the advice"
 )]
-pub struct Malformed;
+pub struct MalformedAdvice;
 
-/// All advice there is.
+/// All advice.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shelf(Vec<Advice>);
+pub(super) struct AdviceSet(Vec<Advice>);
 
-impl Shelf {
-    /// The advice that Motorium brings along.
+impl AdviceSet {
+    /// Returns the built-in advice.
     ///
     /// # Errors
-    /// If a file of it is malformed.
-    pub(super) fn built_in() -> Result<Self, Malformed> {
+    /// Fails if a file is malformed.
+    pub(super) fn built_in() -> Result<Self, MalformedAdvice> {
         let mut shelf = Self::default();
         for (language, name, text) in BUILT_IN {
             shelf.put(*language, name, text)?;
@@ -69,16 +69,16 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Adds a file, in place of one of the same name and language.
+    /// Adds a file, replacing one with the same name and language.
     ///
     /// # Errors
-    /// If it is malformed.
+    /// Fails if it is malformed.
     pub(super) fn put(
         &mut self,
         language: Language,
         name: &str,
         file: &str,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedAdvice> {
         let advice = Advice::parse(language, name, file)?;
         self.0
             .retain(|known| (known.language, known.name.as_str()) != (language, name));
@@ -86,7 +86,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// The advice for a window.
+    /// Returns the advice for a window.
     pub(super) fn for_window(&self, window: &Window, language: Language) -> Vec<&str> {
         let is_for = |advice: &&Advice| advice.language == language && advice.is_for(window);
         let found = self.0.iter().filter(is_for);
@@ -95,9 +95,9 @@ impl Shelf {
 }
 
 impl Advice {
-    fn parse(language: Language, name: &str, file: &str) -> Result<Self, Malformed> {
+    fn parse(language: Language, name: &str, file: &str) -> Result<Self, MalformedAdvice> {
         let file = file.replace("\r\n", "\n");
-        let (head, text) = file.split_once("\n\n").ok_or(Malformed)?;
+        let (head, text) = file.split_once("\n\n").ok_or(MalformedAdvice)?;
         let words = |key: &str| -> Vec<String> {
             let lines = head.lines().filter_map(|line| line.strip_prefix(key));
             lines
@@ -115,7 +115,7 @@ impl Advice {
         };
         let is_for_nothing = advice.applications.is_empty() && advice.titles.is_empty();
         if is_for_nothing || advice.text.is_empty() {
-            return Err(Malformed);
+            return Err(MalformedAdvice);
         }
         Ok(advice)
     }
@@ -129,8 +129,8 @@ impl Advice {
     }
 }
 
-/// Whether a text has a word that begins so. Chinese has no spaces between words, so that only Latin letters and digits
-/// before it make it a part of another one.
+/// Returns whether a word of the text starts with `beginning`. Chinese has no spaces between words, so only a preceding
+/// Latin letter or digit makes it part of another word.
 fn begins_a_word(beginning: &str, text: &str) -> bool {
     let mut places = text.match_indices(beginning);
     places.any(|(at, _)| {
@@ -139,7 +139,7 @@ fn begins_a_word(beginning: &str, text: &str) -> bool {
     })
 }
 
-/// The name of a file of advice: its own without the ending.
+/// Returns the name of an advice file: its file name without the extension.
 #[must_use]
 pub(super) fn name_of(path: &Path) -> Option<&str> {
     path.file_stem()?.to_str()
@@ -166,7 +166,7 @@ mod tests {
 
     #[track_caller]
     fn check(application: &str, title: &str, begins: &[&str]) {
-        let shelf = Shelf::built_in().unwrap();
+        let shelf = AdviceSet::built_in().unwrap();
         let window = window(application, title);
         let found = shelf.for_window(&window, Language::English);
         assert_eq!(found.len(), begins.len(), "{application}: {found:?}");
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_advice_is_there_in_both_languages() {
-        let shelf = Shelf::built_in().unwrap();
+        let shelf = AdviceSet::built_in().unwrap();
         let names = |language| -> Vec<&str> {
             let of_language = shelf.0.iter().filter(|advice| advice.language == language);
             of_language.map(|advice| advice.name.as_str()).collect()
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_users_file_takes_the_place_of_ours_or_stands_beside_it() {
-        let mut shelf = Shelf::built_in().unwrap();
+        let mut shelf = AdviceSet::built_in().unwrap();
         shelf
             .put(
                 Language::English,
@@ -230,8 +230,8 @@ mod tests {
             "applications: a\n\n \n",
         ] {
             assert_eq!(
-                Shelf::default().put(Language::English, "x", file),
-                Err(Malformed),
+                AdviceSet::default().put(Language::English, "x", file),
+                Err(MalformedAdvice),
                 "{file}"
             );
         }

@@ -1,6 +1,6 @@
-//! What happened before, one line for each step: `Step 2: clicked [3] (open the menu) → the screen changed`. Places are told
-//! as the reader counts: a model that is told `(980, 540)` in the pixels of a frame and answers in thousandths would take
-//! it for another place.
+//! Earlier steps, one line each: `Step 2: clicked [3] (open the menu) → the screen changed`. Places are in the model's
+//! own coordinates: a model that is told `(980, 540)` in frame pixels and answers in thousandths would take it for
+//! another place.
 
 use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{PastAction, PastStep};
@@ -9,87 +9,92 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::key::Key;
 
 use super::Language;
-use crate::picture::{Convention, SentPicture, Taste};
+use crate::screenshot::{CoordinateConvention, ImageSpec, SentImage};
 
-/// Longest text that a line quotes, in characters.
-const LONGEST_QUOTE: usize = 120;
+/// Maximum length of a quoted text, in characters: keeps each step on one short line.
+const MAX_QUOTE_CHARS: usize = 120;
 
-/// How the reader knows places on the screen.
+/// Format of places on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
-    /// As they are kept: elements by their numbers, points in pixels of the frame.
-    Kept,
-    /// On pictures of its own taste.
-    Seen {
-        taste: Taste,
-        /// Of the screen now; steps without a size of their own had the same.
+pub enum PlaceFormat {
+    /// As stored: elements by number, points in frame pixels.
+    Capture,
+    /// As the model sees them in its own images.
+    Model {
+        image_spec: ImageSpec,
+        /// Size of the current frame; also used for steps without their own size.
         frame: CaptureSize,
-        /// Whether elements have numbers there.
+        /// `true` if elements are numbered in the image.
         numbered: bool,
     },
 }
 
-impl Places {
+impl PlaceFormat {
     fn element(self, id: impl std::fmt::Display, language: Language) -> String {
         match self {
-            Places::Kept | Places::Seen { numbered: true, .. } => format!("[{id}]"),
-            Places::Seen { .. } => say(language, "an element", "一个元素"),
+            PlaceFormat::Capture | PlaceFormat::Model { numbered: true, .. } => format!("[{id}]"),
+            PlaceFormat::Model { .. } => localised(language, "an element", "一个元素"),
         }
     }
 
-    /// `None` where the reader has no words for it: the point is not on its picture.
+    /// Formats a point; `None` if it is not on the model's image.
     fn point(self, point: CapturePoint, step: &PastStep) -> Option<String> {
-        let Places::Seen { taste, frame, .. } = self else {
+        let PlaceFormat::Model {
+            image_spec: taste,
+            frame,
+            ..
+        } = self
+        else {
             return Some(format!("({}, {})", point.x, point.y));
         };
         let size = step.frame_size.unwrap_or(frame);
-        let picture = SentPicture::whole(size, taste.rule, taste.convention).ok()?;
-        let said = picture.to_said(point).ok()?;
+        let picture = SentImage::whole(size, taste.rule, taste.convention).ok()?;
+        let said = picture.to_reported(point).ok()?;
         Some(match taste.convention {
-            Convention::Fractions => format!("({:.3}, {:.3})", said.x, said.y),
+            CoordinateConvention::Fractions => format!("({:.3}, {:.3})", said.x, said.y),
             _ => format!("({}, {})", said.x, said.y),
         })
     }
 }
 
-/// The one who reads a line, and the step that it is about.
+/// Formats the actions of one step.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+struct LineFormatter<'a> {
     step: &'a PastStep,
     language: Language,
-    places: Places,
+    places: PlaceFormat,
 }
 
-/// What a model is told in two languages.
-fn say(language: Language, english: &str, chinese: &str) -> String {
+/// Returns the text in the language of the prompt.
+fn localised(language: Language, english: &str, chinese: &str) -> String {
     match language {
         Language::English => english.to_owned(),
         Language::Chinese => chinese.to_owned(),
     }
 }
 
-/// One step as one line, without the data that came of it.
+/// Formats a step as one line, without its result data.
 #[must_use]
-pub fn line(step: &PastStep, language: Language, places: Places) -> String {
-    let reader = Reader {
+pub fn line(step: &PastStep, language: Language, places: PlaceFormat) -> String {
+    let reader = LineFormatter {
         step,
         language,
         places,
     };
     let actions = step.actions.iter().map(|action| reader.done(action));
     let calls = step.function_calls.iter().map(|call| {
-        let called = say(language, "called", "调用了");
+        let called = localised(language, "called", "调用了");
         format!("{called} {}({})", call.name, cut(&call.arguments_json))
     });
     let extracted = step
         .extracted_json
         .iter()
-        .map(|_| say(language, "took data from the screen", "从屏幕上提取了数据"));
+        .map(|_| localised(language, "took data from the screen", "从屏幕上提取了数据"));
     let mut parts: Vec<String> = actions.chain(calls).chain(extracted).collect();
     if parts.is_empty() {
-        parts.push(say(language, "nothing was done", "没有执行任何操作"));
+        parts.push(localised(language, "nothing was done", "没有执行任何操作"));
     }
-    let name = say(language, "Step", "第");
+    let name = localised(language, "Step", "第");
     let (space, after) = match language {
         Language::English => (" ", ": "),
         Language::Chinese => ("", "步："),
@@ -97,7 +102,7 @@ pub fn line(step: &PastStep, language: Language, places: Places) -> String {
     format!("{name}{space}{}{after}{}", step.step, parts.join("; "))
 }
 
-/// What came of an action.
+/// Formats the outcome of an action.
 fn outcome(action: &PastAction, language: Language) -> String {
     let detail = &action.outcome.detail;
     let because = |words: String| {
@@ -110,36 +115,40 @@ fn outcome(action: &PastAction, language: Language) -> String {
     match action.outcome.result {
         ActionResult::Performed => effect(action, language),
         ActionResult::Refused => {
-            let words = say(language, "refused by a rule", "被规则拒绝");
+            let words = localised(language, "refused by a rule", "被规则拒绝");
             let rule = action.outcome.rule.as_deref();
             because(rule.map_or_else(|| words.clone(), |rule| format!("{words} ({rule})")))
         }
-        ActionResult::Failed => because(say(language, "failed", "失败")),
-        ActionResult::Unknown => say(
+        ActionResult::Failed => because(localised(language, "failed", "失败")),
+        ActionResult::Unknown => localised(
             language,
             "it is not known whether it was done; look at the screen",
             "不知道是否已执行，请看屏幕",
         ),
-        ActionResult::Cancelled => because(say(language, "stopped before its end", "中途停止")),
+        ActionResult::Cancelled => {
+            because(localised(language, "stopped before its end", "中途停止"))
+        }
     }
 }
 
 fn effect(action: &PastAction, language: Language) -> String {
     let verdict = action.effect.as_ref().map(|effect| effect.verdict);
     let words = match verdict {
-        Some(Verdict::Confirmed) => say(language, "the screen changed", "屏幕有变化"),
-        Some(Verdict::ChangedElsewhere) => say(
+        Some(Verdict::Confirmed) => localised(language, "the screen changed", "屏幕有变化"),
+        Some(Verdict::ChangedElsewhere) => localised(
             language,
             "the screen changed, but elsewhere",
             "屏幕别处有变化",
         ),
-        Some(Verdict::NoEffect) => say(language, "no change", "没有变化"),
-        Some(Verdict::EndReached) => say(
+        Some(Verdict::NoEffect) => localised(language, "no change", "没有变化"),
+        Some(Verdict::EndReached) => localised(
             language,
             "the end is reached, nothing more to scroll",
             "已到尽头，无法继续滚动",
         ),
-        Some(Verdict::Unknown) | None => say(language, "done, effect unknown", "已执行，效果未知"),
+        Some(Verdict::Unknown) | None => {
+            localised(language, "done, effect unknown", "已执行，效果未知")
+        }
     };
     match (action.retries, language) {
         (0, _) => words,
@@ -150,7 +159,7 @@ fn effect(action: &PastAction, language: Language) -> String {
     }
 }
 
-impl Reader<'_> {
+impl LineFormatter<'_> {
     fn done(self, action: &PastAction) -> String {
         let what = self.words(&action.planned.action);
         let intent = match action.planned.intent.trim() {
@@ -160,10 +169,10 @@ impl Reader<'_> {
         format!("{what}{intent} → {}", outcome(action, self.language))
     }
 
-    /// An action in words.
+    /// Formats an action.
     fn words(self, action: &Action<Target>) -> String {
         let language = self.language;
-        let word = |english: &str, chinese: &str| say(language, english, chinese);
+        let word = |english: &str, chinese: &str| localised(language, english, chinese);
         match action {
             Action::Move { to } => format!(
                 "{} {}",
@@ -253,7 +262,7 @@ impl Reader<'_> {
 
     fn place(self, at: Option<&Target>) -> String {
         at.map_or_else(
-            || say(self.language, "where the pointer was", "指针所在处"),
+            || localised(self.language, "where the pointer was", "指针所在处"),
             |target| self.target(target),
         )
     }
@@ -264,13 +273,13 @@ impl Reader<'_> {
             Target::Point(point) => self
                 .places
                 .point(*point, self.step)
-                .unwrap_or_else(|| say(self.language, "a point", "某一点")),
+                .unwrap_or_else(|| localised(self.language, "a point", "某一点")),
             Target::Text(anchor) => format!("\"{}\"", cut(&anchor.text)),
         }
     }
 }
 
-/// Where the content was scrolled to, and how far: `down 5`.
+/// Formats the scroll direction and distance: `down 5`.
 fn way(amount: ScrollAmount, language: Language) -> String {
     let (x, y, unit) = match amount {
         ScrollAmount::Notches { x, y } => (x, y, ""),
@@ -283,8 +292,9 @@ fn way(amount: ScrollAmount, language: Language) -> String {
         (-x, "left", "向左"),
     ];
     let ways = ways.into_iter().filter(|(far, _, _)| *far > 0);
-    let ways = ways
-        .map(|(far, english, chinese)| format!("{} {far}{unit}", say(language, english, chinese)));
+    let ways = ways.map(|(far, english, chinese)| {
+        format!("{} {far}{unit}", localised(language, english, chinese))
+    });
     ways.collect::<Vec<_>>().join(" ")
 }
 
@@ -316,15 +326,15 @@ fn held(modifiers: &[Key], language: Language) -> String {
     }
     format!(
         " {} {}",
-        say(language, "holding", "同时按住"),
+        localised(language, "holding", "同时按住"),
         chord(modifiers)
     )
 }
 
-/// A text on one line, and not too long.
+/// Returns the text on one line, truncated.
 fn cut(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_QUOTE) {
+    match line.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -337,7 +347,7 @@ mod tests {
     use motorium_proto::domain::id::ElementId;
 
     use super::*;
-    use crate::models::{Api, Models};
+    use crate::models::{Api, ModelTable};
 
     fn step(action: Action<Target>) -> PastStep {
         let planned = PlannedAction {
@@ -367,16 +377,16 @@ mod tests {
         })
     }
 
-    fn seen_by(model: &str, api: Api, numbered: bool) -> Places {
-        Places::Seen {
-            taste: Models::default().get(model, api).taste,
+    fn seen_by(model: &str, api: Api, numbered: bool) -> PlaceFormat {
+        PlaceFormat::Model {
+            image_spec: ModelTable::default().get(model, api).image_spec,
             frame: CaptureSize::new(1920, 1080),
             numbered,
         }
     }
 
     #[track_caller]
-    fn check(step: &PastStep, places: Places, part: &str) {
+    fn check(step: &PastStep, places: PlaceFormat, part: &str) {
         let line = line(step, Language::English, places);
         assert!(line.starts_with(&format!("Step 2: {part}")), "{line}");
     }
@@ -387,12 +397,16 @@ mod tests {
         let claude = seen_by("claude-opus-4-6", Api::AnthropicMessages, true);
         let opencua = seen_by("opencua-a3b", Api::OpenaiChat, false);
         let qwen = seen_by("qwen3-vl-plus", Api::OpenaiChat, false);
-        check(&middle(), Places::Kept, "clicked (960, 540) (open it) →");
-        // 1456×819 is what Claude is sent of such a screen.
+        check(
+            &middle(),
+            PlaceFormat::Capture,
+            "clicked (960, 540) (open it) →",
+        );
+        // 1456×819 is the size that Claude is sent for such a screen.
         check(&middle(), claude, "clicked (728, 409) (open it) →");
         check(&middle(), opencua, "clicked (0.500, 0.500) (open it) →");
         check(&middle(), qwen, "clicked (500, 500) (open it) →");
-        // On a screen of another size then, the same place is another number.
+        // On a frame of another size, the same place has other coordinates.
         let smaller = PastStep {
             frame_size: Some(CaptureSize::new(1000, 800)),
             ..middle()
@@ -421,11 +435,15 @@ mod tests {
         };
         check(
             &scroll(0, 5),
-            Places::Kept,
+            PlaceFormat::Capture,
             "scrolled down 5 at [3] (open it)",
         );
-        check(&scroll(-2, -1), Places::Kept, "scrolled up 1 left 2 at [3]");
-        let chinese = line(&scroll(0, 5), Language::Chinese, Places::Kept);
+        check(
+            &scroll(-2, -1),
+            PlaceFormat::Capture,
+            "scrolled up 1 left 2 at [3]",
+        );
+        let chinese = line(&scroll(0, 5), Language::Chinese, PlaceFormat::Capture);
         assert!(
             chinese.starts_with("第2步：滚动了 向下 5 于 [3]"),
             "{chinese}"

@@ -1,6 +1,6 @@
-//! The language of prompts and of words meant for people.
+//! Language of prompts and of texts for the user.
 
-/// A language that there are prompts in.
+/// A language with prompt templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     English,
@@ -8,11 +8,11 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Language; 2] = [Language::English, Language::Chinese];
 
-    /// The language that was asked for, or else the goal's own; a text that the goal quotes may be in any other. What there
-    /// are no prompts in is spoken to in English.
+    /// Returns the requested language, or else the language of the goal without its quotations. English for languages
+    /// without templates.
     #[must_use]
     pub fn of(wanted: Option<&str>, goal: &str) -> Self {
         let is_chinese = match wanted {
@@ -26,7 +26,7 @@ impl Language {
         }
     }
 
-    /// The name of its folder of templates.
+    /// Returns the name of its template folder.
     #[must_use]
     pub fn folder(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ fn is_chinese(text: &str) -> bool {
         .any(|character| ('\u{4E00}'..='\u{9FFF}').contains(&character))
 }
 
-/// What stands outside of quotation marks; `None` if there are no words there, or a quotation does not end.
+/// Returns the text outside quotation marks; `None` if it has no words, or a quotation does not end.
 fn unquoted(text: &str) -> Option<String> {
     let mut outside = String::new();
     let mut end = None;
@@ -57,7 +57,7 @@ fn unquoted(text: &str) -> Option<String> {
     (end.is_none() && has_words).then_some(outside)
 }
 
-/// The mark that ends a quotation which begins with this one.
+/// Returns the closing mark of an opening quotation mark.
 fn closing(opening: char) -> Option<char> {
     match opening {
         '"' => Some('"'),

@@ -1,8 +1,8 @@
-//! The files that prompts are made of. Each is in the crate, under `prompts/LANGUAGE/NAME.jinja`; a file of the same
-//! name in the user's folder takes its place.
+//! The template files. Each is built in from `prompts/LANGUAGE/NAME.jinja`; a file with the same name in the user's
+//! folder replaces it.
 //!
-//! A template that uses a value that there is none of is an error, not an empty text: a prompt with a hole in it would
-//! go unnoticed. A name that nothing is known under is found when the files are read, not in the middle of a task.
+//! A template that uses an undefined value is an error, because a gap in a prompt would go unnoticed. Unknown names are
+//! detected when the files are loaded, not in the middle of a task.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use motorium_proto::domain::frame::Frame;
 use serde::Serialize;
 
 use super::Language;
-use super::advice::{self, Malformed, Shelf};
+use super::advice::{self, AdviceSet, MalformedAdvice};
 
-/// Names the templates and takes them into the program.
+/// Declares and embeds the templates.
 macro_rules! templates {
     ($($name:literal,)*) => {
-        /// Language, name and text of each.
+        /// Language, name and text of each template.
         const BUILT_IN: &[(Language, &str, &str)] = &[$(
             (Language::English, $name, include_str!(concat!("../../prompts/en/", $name, ".jinja"))),
             (Language::Chinese, $name, include_str!(concat!("../../prompts/zh/", $name, ".jinja"))),
         )*];
-        /// The names, for a user who has misspelt one.
+        /// Valid names, for error messages.
         const NAMES: &[&str] = &[$($name),*];
     };
 }
 
 templates! {
     "computer_first",
-    "computer_news",
+    "computer_update",
     "computer_system",
     "extract",
     "extract_system",
@@ -50,10 +50,11 @@ templates! {
     "target_system",
 }
 
-/// Templates that are given the whole [`Situation`](super::Situation), and may say more of it than ours do.
-const OF_A_SITUATION: &[&str] = &["computer_first", "computer_system", "som_step"];
-/// What a situation has.
-const SITUATION: &[&str] = &[
+/// Templates that receive the whole [`PromptContext`](super::PromptContext), and may use more of it than the built-in
+/// ones.
+const CONTEXT_TEMPLATES: &[&str] = &["computer_first", "computer_system", "som_step"];
+/// Fields of the context.
+const CONTEXT_VALUES: &[&str] = &[
     "advice",
     "applications",
     "data",
@@ -70,7 +71,7 @@ const SITUATION: &[&str] = &[
     "windows",
 ];
 
-/// Why there is no text.
+/// A prompt that cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the prompt template {name} cannot be used: {reason}")]
@@ -81,36 +82,39 @@ pub enum Error {
         source: std::io::Error,
     },
     #[error("{}: {source}", path.display())]
-    Advice { path: PathBuf, source: Malformed },
-    #[error("a file of advice in the program: {0}")]
-    BuiltIn(#[from] Malformed),
-    #[error("{} is no prompt template; there are: {}", path.display(), NAMES.join(", "))]
+    Advice {
+        path: PathBuf,
+        source: MalformedAdvice,
+    },
+    #[error("a built-in advice file is malformed: {0}")]
+    BuiltIn(#[from] MalformedAdvice),
+    #[error("{} is not a known prompt template; known templates: {}", path.display(), NAMES.join(", "))]
     Unknown { path: PathBuf },
-    #[error("the prompt template {} uses {}, of which there is none here; there are: {known}", path.display(), names(unknown))]
+    #[error("the prompt template {} uses the unknown value {}; known values: {known}", path.display(), names(unknown))]
     Values {
         path: PathBuf,
         unknown: BTreeSet<String>,
         known: String,
     },
     #[error(
-        "the folder of prompts {} has neither a folder `en` nor a folder `zh` in it; templates belong into these",
+        "the prompts folder {} has no subfolder `en` or `zh`; put the templates into these",
         path.display()
     )]
     NoLanguage { path: PathBuf },
 }
 
-/// All templates, ready to be rendered.
+/// All templates, ready to render.
 #[derive(Debug)]
 pub struct Prompts {
     environment: Environment<'static>,
-    advice: Shelf,
+    advice: AdviceSet,
 }
 
 impl Prompts {
-    /// The templates that Motorium brings along.
+    /// Loads the built-in templates.
     ///
     /// # Errors
-    /// If one of them is malformed.
+    /// Fails if one of them is malformed.
     pub fn built_in() -> Result<Self, Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -118,7 +122,7 @@ impl Prompts {
         environment.set_syntax(syntax()?);
         let mut prompts = Self {
             environment,
-            advice: Shelf::built_in()?,
+            advice: AdviceSet::built_in()?,
         };
         for (language, name, text) in BUILT_IN {
             prompts.add(*language, name, (*text).to_owned())?;
@@ -126,12 +130,12 @@ impl Prompts {
         Ok(prompts)
     }
 
-    /// The same, with the files of a user's folder in their place (`FOLDER/en/som_system.jinja`,
-    /// `FOLDER/en/advice/browser.md`) or beside them (advice for other applications).
+    /// Loads the built-in templates with the files of a user's folder, which replace them (`FOLDER/en/som_system.jinja`,
+    /// `FOLDER/en/advice/browser.md`) or are added (advice for other applications).
     ///
     /// # Errors
-    /// If the folder cannot be read or has none of a language in it, or a file in it is malformed, has a name that nothing
-    /// asks for, or uses values that there are none of.
+    /// Fails if the folder cannot be read or has no language folder, or a file in it is malformed, has an unknown name,
+    /// or uses an unknown value.
     pub fn with_folder(folder: &Path) -> Result<Self, Error> {
         std::fs::read_dir(folder).map_err(|source| Error::Read {
             path: folder.to_owned(),
@@ -156,7 +160,7 @@ impl Prompts {
         Ok(prompts)
     }
 
-    /// The advice for the active window of a frame.
+    /// Returns the advice for the active window of a frame.
     #[must_use]
     pub fn advice(&self, frame: &Frame, language: Language) -> Vec<String> {
         let window = frame.active_window();
@@ -165,10 +169,10 @@ impl Prompts {
         advice.map(str::to_owned).collect()
     }
 
-    /// The text of a template with these values.
+    /// Renders a template with these values.
     ///
     /// # Errors
-    /// If there is no such template, or it uses a value that there is none of.
+    /// Fails if there is no such template, or it uses an undefined value.
     pub fn render(
         &self,
         name: &str,
@@ -193,7 +197,7 @@ impl Prompts {
         })
     }
 
-    /// Puts a user's file in the place of ours.
+    /// Replaces a built-in template with a user's file.
     fn replace(&mut self, language: Language, path: &Path) -> Result<(), Error> {
         let name = known(path)?;
         let known = self.values(name);
@@ -210,16 +214,16 @@ impl Prompts {
         })
     }
 
-    /// The values that a template is given: those that ours use in any language.
+    /// Returns the values that a template receives: those that the built-in one uses in any language, and its context.
     fn values(&self, name: &str) -> BTreeSet<String> {
         let ours = Language::ALL.into_iter();
         let ours = ours.flat_map(|language| self.used(language, name));
-        let more = OF_A_SITUATION.contains(&name).then_some(SITUATION);
+        let more = CONTEXT_TEMPLATES.contains(&name).then_some(CONTEXT_VALUES);
         let more = more.into_iter().flatten().map(|value| (*value).to_owned());
         ours.chain(more).collect()
     }
 
-    /// The values that a template uses as it is now.
+    /// Returns the values that a loaded template uses.
     fn used(&self, language: Language, name: &str) -> BTreeSet<String> {
         let template = self.environment.get_template(&path_of(language, name));
         let mut used = template.map_or_else(
@@ -240,7 +244,7 @@ impl Prompts {
     }
 }
 
-/// A line with nothing but a tag leaves no empty line behind.
+/// Returns the syntax: a line with only a tag leaves no empty line.
 fn syntax() -> Result<SyntaxConfig, Error> {
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
@@ -265,7 +269,7 @@ fn unusable(name: &str, error: &minijinja::Error) -> Error {
     }
 }
 
-/// The files of a folder with that ending, in the order of their names; none if there is no such folder.
+/// Returns the files of a folder with this extension, sorted by name; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |source| Error::Read {
         path: folder.to_owned(),
@@ -294,7 +298,7 @@ fn read(path: &Path) -> Result<String, Error> {
     })
 }
 
-/// The name of the template that a file is in place of.
+/// Returns the name of the template that a file replaces.
 fn known(path: &Path) -> Result<&'static str, Error> {
     let name = path.file_stem().and_then(|stem| stem.to_str());
     let known = NAMES.iter().find(|known| Some(**known) == name);
@@ -349,7 +353,9 @@ mod tests {
         let folder = folder_with("zh/sum_system.jinja", "");
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
-            error.contains("sum_system.jinja is no prompt template; there are: computer_first,"),
+            error.contains(
+                "sum_system.jinja is not a known prompt template; known templates: computer_first,"
+            ),
             "{error}"
         );
     }
@@ -373,7 +379,10 @@ mod tests {
         refused(
             "zh/advice/bank.md",
             "Never pay.",
-            &["zh/advice/bank.md", "begins with a line `applications: …`"],
+            &[
+                "zh/advice/bank.md",
+                "must start with a line `applications: …`",
+            ],
         );
     }
 
@@ -383,24 +392,24 @@ mod tests {
             "en/som_system.jinja",
             "Hello {{ langauge }}",
             &[
-                "en/som_system.jinja uses `langauge`, of which there is none here; there are: `form`, `functions`, `images`",
+                "en/som_system.jinja uses the unknown value `langauge`; known values: `form`, `functions`, `images`",
             ],
         );
-        // What is only asked for under a condition as well.
+        // Values inside a condition are checked too.
         refused(
             "zh/extract.jinja",
             "{% if hurry %}!{% endif %}{{ schema }}",
-            &["uses `hurry`"],
+            &["uses the unknown value `hurry`"],
         );
     }
 
     #[test]
     fn what_a_situation_has_is_known() {
-        let situation = crate::prompt::Situation::default();
+        let situation = crate::prompt::PromptContext::default();
         let situation = serde_json::to_value(situation).unwrap();
         let mut fields: Vec<&String> = situation.as_object().unwrap().keys().collect();
         fields.sort();
-        assert_eq!(fields, SITUATION);
+        assert_eq!(fields, CONTEXT_VALUES);
     }
 
     #[test]
@@ -430,7 +439,7 @@ mod tests {
         );
         std::fs::write(folder.path().join("som_system.jinja"), "Hello").unwrap();
         let error = Prompts::with_folder(folder.path()).unwrap_err();
-        let expected = "has neither a folder `en` nor a folder `zh` in it";
+        let expected = "has no subfolder `en` or `zh`";
         assert!(error.to_string().contains(expected), "{error}");
     }
 }

@@ -1,23 +1,23 @@
-//! Text that comes from the screen, from pages and from functions: data, whatever it says.
+//! Text from the screen, pages and functions: data, whatever it says.
 //!
-//! Invariant: the text cannot end the delimiter that it stands in, nor begin another one.
+//! Invariant: the text can neither close its delimiter nor open another one.
 
-/// The name of the delimiter, as the prompts explain it.
+/// Name of the delimiter, as the prompts explain it.
 const TAG: &str = "untrusted";
 
-/// The text between delimiters that say where it comes from.
+/// Returns the text between delimiters that name its source.
 #[must_use]
 pub fn untrusted(source: &str, text: &str) -> String {
     let source: String = source
         .chars()
         .filter(|c| !matches!(c, '"' | '<' | '>'))
         .collect();
-    let text = harmless(text.trim_end());
+    let text = escape_delimiters(text.trim_end());
     format!("<{TAG} source=\"{source}\">\n{text}\n</{TAG}>")
 }
 
-/// The text with every angle bracket that begins something like our delimiter replaced by one that looks like it.
-fn harmless(text: &str) -> String {
+/// Replaces every angle bracket that starts something like our delimiter with a similar character.
+fn escape_delimiters(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -30,8 +30,8 @@ fn harmless(text: &str) -> String {
     harmless
 }
 
-/// Whether a text that begins with `<` could be taken for a delimiter: in any case, opening or closing, with spaces and
-/// other marks that nobody sees in between.
+/// Returns whether a text that starts with `<` could be taken for a delimiter: in any case, opening or closing, with
+/// spaces or invisible characters in between.
 fn is_delimiter(text: &str) -> bool {
     let word = text.trim_start_matches(|character: char| !character.is_alphanumeric());
     let beginning: String = word.chars().take(TAG.len()).collect();

@@ -1,7 +1,7 @@
-//! An address with its key, that requests are posted to.
+//! A provider's HTTP endpoint with its key.
 //!
-//! One request, one answer: no redirect is followed, nothing is retried, and how long the whole may take is the caller's
-//! business. Only a body that stops in the middle is noticed here.
+//! One request, one response: redirects are not followed, nothing is retried, and the caller sets the overall timeout.
+//! Only a response that stalls in the middle is detected here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,66 +11,64 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, InvalidHeaderValue};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use motorium_kit::clock::{Clock, SystemClock};
 use motorium_kit::config::{MASK, Secret};
-use motorium_kit::outbound;
+use motorium_kit::http_client;
 use reqwest::{Client, Proxy, Response};
 use serde_json::Value;
 use url::Url;
 
-use super::failure::Failure;
-use super::ordered::Ordered;
+use super::failure::ProviderFailure;
+use super::schema_order::SchemaOrdered;
 use crate::models::Api;
 
-/// Longest answer that is read, in bytes: many times what a model can say.
-const LONGEST_ANSWER: usize = 4 << 20;
-/// Of an answer that is no JSON so much is quoted, in characters.
-const LONGEST_BEGINNING: usize = 40;
-/// How long a connection may take, as in the providers' own clients.
+/// Maximum response size, in bytes: many times the output limit of any model.
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
+/// Number of characters that are quoted from a response that is not JSON.
+const MAX_EXCERPT_CHARS: usize = 40;
+/// Connect timeout, as in the providers' own clients.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an answer that has begun may stop in the middle.
+/// Maximum pause in the middle of a response.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What an endpoint is made of.
+/// Configuration of an endpoint.
 #[derive(Debug, Clone)]
-pub struct Address {
+pub struct EndpointConfig {
     pub api: Api,
-    /// What the paths of the protocol are appended to: `https://api.openai.com/v1`.
+    /// Base URL that the protocol's paths are appended to: `https://api.openai.com/v1`.
     pub base_url: Url,
     pub key: Option<Secret>,
-    /// May hold a name and a password.
+    /// May contain a name and a password.
     pub proxy: Option<Secret>,
-    /// Certificates to trust beside the machine's, in PEM.
+    /// Certificates to trust besides the system's, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// `anthropic-version`, where the protocol has it.
+    /// Value of `anthropic-version`, for Anthropic's protocol.
     pub anthropic_version: String,
     pub connect_timeout: Duration,
     pub stall_timeout: Duration,
 }
 
-/// What is wrong with an address.
+/// An invalid endpoint configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "base_url begins with `{0}:`, which nothing can be posted to; it looks like https://host/v1"
-    )]
+    #[error("base_url has the scheme `{0}`; expected an http or https URL such as https://host/v1")]
     BaseUrl(String),
     #[error("the proxy cannot be used: {0}")]
     Proxy(String),
     #[error(transparent)]
-    Certificates(#[from] outbound::Error),
-    #[error("the HTTP client cannot be made: {0}")]
+    Certificates(#[from] http_client::Error),
+    #[error("the HTTP client cannot be created: {0}")]
     Client(String),
-    #[error("anthropic_version or the key has characters that no header can carry")]
+    #[error("anthropic_version or the key contains characters that are not allowed in a header")]
     Header(#[from] InvalidHeaderValue),
 }
 
-/// Something that requests are posted to. Clones share their connections.
+/// An endpoint that requests are posted to. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     url: Url,
-    /// With the key, marked as not to be shown.
+    /// Headers with the key, marked as sensitive.
     headers: HeaderMap,
     client: Client,
-    /// The same key once more: some providers repeat it in what they say of it.
+    /// The key, for masking: some providers repeat it in their errors.
     key: Option<Secret>,
     /// Host and port of the proxy.
     proxy: Option<String>,
@@ -79,23 +77,23 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint at an address.
+    /// Creates an endpoint.
     ///
     /// # Errors
-    /// If the address, its proxy or its file of certificates cannot be used.
-    pub fn new(address: &Address) -> Result<Self, Error> {
-        let mut builder = outbound::trusting(address.ca_file.as_deref())?;
+    /// Fails if the URL, the proxy or the certificate file is invalid.
+    pub fn new(address: &EndpointConfig) -> Result<Self, Error> {
+        let mut builder = http_client::with_root_certificates(address.ca_file.as_deref())?;
         if let Some(proxy) = &address.proxy {
-            // The error could quote the proxy's password.
+            // The original error could quote the proxy's password.
             let proxy = Proxy::all(proxy.expose())
-                .map_err(|_| Error::Proxy("it is no URL such as http://host:3128".to_owned()))?;
+                .map_err(|_| Error::Proxy("not a valid URL such as http://host:3128".to_owned()))?;
             builder = builder.proxy(proxy);
         }
         let client = builder
             .connect_timeout(address.connect_timeout)
             .user_agent(concat!("motorium/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| Error::Client(in_full(&error)))?;
+            .map_err(|error| Error::Client(with_causes(&error)))?;
         Ok(Self {
             url: url(&address.base_url, address.api)?,
             headers: headers(address)?,
@@ -107,17 +105,18 @@ impl Endpoint {
         })
     }
 
-    /// Posts a request; what comes back is the body of a success.
+    /// Posts a request and returns the body of a successful response.
     ///
     /// # Errors
-    /// If there is no success, or it is no JSON.
+    /// Fails if the response is not successful or not JSON.
     pub async fn post(
         &self,
         body: &Value,
         headers: &[(HeaderName, HeaderValue)],
-    ) -> Result<Value, Failure> {
-        let body = serde_json::to_vec(&Ordered(body))
-            .map_err(|error| Failure::unsendable(format!("the request is no JSON: {error}")))?;
+    ) -> Result<Value, ProviderFailure> {
+        let body = serde_json::to_vec(&SchemaOrdered(body)).map_err(|error| {
+            ProviderFailure::permanent(format!("the request cannot be written as JSON: {error}"))
+        })?;
         let request = self
             .client
             .post(self.url.clone())
@@ -130,12 +129,12 @@ impl Endpoint {
         if status != StatusCode::OK {
             let body = self.without_key(&body);
             let now = self.clock.now();
-            return Err(Failure::of(status, &headers, body.as_bytes(), now));
+            return Err(ProviderFailure::of(status, &headers, body.as_bytes(), now));
         }
-        serde_json::from_slice(&body).map_err(|error| self.no_json(&body, &error))
+        serde_json::from_slice(&body).map_err(|error| self.invalid_json(&body, &error))
     }
 
-    fn no_json(&self, body: &[u8], error: &serde_json::Error) -> Failure {
+    fn invalid_json(&self, body: &[u8], error: &serde_json::Error) -> ProviderFailure {
         let host = self.host();
         let beginning: String = self
             .without_key(body)
@@ -144,18 +143,20 @@ impl Endpoint {
             .join(" ")
             .chars()
             .filter(|character| !character.is_control())
-            .take(LONGEST_BEGINNING)
+            .take(MAX_EXCERPT_CHARS)
             .collect();
-        Failure::broken(match beginning.trim_end() {
-            "" => format!("the answer of {host} is empty"),
+        ProviderFailure::transient(match beginning.trim_end() {
+            "" => format!("the response of {host} is empty"),
             page if page.starts_with('<') => format!(
-                "the answer of {host} is no JSON but a page (`{page}…`); is base_url right, and is there no sign-in page or proxy in between?"
+                "the response of {host} is a web page instead of JSON (`{page}…`); check base_url, and whether a sign-in page or proxy is in between"
             ),
-            _ => format!("the answer of {host} is no JSON: {error}; it begins with `{beginning}`"),
+            _ => {
+                format!("the response of {host} is not JSON: {error}; it begins with `{beginning}`")
+            }
         })
     }
 
-    async fn read(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>, ProviderFailure> {
         let mut body = Vec::new();
         loop {
             let chunk = tokio::time::timeout(self.stall_timeout, response.chunk()).await;
@@ -163,19 +164,19 @@ impl Endpoint {
             let Some(chunk) = chunk.map_err(|error| self.broken(error))? else {
                 return Ok(body);
             };
-            if body.len() + chunk.len() > LONGEST_ANSWER {
-                let limit = LONGEST_ANSWER >> 20;
+            if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
+                let limit = MAX_RESPONSE_BYTES >> 20;
                 let message = format!(
-                    "the answer of {} is longer than {limit} MiB, which no model says; is base_url right?",
+                    "the response of {} is longer than {limit} MiB, which no model returns; check base_url",
                     self.host()
                 );
-                return Err(Failure::unsendable(message));
+                return Err(ProviderFailure::permanent(message));
             }
             body.extend_from_slice(&chunk);
         }
     }
 
-    /// What a provider says, which may repeat the key.
+    /// Returns a provider's text with the key masked.
     fn without_key(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         match &self.key {
@@ -184,42 +185,42 @@ impl Endpoint {
         }
     }
 
-    fn stalled(&self) -> Failure {
+    fn stalled(&self) -> ProviderFailure {
         let patience = self.stall_timeout.as_secs_f64();
-        Failure::broken(format!(
-            "{} stopped in the middle of its answer for {patience} s",
+        ProviderFailure::transient(format!(
+            "{} stalled in the middle of its response for {patience} s",
             self.host()
         ))
     }
 
-    fn broken(&self, error: reqwest::Error) -> Failure {
+    fn broken(&self, error: reqwest::Error) -> ProviderFailure {
         let host = self.host();
         let is_connect = error.is_connect();
-        let why = in_full(&error.without_url());
+        let why = with_causes(&error.without_url());
         if why.contains("invalid peer certificate") {
-            // Asking again does not change a certificate.
-            return Failure::unsendable(format!(
+            // A retry does not change the certificate.
+            return ProviderFailure::permanent(format!(
                 "the certificate of {host} is not accepted ({why}); if it was issued by an authority of your own, name the authority's certificate in ca_file"
             ));
         }
-        Failure::broken(match &self.proxy {
+        ProviderFailure::transient(match &self.proxy {
             _ if !is_connect => format!("{host} broke the connection: {why}"),
             Some(proxy) => format!("{host} cannot be reached through the proxy {proxy}: {why}"),
             None => format!("{host} cannot be reached: {why}"),
         })
     }
 
-    /// Where it is, for people: without a path, as some put a key there.
+    /// Returns the host for messages, without the path: some users put a key there.
     fn host(&self) -> &str {
         self.url.host_str().unwrap_or("the provider")
     }
 }
 
-/// Where requests of a protocol go.
+/// Returns the URL of a protocol's requests.
 fn url(base: &Url, api: Api) -> Result<Url, Error> {
     let path = base.path().trim_end_matches('/');
     let rest = match api {
-        // Anthropic's own clients are given the address without the version.
+        // Anthropic's own clients are configured with the URL without the version.
         Api::AnthropicMessages if path.ends_with("/v1") => "/messages",
         Api::AnthropicMessages => "/v1/messages",
         Api::OpenaiResponses => "/responses",
@@ -233,14 +234,14 @@ fn url(base: &Url, api: Api) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// Where a proxy is, without the name and the password.
+/// Returns the proxy's host and port, without the name and the password.
 fn host_and_port(proxy: &Secret) -> Option<String> {
     let url: Url = proxy.expose().parse().ok()?;
     let port = url.port_or_known_default()?;
     Some(format!("{}:{port}", url.host_str()?))
 }
 
-fn headers(address: &Address) -> Result<HeaderMap, Error> {
+fn headers(address: &EndpointConfig) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if address.api == Api::AnthropicMessages {
@@ -265,8 +266,8 @@ fn headers(address: &Address) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-/// An error with all that it was caused by, each said once.
-fn in_full(error: &dyn std::error::Error) -> String {
+/// Formats an error with its causes, each once.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -283,8 +284,8 @@ fn in_full(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn address(api: Api, base: &str) -> Address {
-        Address {
+    fn address(api: Api, base: &str) -> EndpointConfig {
+        EndpointConfig {
             api,
             base_url: base.parse().unwrap(),
             key: Some(Secret::new("sk-very-secret")),
@@ -334,7 +335,7 @@ mod tests {
             assert!(!shown.contains("very-secret"), "{shown}");
             assert!(!shown.contains("hunter2"), "{shown}");
         }
-        let malformed = Address {
+        let malformed = EndpointConfig {
             proxy: Some(Secret::new("http://me:hunter2@:x")),
             ..address(Api::OpenaiChat, "https://example.org/v1")
         };

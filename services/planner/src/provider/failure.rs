@@ -1,7 +1,6 @@
-//! What a provider's failure means: whether it may pass, how long to wait, and what to tell a person. Pure.
+//! Classifies a provider's failure: whether it is temporary, how long to wait, and the message for the user. Pure.
 //!
-//! The rules are the union of what Anthropic's and OpenAI's own clients do. Nothing is retried here: who does is told
-//! whether it makes sense.
+//! The rules are the union of those in Anthropic's and OpenAI's own clients. Nothing is retried here.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,59 +9,59 @@ use serde_json::Value;
 
 use crate::backends::BackendError;
 
-/// Why there is no answer.
+/// A failed request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// For people, without secrets.
+pub struct ProviderFailure {
+    /// Message for the user, without secrets.
     pub message: String,
     pub kind: FailureKind,
-    /// The provider's own words, where it answered at all.
-    pub refused: Option<Refused>,
+    /// The provider's own error, if it responded.
+    pub rejected: Option<RejectedRequest>,
 }
 
-/// Whether a failure may pass.
+/// Retryability of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// It may, in this time if the provider says so.
+    /// Temporary; with the wait that the provider asks for.
     Transient { retry_after: Option<Duration> },
-    /// Not with this request.
+    /// The request will not succeed.
     Permanent,
 }
 
-/// A request that a provider did not accept.
+/// A request that the provider rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RejectedRequest {
     pub status: u16,
-    /// Type, code and message of its error, as far as it gave them.
+    /// Type, code and message of its error, as far as given.
     pub words: String,
 }
 
-impl Failure {
-    /// A failure below HTTP: no connection, or one that broke.
+impl ProviderFailure {
+    /// A temporary failure below HTTP: no connection, or one that broke.
     #[must_use]
-    pub fn broken(message: String) -> Self {
+    pub fn transient(message: String) -> Self {
         Self {
             message,
             kind: FailureKind::Transient { retry_after: None },
-            refused: None,
+            rejected: None,
         }
     }
 
-    /// A request that cannot be sent.
+    /// A permanent failure: a request that cannot be sent.
     #[must_use]
-    pub fn unsendable(message: String) -> Self {
+    pub fn permanent(message: String) -> Self {
         Self {
             message,
             kind: FailureKind::Permanent,
-            refused: None,
+            rejected: None,
         }
     }
 
-    /// What an answer other than a success means.
+    /// Classifies a response other than a success.
     #[must_use]
     pub fn of(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
         let error = ProviderError::of(body);
-        let is_spent = error.is_spent(status, headers);
+        let is_spent = error.is_quota_exhausted(status, headers);
         let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_spent);
         let kind = if may_pass {
             FailureKind::Transient {
@@ -75,7 +74,10 @@ impl Failure {
         let wait = match kind {
             FailureKind::Transient {
                 retry_after: Some(wait),
-            } => format!("; it asks to wait {} s", wait.as_secs_f64().ceil()),
+            } => format!(
+                "; the provider asks to retry after {} s",
+                wait.as_secs_f64().ceil()
+            ),
             _ => String::new(),
         };
         let sentence = if is_spent {
@@ -86,7 +88,7 @@ impl Failure {
         Self {
             message: format!("{sentence} ({}){wait}", details(status, headers, &words)),
             kind,
-            refused: Some(Refused {
+            rejected: Some(RejectedRequest {
                 status: status.as_u16(),
                 words,
             }),
@@ -94,8 +96,8 @@ impl Failure {
     }
 }
 
-impl From<Failure> for BackendError {
-    fn from(failure: Failure) -> Self {
+impl From<ProviderFailure> for BackendError {
+    fn from(failure: ProviderFailure) -> Self {
         let message = failure.message;
         match failure.kind {
             FailureKind::Transient { retry_after } => BackendError::Transient {
@@ -108,7 +110,7 @@ impl From<Failure> for BackendError {
     }
 }
 
-/// The error in a provider's body, whichever of the known forms it has.
+/// The error in a provider's body, in any of the known formats.
 #[derive(Debug, Default)]
 struct ProviderError {
     kind: String,
@@ -116,8 +118,8 @@ struct ProviderError {
     message: String,
 }
 
-/// Codes that say that there is no more money, and not that one has been too fast.
-const SPENT: [&str; 5] = [
+/// Codes of an exhausted quota, as opposed to a rate limit.
+const QUOTA_EXHAUSTED_CODES: [&str; 5] = [
     "insufficient_quota",
     "credit_balance_exhausted",
     "project_spend_limit_exceeded",
@@ -125,15 +127,15 @@ const SPENT: [&str; 5] = [
     "organization_usage_limit_exceeded",
 ];
 
-/// Longest message of a provider that is passed on, in characters.
-const LONGEST_MESSAGE: usize = 300;
+/// Maximum length of a provider's message that is passed on, in characters: it has to fit an error message.
+const MAX_MESSAGE_CHARS: usize = 300;
 
 impl ProviderError {
     fn of(body: &[u8]) -> Self {
         let Ok(body) = serde_json::from_slice::<Value>(body) else {
             return Self::default();
         };
-        // vLLM of some ages has the fields at the top.
+        // Some versions of vLLM have the fields at the top level.
         let error = if body["error"].is_object() {
             &body["error"]
         } else {
@@ -154,15 +156,18 @@ impl ProviderError {
         }
     }
 
-    /// Whether what is used up is money: waiting does not help.
-    fn is_spent(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+    /// Returns whether a spending limit is reached, so that waiting does not help.
+    fn is_quota_exhausted(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         if status != StatusCode::TOO_MANY_REQUESTS {
             return false;
         }
-        if SPENT.contains(&self.code.as_str()) || SPENT.contains(&self.kind.as_str()) {
+        if QUOTA_EXHAUSTED_CODES.contains(&self.code.as_str())
+            || QUOTA_EXHAUSTED_CODES.contains(&self.kind.as_str())
+        {
             return true;
         }
         let message = self.message.to_lowercase();
+        // Without a code, the message decides. A rate limit states when to retry; a spending limit does not.
         let names_a_limit = ["spend", "usage limit", "credit"]
             .iter()
             .any(|word| message.contains(word));
@@ -178,7 +183,7 @@ impl ProviderError {
             .collect();
         words.dedup();
         let words = words.join(": ");
-        match words.char_indices().nth(LONGEST_MESSAGE) {
+        match words.char_indices().nth(MAX_MESSAGE_CHARS) {
             Some((end, _)) => format!("{}…", &words[..end]),
             None => words,
         }
@@ -186,13 +191,14 @@ impl ProviderError {
 }
 
 fn is_transient(status: StatusCode) -> bool {
+    // Retried by Anthropic's or OpenAI's own client. 529 is Anthropic's status for an overload.
     matches!(
         status.as_u16(),
         408 | 409 | 429 | 500 | 502 | 503 | 504 | 529
     )
 }
 
-/// What the provider itself says about asking again.
+/// Returns the provider's own hint on retries.
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.as_bytes() {
         b"true" => Some(true),
@@ -201,7 +207,7 @@ fn should_retry(headers: &HeaderMap) -> Option<bool> {
     }
 }
 
-/// How long the provider wants to be left alone: in milliseconds, in seconds, or until a date.
+/// Returns the wait that the provider asks for: in milliseconds, in seconds, or until a date.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let seconds = |text: &str, unit: f64| {
@@ -221,19 +227,19 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 fn sentence(status: StatusCode) -> &'static str {
     match status.as_u16() {
         300..=399 => {
-            "the provider names another address, and none is followed; correct its base_url"
+            "the provider redirects the request, and redirects are not followed; correct its base_url"
         }
         401 => "the provider does not accept the key",
-        402 => "the provider wants to be paid first",
+        402 => "the provider requires payment",
         403 => "the key is not allowed to do this",
-        404 => "the provider knows no such model or address",
-        407 => "the proxy wants a name and a password",
+        404 => "the provider has no such model or URL",
+        407 => "the proxy requires a name and a password",
         413 => "the request is too large for the provider",
-        429 => "the provider wants fewer requests",
+        429 => "the rate limit of the provider is reached",
         503 | 529 => "the provider is overloaded",
         400..=499 => "the provider does not accept the request",
-        500..=599 => "the provider has failed",
-        _ => "the provider gave an answer that is no success",
+        500..=599 => "the provider failed",
+        _ => "the provider returned an unexpected status",
     }
 }
 
@@ -272,7 +278,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, pairs: &[(&'static str, &str)], body: &str, expected: FailureKind) {
         let status = StatusCode::from_u16(status).unwrap();
-        let failure = Failure::of(status, &headers(pairs), body.as_bytes(), NOW);
+        let failure = ProviderFailure::of(status, &headers(pairs), body.as_bytes(), NOW);
         assert_eq!(failure.kind, expected, "{status} {pairs:?} {body}");
     }
 
@@ -333,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_spent_budget_is_not_waited_for() {
-        for code in SPENT {
+        for code in QUOTA_EXHAUSTED_CODES {
             let in_code = format!(r#"{{"error":{{"code":"{code}"}}}}"#);
             check(429, &[], &in_code, FailureKind::Permanent);
             let in_type = format!(r#"{{"error":{{"type":"{code}"}}}}"#);
@@ -354,7 +360,7 @@ mod tests {
     #[test]
     fn people_are_told_in_a_sentence_with_the_details_behind() {
         let body = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
-        let failure = Failure::of(
+        let failure = ProviderFailure::of(
             StatusCode::UNAUTHORIZED,
             &headers(&[("request-id", "req_1")]),
             body.as_bytes(),
@@ -364,7 +370,7 @@ mod tests {
             failure.message,
             "the provider does not accept the key (HTTP 401; authentication_error: invalid x-api-key; request req_1)"
         );
-        let plain = Failure::of(
+        let plain = ProviderFailure::of(
             StatusCode::PAYLOAD_TOO_LARGE,
             &HeaderMap::new(),
             b"<html>",
@@ -379,12 +385,12 @@ mod tests {
     #[test]
     fn a_long_message_is_cut() {
         let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(1000));
-        let failure = Failure::of(
+        let failure = ProviderFailure::of(
             StatusCode::BAD_REQUEST,
             &HeaderMap::new(),
             body.as_bytes(),
             NOW,
         );
-        assert!(failure.message.chars().count() < LONGEST_MESSAGE + 100);
+        assert!(failure.message.chars().count() < MAX_MESSAGE_CHARS + 100);
     }
 }

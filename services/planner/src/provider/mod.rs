@@ -1,19 +1,19 @@
-//! The way to those who run models, and what their failures mean.
+//! HTTP endpoints of model providers, and the meaning of their failures.
 //!
-//! - [`endpoint`]: an address with its key, that requests are posted to
-//! - [`failure`]: what a provider's failure means
-//! - [`key`]: where keys come from
-//! - [`tokens`]: what an answer says that it used
+//! - [`endpoint`]: an endpoint with its key
+//! - [`failure`]: classification of failures
+//! - [`api_key`]: loading of keys
+//! - [`tokens`]: the token usage that a response reports
 //!
-//! Invariant: a key is in no log, no error and no `Debug`; requests go to the configured address and to no other.
-//! Nothing here retries.
+//! Invariant: a key appears in no log, error or `Debug` output; requests go only to the configured address. Nothing is
+//! retried here.
 
+pub mod api_key;
 pub mod endpoint;
 pub mod failure;
-pub mod key;
-mod ordered;
+mod schema_order;
 pub mod tokens;
 
 pub use endpoint::Endpoint;
-pub use failure::{Failure, FailureKind, Refused};
-pub use tokens::Tokens;
+pub use failure::{FailureKind, ProviderFailure, RejectedRequest};
+pub use tokens::TokenUsage;

@@ -1,25 +1,25 @@
-//! What an answer says that it used. Providers count differently: here `input` is all of it, also what came out of a
-//! cache or went into one, and `output` has what was thought as well.
+//! Token usage that a response reports. Providers count differently: here `input` includes cache reads and writes, and
+//! `output` includes reasoning.
 
 use serde_json::Value;
 
 use crate::models::Api;
 
-/// Tokens of one call; `None` is unknown.
+/// Tokens of one call; `None` means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tokens {
+pub struct TokenUsage {
     pub input: Option<u64>,
     pub output: Option<u64>,
-    /// Of the input: read from a cache.
+    /// Tokens read from a cache. A subset of `input`.
     pub cached: Option<u64>,
-    /// Of the input: written to a cache.
+    /// Tokens written to a cache. A subset of `input`.
     pub cache_written: Option<u64>,
-    /// Of the output: thought and not said.
+    /// Reasoning tokens. A subset of `output`.
     pub reasoning: Option<u64>,
 }
 
-impl Tokens {
-    /// What the body of an answer reports.
+impl TokenUsage {
+    /// Reads the usage in the body of a response.
     #[must_use]
     pub fn of(api: Api, answer: &Value) -> Self {
         let usage = &answer["usage"];
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(api: Api, usage: Value, expected: Tokens) {
-        assert_eq!(Tokens::of(api, &json!({ "usage": usage })), expected);
+    fn check(api: Api, usage: Value, expected: TokenUsage) {
+        assert_eq!(TokenUsage::of(api, &json!({ "usage": usage })), expected);
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
             Api::AnthropicMessages,
             json!({"input_tokens": 2095, "output_tokens": 131, "cache_creation_input_tokens": 5,
                    "cache_read_input_tokens": 8192, "output_tokens_details": {"thinking_tokens": 40}}),
-            Tokens {
+            TokenUsage {
                 input: Some(2095 + 5 + 8192),
                 output: Some(131),
                 cached: Some(8192),
@@ -85,10 +85,10 @@ mod tests {
         check(
             Api::AnthropicMessages,
             json!({"input_tokens": 7, "output_tokens": 1, "cache_read_input_tokens": null}),
-            Tokens {
+            TokenUsage {
                 input: Some(7),
                 output: Some(1),
-                ..Tokens::default()
+                ..TokenUsage::default()
             },
         );
     }
@@ -99,7 +99,7 @@ mod tests {
             Api::OpenaiResponses,
             json!({"input_tokens": 1500, "input_tokens_details": {"cached_tokens": 1024, "cache_write_tokens": 0},
                    "output_tokens": 60, "output_tokens_details": {"reasoning_tokens": 32}, "total_tokens": 1560}),
-            Tokens {
+            TokenUsage {
                 input: Some(1500),
                 output: Some(60),
                 cached: Some(1024),
@@ -110,10 +110,10 @@ mod tests {
         check(
             Api::OpenaiChat,
             json!({"prompt_tokens": 1400, "completion_tokens": 40, "total_tokens": 1440}),
-            Tokens {
+            TokenUsage {
                 input: Some(1400),
                 output: Some(40),
-                ..Tokens::default()
+                ..TokenUsage::default()
             },
         );
     }
@@ -125,8 +125,11 @@ mod tests {
             Api::OpenaiResponses,
             Api::OpenaiChat,
         ] {
-            assert_eq!(Tokens::of(api, &json!({})), Tokens::default());
-            assert_eq!(Tokens::of(api, &json!("no object")), Tokens::default());
+            assert_eq!(TokenUsage::of(api, &json!({})), TokenUsage::default());
+            assert_eq!(
+                TokenUsage::of(api, &json!("no object")),
+                TokenUsage::default()
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a backend has been: how fast, what went wrong last, what it has cost since the start.
+//! Statistics of a backend: latency, last error, usage since the start.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use motorium_proto::domain::decision::Usage;
 
 use crate::backends::BackendError;
 
-/// Of so many answers the median is taken.
-const REMEMBERED: usize = 64;
+/// Number of latest responses for the median latency: recent enough to follow changes, and it bounds the memory.
+const LATENCY_SAMPLES: usize = 64;
 
-/// The record of one backend.
+/// Statistics of one backend.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Record>);
 
@@ -22,37 +22,37 @@ struct Record {
     usage: Usage,
 }
 
-/// What there is to tell.
+/// A snapshot of the statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct HealthReport {
     pub(super) median_latency: Option<Duration>,
     pub(super) last_error: Option<String>,
     pub(super) usage: Usage,
 }
 
 impl Health {
-    /// Counts what a call has used, whatever came of it.
-    pub(super) fn used(&self, usage: Usage) {
+    /// Adds the usage of a call, successful or not.
+    pub(super) fn record_usage(&self, usage: Usage) {
         self.change(|record| record.usage = record.usage.plus(usage));
     }
 
-    pub(super) fn answered(&self, latency: Duration) {
+    pub(super) fn record_latency(&self, latency: Duration) {
         self.change(|record| {
-            if record.latencies.len() == REMEMBERED {
+            if record.latencies.len() == LATENCY_SAMPLES {
                 record.latencies.pop_front();
             }
             record.latencies.push_back(latency);
         });
     }
 
-    pub(super) fn failed(&self, error: &BackendError) {
+    pub(super) fn record_failure(&self, error: &BackendError) {
         self.change(|record| {
-            // That a goal or a budget is not for it says nothing about how it is.
+            // An unsupported goal, an exceeded budget or an open circuit is not an error of the backend.
             let is_well = matches!(
                 error,
                 BackendError::Declined { .. }
                     | BackendError::OverBudget { .. }
-                    | BackendError::Resting { .. }
+                    | BackendError::CircuitOpen { .. }
             );
             if !is_well {
                 record.last_error = Some(error.to_string());
@@ -60,11 +60,11 @@ impl Health {
         });
     }
 
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&self) -> HealthReport {
         let record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut latencies: Vec<Duration> = record.latencies.iter().copied().collect();
         latencies.sort();
-        Report {
+        HealthReport {
             median_latency: latencies.get(latencies.len() / 2).copied(),
             last_error: record.last_error.clone(),
             usage: record.usage,
@@ -90,14 +90,14 @@ mod tests {
             ..Usage::default()
         };
         for seconds in [9, 1, 2] {
-            health.answered(Duration::from_secs(seconds));
-            health.used(usage);
+            health.record_latency(Duration::from_secs(seconds));
+            health.record_usage(usage);
         }
         let report = health.report();
         assert_eq!(report.median_latency, Some(Duration::from_secs(2)));
         assert_eq!(report.usage.input_tokens, Some(30));
-        for _ in 0..REMEMBERED {
-            health.answered(Duration::from_secs(7));
+        for _ in 0..LATENCY_SAMPLES {
+            health.record_latency(Duration::from_secs(7));
         }
         assert_eq!(health.report().median_latency, Some(Duration::from_secs(7)));
     }
@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn remembers_what_went_wrong_with_it_and_not_with_the_goal() {
         let health = Health::default();
-        health.failed(&BackendError::TimedOut { limit_ms: 5 });
-        health.failed(&BackendError::OverBudget {
+        health.record_failure(&BackendError::TimedOut { limit_ms: 5 });
+        health.record_failure(&BackendError::OverBudget {
             message: String::new(),
         });
         assert_eq!(
             health.report().last_error.as_deref(),
-            Some("did not answer within 5 ms")
+            Some("did not respond within 5 ms")
         );
     }
 }

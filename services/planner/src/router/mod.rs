@@ -1,15 +1,15 @@
-//! Asks backends in order until one decides.
+//! Calls backends in order until one decides.
 //!
-//! - [`stack`]: what stands before each backend
-//! - [`retry`], [`breaker`], [`pauses`]: its parts
+//! - [`stack`]: the middleware of each backend
+//! - [`retry`], [`circuit_breaker`], [`sleeper`]: its parts
 //!
-//! Each backend sees its own conversation or none, so that one that takes over starts from the request alone and renders
-//! the history for its own model.
+//! Each backend receives only its own conversation. One that takes over starts from the request alone and renders the
+//! history for its own model.
 
-pub mod breaker;
+pub mod circuit_breaker;
 mod health;
-pub mod pauses;
 pub mod retry;
+pub mod sleeper;
 pub mod stack;
 
 use std::sync::Arc;
@@ -17,75 +17,77 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use motorium_proto::domain::decision::{Decision, Next, Usage};
-use motorium_proto::service::{BackendAttempt, BackendInfo, BackendState, PlanRequest, Planned};
+use motorium_proto::service::{
+    BackendAttempt, BackendInfo, BackendState, PlanRequest, PlannedDecision,
+};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use self::breaker::{Breaker, Rest};
+use self::circuit_breaker::{CircuitBreaker, CircuitBreakerConfig};
 use self::health::Health;
-use self::pauses::{Pauses, RealPauses};
-use self::retry::Patience;
-use self::stack::{Asked, Bounds, Call, Reply, Stack};
-use crate::backends::question::{Answered, Question};
-use crate::backends::{Backend, BackendError, Spent, estimate};
+use self::retry::RetryPolicy;
+use self::sleeper::{Sleeper, TokioSleeper};
+use self::stack::{BackendCall, BackendReply, BackendRequest, CallLimits, Stack};
+use crate::backends::question::{Question, QuestionResult};
+use crate::backends::{Backend, BackendError, UsageMeter, estimate};
 use crate::error::Error;
 
-/// How backends are asked.
+/// Limits and policies for calling backends.
 #[derive(Debug, Clone)]
-pub struct Rules {
-    pub bounds: Bounds,
-    pub rest: Rest,
-    pub pauses: Arc<dyn Pauses>,
+pub struct RouterConfig {
+    pub limits: CallLimits,
+    pub circuit_breaker: CircuitBreakerConfig,
+    pub sleeper: Arc<dyn Sleeper>,
 }
 
-impl Rules {
-    /// The usual ones, with this time for a decision.
+impl RouterConfig {
+    /// Returns the defaults with this timeout for a decision.
     #[must_use]
-    pub fn within(timeout: Duration) -> Self {
+    pub fn with_timeout(timeout: Duration) -> Self {
         Self {
-            bounds: Bounds {
+            limits: CallLimits {
                 timeout,
                 attempt_timeout: timeout,
                 concurrency: 64,
-                patience: Patience::default(),
+                retry: RetryPolicy::default(),
             },
-            rest: Rest::default(),
-            pauses: Arc::new(RealPauses),
+            circuit_breaker: CircuitBreakerConfig::default(),
+            sleeper: Arc::new(TokioSleeper),
         }
     }
 }
 
-/// The backends, in the order in which they are tried.
+/// Backends in the order in which they are tried.
 #[derive(Debug)]
 pub struct Router {
-    seats: Vec<Seat>,
+    slots: Vec<BackendSlot>,
 }
 
-/// A backend with what stands before it.
+/// A backend with its middleware and statistics.
 #[derive(Debug)]
-struct Seat {
+struct BackendSlot {
     backend: Arc<dyn Backend>,
     stack: Stack,
-    breaker: Arc<Breaker>,
+    breaker: Arc<CircuitBreaker>,
     health: Health,
 }
 
-/// A backend that was asked in vain.
+/// A failed call of a backend.
 #[derive(Debug)]
-struct Attempt {
+struct FailedAttempt {
     backend: String,
     error: BackendError,
     usage: Usage,
 }
 
-impl Seat {
-    fn new(backend: Arc<dyn Backend>, rules: &Rules) -> Self {
-        let breaker = Breaker::new(rules.rest);
-        let stack = stack::over(
+impl BackendSlot {
+    fn new(backend: Arc<dyn Backend>, rules: &RouterConfig) -> Self {
+        let breaker = CircuitBreaker::new(rules.circuit_breaker);
+        let stack = stack::build(
             Arc::clone(&backend),
-            rules.bounds,
+            rules.limits,
             Arc::clone(&breaker),
-            Arc::clone(&rules.pauses),
+            Arc::clone(&rules.sleeper),
         );
         Self {
             backend,
@@ -99,25 +101,25 @@ impl Seat {
         self.backend.name()
     }
 
-    /// What it says, and what that took: all attempts together, also those that came to nothing.
-    async fn ask(&self, asked: Asked) -> Result<(Reply, Usage), Attempt> {
-        let (began, spent) = (Instant::now(), Spent::default());
-        let call = Call {
-            asked,
-            spent: spent.clone(),
+    /// Calls the backend, and returns its reply with the usage of all attempts, including failed ones.
+    async fn ask(&self, asked: BackendRequest) -> Result<(BackendReply, Usage), FailedAttempt> {
+        let (began, spent) = (Instant::now(), UsageMeter::default());
+        let call = BackendCall {
+            request: asked,
+            usage: spent.clone(),
         };
         let reply = self.stack.clone().oneshot(call).await;
         let usage = spent.total();
-        self.health.used(usage);
+        self.health.record_usage(usage);
         match reply {
             Ok(reply) => {
-                self.health.answered(began.elapsed());
+                self.health.record_latency(began.elapsed());
                 Ok((reply, usage))
             }
             Err(error) => {
-                tracing::debug!(backend = self.name(), reason = error.reason(), %error, "backend did not answer");
-                self.health.failed(&error);
-                Err(Attempt {
+                tracing::debug!(backend = self.name(), reason = error.reason(), %error, "backend call failed");
+                self.health.record_failure(&error);
+                Err(FailedAttempt {
                     backend: self.name().to_owned(),
                     error,
                     usage,
@@ -130,7 +132,7 @@ impl Seat {
         let info = self.backend.info();
         let report = self.health.report();
         let state = match info.state {
-            BackendState::Ready if self.breaker.is_resting() => BackendState::Resting,
+            BackendState::Ready if self.breaker.is_open() => BackendState::CircuitOpen,
             state => state,
         };
         BackendInfo {
@@ -144,48 +146,50 @@ impl Seat {
 }
 
 impl Router {
-    /// A router over these backends, each of which gets `timeout` for a decision.
+    /// Creates a router over these backends with `timeout` for each decision.
     #[must_use]
     pub fn new(backends: Vec<Arc<dyn Backend>>, timeout: Duration) -> Self {
-        Self::with_rules(backends, &Rules::within(timeout))
+        Self::with_config(backends, &RouterConfig::with_timeout(timeout))
     }
 
-    /// A router over these backends.
+    /// Creates a router over these backends.
     #[must_use]
-    pub fn with_rules(backends: Vec<Arc<dyn Backend>>, rules: &Rules) -> Self {
+    pub fn with_config(backends: Vec<Arc<dyn Backend>>, rules: &RouterConfig) -> Self {
         let seats = backends.into_iter();
         Self {
-            seats: seats.map(|backend| Seat::new(backend, rules)).collect(),
+            slots: seats
+                .map(|backend| BackendSlot::new(backend, rules))
+                .collect(),
         }
     }
 
-    /// What the backends are and how, in the order in which they are tried.
+    /// Returns the description and state of the backends, in the order in which they are tried.
     #[must_use]
     pub fn list(&self) -> Vec<BackendInfo> {
-        self.seats.iter().map(Seat::info).collect()
+        self.slots.iter().map(BackendSlot::info).collect()
     }
 
-    /// Decides what to do next. Where every backend declines the goal, the decision is to fail, in their words.
+    /// Decides the next step. If every backend declines the goal, the decision is to fail with their reasons.
     ///
     /// # Errors
-    /// If the request names a backend that there is not, or if all of them failed.
-    pub async fn plan(&self, request: PlanRequest) -> Result<Planned, Error> {
+    /// Fails if the request names an unknown backend, or all backends failed.
+    pub async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision, Error> {
         let mut request = Arc::new(request);
         let mut attempts = Vec::new();
         for seat in self.order(&request.backends)? {
             let asked = for_backend(&request, seat.name());
-            match seat.ask(Asked::Plan(asked)).await {
-                Ok((Reply::Decision(mut decision), usage)) => {
-                    // A recorded decision tells what it took when it was made.
+            match seat.ask(BackendRequest::Plan(asked)).await {
+                Ok((BackendReply::Decision(mut decision), usage)) => {
+                    // A recorded decision contains the usage of its recording.
                     decision.usage = decision.usage.plus(usage);
-                    return Ok(Planned {
+                    return Ok(PlannedDecision {
                         decision: *decision,
-                        attempts: told(attempts),
+                        attempts: attempt_reports(attempts),
                     });
                 }
-                Ok((Reply::Answer(_), _)) => unreachable!("a decision was asked for"),
+                Ok((BackendReply::Answer(_), _)) => unreachable!("a decision was asked for"),
                 Err(attempt) => {
-                    request = less(&request, attempt.usage);
+                    request = with_usage_deducted(&request, attempt.usage);
                     attempts.push(attempt);
                 }
             }
@@ -193,38 +197,41 @@ impl Router {
         conclude(attempts)
     }
 
-    /// Whether any of these backends, or of all, has a model.
+    /// Returns whether any of these backends, or of all if none is named, has a model.
     ///
     /// # Errors
-    /// If one is named that there is not.
+    /// Fails if an unknown backend is named.
     pub fn has_model(&self, names: &[String]) -> Result<bool, Error> {
         let seats = self.order(names)?;
         Ok(seats.iter().any(|seat| seat.backend.has_model()))
     }
 
-    /// Asks a question of the first backend with a model that answers; what the others cost is in the sum.
+    /// Asks the backends with a model in order until one answers. The usage includes failed backends.
     ///
     /// # Errors
-    /// If the request names a backend that there is not, none has a model, or all of them failed.
+    /// Fails if the request names an unknown backend, none has a model, or all failed.
     pub async fn answer(
         &self,
         call: &'static str,
         names: &[String],
         question: Question,
-    ) -> Result<Answered, Error> {
+    ) -> Result<QuestionResult, Error> {
         let mut question = Arc::new(question);
-        let mut attempts: Vec<Attempt> = Vec::new();
+        let mut attempts: Vec<FailedAttempt> = Vec::new();
         let seats = self.order(names)?.into_iter();
         for seat in seats.filter(|seat| seat.backend.has_model()) {
-            match seat.ask(Asked::Answer(Arc::clone(&question))).await {
-                Ok((Reply::Answer(value), usage)) => {
+            match seat
+                .ask(BackendRequest::Answer(Arc::clone(&question)))
+                .await
+            {
+                Ok((BackendReply::Answer(value), usage)) => {
                     let in_vain = attempts.iter().map(|attempt| attempt.usage);
                     let usage = in_vain.fold(usage, Usage::plus);
-                    return Ok(Answered { value, usage });
+                    return Ok(QuestionResult { value, usage });
                 }
-                Ok((Reply::Decision(_), _)) => unreachable!("an answer was asked for"),
+                Ok((BackendReply::Decision(_), _)) => unreachable!("an answer was asked for"),
                 Err(attempt) => {
-                    let remaining = estimate::without(question.remaining, attempt.usage);
+                    let remaining = estimate::remaining_after(question.remaining, attempt.usage);
                     question = Arc::new(Question {
                         remaining,
                         ..Question::clone(&question)
@@ -239,21 +246,21 @@ impl Router {
         Err(all_failed(attempts))
     }
 
-    /// The seats to try: those that are named, or all.
-    fn order(&self, names: &[String]) -> Result<Vec<&Seat>, Error> {
+    /// Returns the backends to try: the named ones, or all.
+    fn order(&self, names: &[String]) -> Result<Vec<&BackendSlot>, Error> {
         if names.is_empty() {
-            return Ok(self.seats.iter().collect());
+            return Ok(self.slots.iter().collect());
         }
         let seat = |name: &String| {
-            self.seats
+            self.slots
                 .iter()
                 .find(|seat| seat.name() == name)
                 .ok_or_else(|| Error::BackendNotFound {
                     name: name.clone(),
                     known: self
-                        .seats
+                        .slots
                         .iter()
-                        .map(Seat::name)
+                        .map(BackendSlot::name)
                         .collect::<Vec<_>>()
                         .join(", "),
                 })
@@ -262,7 +269,7 @@ impl Router {
     }
 }
 
-/// The request as a backend may see it: the conversation of another one is not its business.
+/// Returns the request without the conversation of another backend.
 fn for_backend(request: &Arc<PlanRequest>, name: &str) -> Arc<PlanRequest> {
     if request.conversation.is_empty() || request.conversation_backend == name {
         return Arc::clone(request);
@@ -273,18 +280,18 @@ fn for_backend(request: &Arc<PlanRequest>, name: &str) -> Arc<PlanRequest> {
     })
 }
 
-/// The request for the next backend, when one before it has used something up.
-fn less(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequest> {
+/// Returns the request for the next backend, with the used budget deducted.
+fn with_usage_deducted(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequest> {
     if usage.calls == 0 {
         return Arc::clone(request);
     }
     Arc::new(PlanRequest {
-        remaining: estimate::without(request.remaining, usage),
+        remaining: estimate::remaining_after(request.remaining, usage),
         ..PlanRequest::clone(request)
     })
 }
 
-fn told(attempts: Vec<Attempt>) -> Vec<BackendAttempt> {
+fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
     let told = attempts.into_iter().map(|attempt| BackendAttempt {
         reason: attempt.error.reason().to_owned(),
         message: attempt.error.to_string(),
@@ -294,8 +301,8 @@ fn told(attempts: Vec<Attempt>) -> Vec<BackendAttempt> {
     told.collect()
 }
 
-/// What it comes to when no backend decided.
-fn conclude(attempts: Vec<Attempt>) -> Result<Planned, Error> {
+/// Returns the result when no backend decided.
+fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
     let all_declined = attempts
         .iter()
         .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
@@ -315,21 +322,21 @@ fn conclude(attempts: Vec<Attempt>) -> Result<Planned, Error> {
         suspected_injections: Vec::new(),
         conversation_images: Vec::new(),
     };
-    Ok(Planned {
+    Ok(PlannedDecision {
         decision,
-        attempts: told(attempts),
+        attempts: attempt_reports(attempts),
     })
 }
 
-fn all_failed(attempts: Vec<Attempt>) -> Error {
+fn all_failed(attempts: Vec<FailedAttempt>) -> Error {
     Error::AllBackendsFailed {
-        may_pass: attempts.iter().any(|attempt| attempt.error.may_pass()),
-        attempts: told(attempts),
+        retryable: attempts.iter().any(|attempt| attempt.error.is_retryable()),
+        attempts: attempt_reports(attempts),
     }
 }
 
-/// Why the goal was declined: in the words of the only backend, or of each by its name.
-fn declined(attempts: &[Attempt]) -> String {
+/// Returns the reason why the goal was declined: that of the only backend, or of each by name.
+fn declined(attempts: &[FailedAttempt]) -> String {
     match attempts {
         [one] => one.error.to_string(),
         _ => attempts

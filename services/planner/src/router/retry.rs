@@ -1,5 +1,5 @@
-//! Asks a backend again after a failure that may pass. The only place where anything is asked again: neither the HTTP
-//! client nor a backend does so by itself.
+//! Retries a backend after a temporary failure. This is the only place that retries: neither the HTTP client nor a
+//! backend does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,41 +7,42 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tower::retry::Policy;
 
-use super::pauses::Pauses;
+use super::sleeper::Sleeper;
 use crate::backends::BackendError;
 
-/// How often and after how long it is asked again.
+/// Number and backoff of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// How often at most after the first time.
-    pub retries: u32,
-    /// The first pause; each one after it is twice as long.
-    pub first: Duration,
-    /// The longest pause that is chosen here.
-    pub longest: Duration,
-    /// The longest pause that a provider may ask for; beyond that, the attempt has failed.
-    pub longest_asked: Duration,
+pub struct RetryPolicy {
+    /// Maximum number of retries after the first attempt.
+    pub max_retries: u32,
+    /// Backoff before the first retry; doubled for each further one.
+    pub initial_backoff: Duration,
+    /// Maximum backoff.
+    pub max_backoff: Duration,
+    /// Maximum wait that a provider may ask for; beyond it the call fails.
+    pub max_retry_after: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     /// As in the providers' own clients.
     fn default() -> Self {
         Self {
-            retries: 2,
-            first: Duration::from_millis(500),
-            longest: Duration::from_secs(8),
-            longest_asked: Duration::from_secs(60),
+            max_retries: 2,
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(8),
+            max_retry_after: Duration::from_secs(60),
         }
     }
 }
 
-/// By how much of itself a pause may be shortened, so that not everybody comes back at once.
+/// Maximum share by which a backoff is shortened, so that clients do not retry at the same time. As in the providers' own
+/// clients.
 const JITTER: f64 = 0.25;
 
-impl Patience {
-    /// The pause before the next attempt, of which there have been `retries` after the first; `None` if there is none.
-    fn pause(self, error: &BackendError, retries: u32, chance: f64) -> Option<Duration> {
-        if retries >= self.retries {
+impl RetryPolicy {
+    /// Returns the backoff before the next attempt after `retries` retries; `None` if there is none.
+    fn backoff(self, error: &BackendError, retries: u32, chance: f64) -> Option<Duration> {
+        if retries >= self.max_retries {
             return None;
         }
         match error {
@@ -50,46 +51,48 @@ impl Patience {
                 ..
             } => {
                 let asked = Duration::from_millis((*asked).into());
-                (asked <= self.longest_asked).then_some(asked)
+                (asked <= self.max_retry_after).then_some(asked)
             }
             BackendError::Transient { .. } | BackendError::TimedOut { .. } => {
-                let doubled = self.first.saturating_mul(2_u32.saturating_pow(retries));
-                Some(doubled.min(self.longest).mul_f64(1.0 - chance * JITTER))
+                let doubled = self
+                    .initial_backoff
+                    .saturating_mul(2_u32.saturating_pow(retries));
+                Some(doubled.min(self.max_backoff).mul_f64(1.0 - chance * JITTER))
             }
             _ => None,
         }
     }
 }
 
-/// Tower's question whether to ask again, answered.
+/// Retry policy for tower, with the retries made so far.
 #[derive(Debug, Clone)]
-pub(super) struct Retries {
-    patience: Patience,
-    made: u32,
-    pauses: Arc<dyn Pauses>,
+pub(super) struct RetryState {
+    patience: RetryPolicy,
+    retries: u32,
+    pauses: Arc<dyn Sleeper>,
 }
 
-impl Retries {
-    pub(super) fn new(patience: Patience, pauses: Arc<dyn Pauses>) -> Self {
+impl RetryState {
+    pub(super) fn new(patience: RetryPolicy, pauses: Arc<dyn Sleeper>) -> Self {
         Self {
             patience,
-            made: 0,
+            retries: 0,
             pauses,
         }
     }
 }
 
-impl<Q: Clone, A> Policy<Q, A, BackendError> for Retries {
+impl<Q: Clone, A> Policy<Q, A, BackendError> for RetryState {
     type Future = BoxFuture<'static, ()>;
 
     fn retry(&mut self, _: &mut Q, result: &mut Result<A, BackendError>) -> Option<Self::Future> {
         let error = result.as_ref().err()?;
         let pause = self
             .patience
-            .pause(error, self.made, self.pauses.chance())?;
-        self.made += 1;
-        tracing::debug!(%error, ?pause, retry = self.made, "asked again after a pause");
-        Some(self.pauses.wait(pause))
+            .backoff(error, self.retries, self.pauses.jitter())?;
+        self.retries += 1;
+        tracing::debug!(%error, ?pause, retry = self.retries, "retrying after a backoff");
+        Some(self.pauses.sleep(pause))
     }
 
     fn clone_request(&mut self, request: &Q) -> Option<Q> {
@@ -110,11 +113,11 @@ mod tests {
 
     #[track_caller]
     fn check(error: &BackendError, retries: u32, chance: f64, milliseconds: Option<u64>) {
-        let patience = Patience {
-            retries: 10,
-            ..Patience::default()
+        let patience = RetryPolicy {
+            max_retries: 10,
+            ..RetryPolicy::default()
         };
-        let pause = patience.pause(error, retries, chance);
+        let pause = patience.backoff(error, retries, chance);
         assert_eq!(
             pause,
             milliseconds.map(Duration::from_millis),

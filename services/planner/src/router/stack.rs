@@ -1,5 +1,5 @@
-//! What stands before a backend: a tower stack. From the outside in: how many may ask at once, whether it rests, how long
-//! a call may take in all, whether it is asked again, how long one attempt may take.
+//! Middleware of a backend, as a tower stack. From the outside in: concurrency limit, circuit breaker, overall timeout,
+//! retry, timeout per attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,85 +11,85 @@ use tower::timeout::error::Elapsed;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
-use super::breaker::{Breaker, BreakerLayer};
-use super::pauses::Pauses;
-use super::retry::{Patience, Retries};
+use super::circuit_breaker::{CircuitBreaker, CircuitBreakerLayer};
+use super::retry::{RetryPolicy, RetryState};
+use super::sleeper::Sleeper;
 use crate::backends::question::Question;
-use crate::backends::{Backend, BackendError, Spent};
+use crate::backends::{Backend, BackendError, UsageMeter};
 
-/// What a backend is asked.
+/// A call of a backend.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) asked: Asked,
-    /// Of all attempts.
-    pub(super) spent: Spent,
+pub(super) struct BackendCall {
+    pub(super) request: BackendRequest,
+    /// Usage of all attempts.
+    pub(super) usage: UsageMeter,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Asked {
+pub(super) enum BackendRequest {
     Plan(Arc<PlanRequest>),
     Answer(Arc<Question>),
 }
 
-/// What it says.
+/// Reply of a backend.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum BackendReply {
     Decision(Box<Decision>),
     Answer(Value),
 }
 
-/// A backend as a service.
-pub(super) type Stack = BoxCloneSyncService<Call, Reply, BackendError>;
+/// A backend with its middleware.
+pub(super) type Stack = BoxCloneSyncService<BackendCall, BackendReply, BackendError>;
 
-/// The bounds within which a backend is asked.
+/// Limits of calls to a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// For a decision, with everything that is tried again.
+pub struct CallLimits {
+    /// Maximum time for a decision, including retries.
     pub timeout: Duration,
-    /// For one attempt.
+    /// Maximum time for one attempt.
     pub attempt_timeout: Duration,
-    /// How many may ask at once; the others wait.
+    /// Maximum number of concurrent calls; further calls wait.
     pub concurrency: usize,
-    pub patience: Patience,
+    pub retry: RetryPolicy,
 }
 
-/// The stack over a backend.
-pub(super) fn over(
+/// Builds the middleware stack of a backend.
+pub(super) fn build(
     backend: Arc<dyn Backend>,
-    bounds: Bounds,
-    breaker: Arc<Breaker>,
-    pauses: Arc<dyn Pauses>,
+    bounds: CallLimits,
+    breaker: Arc<CircuitBreaker>,
+    pauses: Arc<dyn Sleeper>,
 ) -> Stack {
-    let ask = service_fn(move |call: Call| {
+    let ask = service_fn(move |call: BackendCall| {
         let backend = Arc::clone(&backend);
         async move { ask(&*backend, call).await }
     });
     let stack = ServiceBuilder::new()
         .concurrency_limit(bounds.concurrency)
-        .layer(BreakerLayer(breaker))
+        .layer(CircuitBreakerLayer(breaker))
         .map_err(move |error| backend_error(error, bounds.timeout))
         .timeout(bounds.timeout)
-        .retry(Retries::new(bounds.patience, pauses))
+        .retry(RetryState::new(bounds.retry, pauses))
         .map_err(move |error| backend_error(error, bounds.attempt_timeout))
         .timeout(bounds.attempt_timeout)
         .service(ask);
     BoxCloneSyncService::new(stack)
 }
 
-async fn ask(backend: &dyn Backend, call: Call) -> Result<Reply, BackendError> {
-    match call.asked {
-        Asked::Plan(request) => {
-            let decision = backend.plan(&request, &call.spent).await?;
-            Ok(Reply::Decision(Box::new(decision)))
+async fn ask(backend: &dyn Backend, call: BackendCall) -> Result<BackendReply, BackendError> {
+    match call.request {
+        BackendRequest::Plan(request) => {
+            let decision = backend.plan(&request, &call.usage).await?;
+            Ok(BackendReply::Decision(Box::new(decision)))
         }
-        Asked::Answer(question) => {
-            let value = backend.answer(&question, &call.spent).await?;
-            Ok(Reply::Answer(value))
+        BackendRequest::Answer(question) => {
+            let value = backend.answer(&question, &call.usage).await?;
+            Ok(BackendReply::Answer(value))
         }
     }
 }
 
-/// The layers' errors and the backend's own, as one type again.
+/// Unifies the errors of the layers and of the backend.
 fn backend_error(error: BoxError, timeout: Duration) -> BackendError {
     if error.is::<Elapsed>() {
         return BackendError::TimedOut {

@@ -1,7 +1,7 @@
-//! A target in words (`the button that sends the form`): found without a model where the words name one thing on the
-//! scene with certainty, and otherwise by a model that ranks the elements.
+//! Resolves a target in words (`the button that sends the form`): without a model if the words clearly name one element,
+//! or else by a model that ranks the elements.
 //!
-//! A model only chooses among the elements that it was shown. Where its choice is not clear, none is made for it.
+//! A model only chooses among the elements that it was shown. An unclear choice is an error.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use motorium_proto::domain::element::Element;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::domain::id::ElementId;
-use motorium_proto::service::{Resolved, TargetCandidate};
+use motorium_proto::service::{ResolvedTarget, TargetCandidate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::json;
 use crate::backends::phrasebook;
-use crate::backends::question::{Answered, Question};
+use crate::backends::question::{Question, QuestionResult};
 use crate::error::Error;
-use crate::matcher::{Found, Hit, Screen};
 use crate::prompt::untrusted::untrusted;
 use crate::prompt::{self, Language, Prompts};
+use crate::response::json;
+use motorium_phrasebook::matcher::{ElementMatch, MatchResult, ScreenIndex};
 
-/// Most elements that a model is shown. More than in a step: nothing else is asked.
-const MOST_ELEMENTS: usize = 100;
-/// A text that matches less is not certain.
-const SURE: f64 = 0.9;
-/// A model's choice below this confidence is none.
-const LEAST: f64 = 0.5;
-/// So much surer than of the next one a model must be of its choice.
-const MARGIN: f64 = 0.2;
+/// Maximum number of elements that a model is shown: more than in a step, because nothing else is asked.
+const MAX_ELEMENTS: usize = 100;
+/// Minimum match score at which a text names an element without a model.
+const MIN_NAME_SCORE: f64 = 0.9;
+/// Minimum confidence of a model's choice: below it, the choice is more likely wrong than right.
+const MIN_CONFIDENCE: f64 = 0.5;
+/// Minimum lead in confidence over the next candidate; below it, the target is ambiguous.
+const MIN_CONFIDENCE_LEAD: f64 = 0.2;
 
-/// A target that is only described, and where it is to be found.
+/// A described target, and the screen to search.
 #[derive(Debug, Clone, Copy)]
-pub struct Described<'a> {
+pub struct DescribedTarget<'a> {
     pub description: &'a str,
     pub image: Option<&'a Image>,
     pub frame: &'a Frame,
@@ -44,40 +44,44 @@ pub struct Described<'a> {
     pub remaining: RemainingLimits,
 }
 
-/// What the words alone tell.
+/// Result of matching the words without a model.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Known {
-    /// The one thing that they name, with certainty.
-    One(Resolved),
-    /// Things that they name equally well.
+pub enum NameMatch {
+    /// The only element that they name.
+    One(ResolvedTarget),
+    /// Several elements that match equally well.
     Several(Vec<TargetCandidate>),
-    /// They do not name a thing, or it is not certain which one.
+    /// No element, or no certain match.
     Nothing,
 }
 
-/// Finds what the words name without a model.
+/// Finds the named element without a model.
 #[must_use]
-pub fn known(description: &str, frame: &Frame, scene: &Scene) -> Known {
-    let screen = Screen::new(frame, scene);
+pub fn match_by_name(description: &str, frame: &Frame, scene: &Scene) -> NameMatch {
+    let screen = ScreenIndex::new(frame, scene);
     match phrasebook::find_named(&screen, description) {
-        Some(Found::One(hit)) if hit.score >= SURE => Known::One(by_name(&hit)),
-        Some(Found::Several(hits)) => Known::Several(hits.iter().map(super::candidate).collect()),
-        _ => Known::Nothing,
+        Some(MatchResult::Unique(hit)) if hit.score >= MIN_NAME_SCORE => {
+            NameMatch::One(by_name(&hit))
+        }
+        Some(MatchResult::Ambiguous(hits)) => {
+            NameMatch::Several(hits.iter().map(super::candidate).collect())
+        }
+        _ => NameMatch::Nothing,
     }
 }
 
-fn by_name(hit: &Hit) -> Resolved {
+fn by_name(hit: &ElementMatch) -> ResolvedTarget {
     let mut resolved = super::resolved(hit, &[]);
     resolved.candidates = vec![super::candidate(hit)];
     resolved
 }
 
-/// The question to a model for the same.
+/// Builds the question for a model.
 ///
 /// # Errors
-/// If a template cannot be rendered.
-pub fn question(sought: Described<'_>, prompts: &Prompts) -> Result<Question, prompt::Error> {
-    let Described {
+/// Fails if a template cannot be rendered.
+pub fn question(sought: DescribedTarget<'_>, prompts: &Prompts) -> Result<Question, prompt::Error> {
+    let DescribedTarget {
         description,
         image,
         scene,
@@ -85,7 +89,7 @@ pub fn question(sought: Described<'_>, prompts: &Prompts) -> Result<Question, pr
         ..
     } = sought;
     let language = Language::of(None, description);
-    let shown: Vec<Element> = marks::select(&scene.elements, Some(MOST_ELEMENTS))
+    let shown: Vec<Element> = marks::select(&scene.elements, Some(MAX_ELEMENTS))
         .into_iter()
         .cloned()
         .collect();
@@ -110,24 +114,24 @@ pub fn question(sought: Described<'_>, prompts: &Prompts) -> Result<Question, pr
     })
 }
 
-/// An element that a model holds for the target.
+/// A candidate that a model chose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Choice {
+struct CandidateChoice {
     element_id: u32,
     confidence: f64,
 }
 
-/// The choices of an answer, if all of them can be: the surest first, each element once.
+/// Validates the choices of an answer: highest confidence first, without duplicates.
 fn checked(answer: &str, shown: &[ElementId]) -> Result<Value, String> {
     const WANTED: &str = r#"one JSON object is wanted: {"candidates": [{"element_id": number, "confidence": 0 to 1}]}"#;
     let mut object = json::object(answer).ok_or(WANTED)?;
     let choices = object.remove("candidates").ok_or(WANTED)?;
-    let mut choices: Vec<Choice> =
+    let mut choices: Vec<CandidateChoice> =
         serde_json::from_value(choices).map_err(|error| format!("{WANTED}; {error}"))?;
     let mut wrong = String::new();
     for choice in &choices {
         if !shown.contains(&ElementId(choice.element_id)) {
-            // Writing to a string succeeds.
+            // Writing to a string cannot fail.
             let _ = write!(wrong, "there is no element {}; ", choice.element_id);
         }
         if !(0.0..=1.0).contains(&choice.confidence) {
@@ -151,17 +155,17 @@ fn checked(answer: &str, shown: &[ElementId]) -> Result<Value, String> {
     serde_json::to_value(choices).map_err(|error| error.to_string())
 }
 
-/// What a model's choices come to.
+/// Converts a model's choices into a resolved target.
 ///
 /// # Errors
-/// If it is sure of none of them, or of several.
+/// Fails if no choice is confident enough, or several are.
 pub fn resolved(
     description: &str,
-    answered: Answered,
+    answered: QuestionResult,
     frame: &Frame,
     scene: &Scene,
-) -> Result<Resolved, Error> {
-    let choices: Vec<Choice> = serde_json::from_value(answered.value).unwrap_or_default();
+) -> Result<ResolvedTarget, Error> {
+    let choices: Vec<CandidateChoice> = serde_json::from_value(answered.value).unwrap_or_default();
     let candidates: Vec<TargetCandidate> = choices
         .iter()
         .filter_map(|choice| {
@@ -174,7 +178,10 @@ pub fn resolved(
         })
         .collect();
     let description = || format!("`{description}`");
-    let Some(best) = candidates.first().filter(|best| best.score >= LEAST) else {
+    let Some(best) = candidates
+        .first()
+        .filter(|best| best.score >= MIN_CONFIDENCE)
+    else {
         return Err(Error::TargetNotFound {
             description: description(),
             nearest: candidates.into_iter().map(|each| each.content).collect(),
@@ -183,7 +190,7 @@ pub fn resolved(
     };
     let equals = candidates
         .iter()
-        .filter(|each| best.score - each.score < MARGIN);
+        .filter(|each| best.score - each.score < MIN_CONFIDENCE_LEAD);
     let equals: Vec<TargetCandidate> = equals.cloned().collect();
     if equals.len() > 1 {
         return Err(Error::TargetAmbiguous {
@@ -195,17 +202,17 @@ pub fn resolved(
     whole(candidates, answered.usage, frame, scene)
 }
 
-/// The first of the candidates as a whole.
+/// Resolves the first candidate.
 fn whole(
     candidates: Vec<TargetCandidate>,
     usage: Usage,
     frame: &Frame,
     scene: &Scene,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedTarget, Error> {
     let id = candidates[0].element;
-    let screen = Screen::new(frame, scene);
+    let screen = ScreenIndex::new(frame, scene);
     let (point, bounds) = screen.element(id).ok_or(Error::ElementNotFound(id))?;
-    Ok(Resolved {
+    Ok(ResolvedTarget {
         point,
         bounds,
         element: Some(id),

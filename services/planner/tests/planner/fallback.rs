@@ -1,27 +1,27 @@
-//! Claude fails in the middle of a task, and OpenCUA goes on: over real sockets, with both providers on this machine.
+//! Claude fails in the middle of a task, and OpenCUA takes over. Over real sockets, with both providers on this machine.
 
 use std::path::PathBuf;
 
 use motorium_proto::service::{BackendState, Planner as _};
 use serde_json::{Value, json};
 
+use crate::fake_provider::Provider;
 use crate::fixtures::fixture;
-use crate::loopback::Provider;
 use crate::task::Task;
 
-struct Stage {
+struct Setup {
     task: Task,
     claude: Provider,
     opencua: Provider,
 }
 
-impl Stage {
+impl Setup {
     async fn start() -> Self {
         let (claude, opencua) = (Provider::start().await, Provider::start().await);
         let settings = format!(
             r#"
             backends = ["claude_computer", "opencua"]
-            retry = {{ times = 1, first_pause = "1ms" }}
+            retry = {{ max_retries = 1, initial_backoff = "1ms" }}
             rest = {{ failures = 2, time = "1h" }}
 
             [backend.claude_computer]
@@ -48,7 +48,7 @@ impl Stage {
     }
 }
 
-/// A click of Claude's, with a number of its own.
+/// A click call from Claude with a unique id.
 fn click(number: u32) -> Value {
     let mut answer = fixture("anthropic/click.json");
     answer["content"][2]["id"] = json!(format!("toolu_{number}"));
@@ -57,7 +57,7 @@ fn click(number: u32) -> Value {
 
 #[tokio::test]
 async fn another_model_goes_on_where_the_first_one_fails() {
-    let mut stage = Stage::start().await;
+    let mut stage = Setup::start().await;
     (1..=3).for_each(|number| stage.claude.will_answer(200, click(number)));
     for _ in 0..3 {
         let planned = stage.task.step().await;
@@ -65,7 +65,7 @@ async fn another_model_goes_on_where_the_first_one_fails() {
         assert!(planned.attempts.is_empty());
     }
     let overloaded = fixture("anthropic/overloaded.529.json");
-    // Two steps, each tried twice; then it is left alone.
+    // Two steps with two attempts each; then the circuit opens.
     (0..4).for_each(|_| stage.claude.will_answer(529, overloaded.clone()));
     (0..3).for_each(|_| {
         stage
@@ -78,12 +78,12 @@ async fn another_model_goes_on_where_the_first_one_fails() {
         assert_eq!(planned.decision.backend, "opencua");
         reasons.extend(planned.attempts.into_iter().map(|attempt| attempt.reason));
     }
-    assert_eq!(reasons, ["TRANSIENT", "TRANSIENT", "RESTING"]);
+    assert_eq!(reasons, ["TRANSIENT", "TRANSIENT", "CIRCUIT_OPEN"]);
     assert_eq!(stage.claude.received().len(), 3 + 4);
     assert_eq!(stage.opencua.received().len(), 3);
     let backends = stage.task.service.list_backends().await.unwrap();
     let states: Vec<BackendState> = backends.iter().map(|backend| backend.state).collect();
-    assert_eq!(states, [BackendState::Resting, BackendState::Ready]);
+    assert_eq!(states, [BackendState::CircuitOpen, BackendState::Ready]);
 
     check_claude(&stage.claude);
     check_opencua(&stage.opencua);
@@ -96,29 +96,29 @@ fn check_claude(claude: &Provider) {
     for (number, request) in received.iter().enumerate() {
         assert_eq!(request.path, "/v1/messages");
         assert_eq!(request.headers["anthropic-beta"], "computer-use-2025-11-24");
-        crate::contract::leave(
+        crate::request_dump::leave(
             "anthropic-beta",
             &format!("fallback-{number}"),
             &request.body,
         );
     }
-    // What is tried again is the same to the last byte.
+    // A retry is identical to the byte.
     assert_eq!(received[3].body, received[4].body);
 }
 
 fn check_opencua(opencua: &Provider) {
     for (number, request) in opencua.received().iter().enumerate() {
         assert_eq!(request.path, "/v1/chat/completions");
-        crate::contract::leave("openai-chat", &format!("fallback-{number}"), &request.body);
+        crate::request_dump::leave("openai-chat", &format!("fallback-{number}"), &request.body);
         let body = request.body.to_string();
-        // Three pictures at most, the present one last, and nothing that only Claude understands.
+        // At most three images, the current one last, and nothing that only Claude understands.
         assert_eq!(body.matches("data:image/").count(), 3);
         assert!(!body.contains("tool_use") && !body.contains("signature"));
         assert!(body.contains("save the file as notes.txt"));
     }
 }
 
-/// `docs/fallback.md` shows these requests, without their pixels and with long texts cut.
+/// Compares a request with `docs/fallback.md`, without pixels and with long texts truncated.
 fn documented(name: &str, body: &Value) {
     let shown = format!("{:#}", cut(body));
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/fallback.md");

@@ -1,10 +1,10 @@
-//! What providers answer, in files that are held against the providers' own types.
+//! Provider responses in files, which are also checked against the providers' own types.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// The answer of that path below `tests/fixtures`.
+/// Loads the response at this path below `tests/fixtures`.
 pub(crate) fn fixture(path: &str) -> Value {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")

@@ -1,28 +1,25 @@
-//! What the Planner understands, finds and decides.
+//! Tests of the Planner.
 
-mod adverse;
-mod anew;
-mod answers;
-mod asked;
 mod chat;
-mod contract;
+mod chat_servers;
+mod conversation_restart;
 mod coordinates;
-mod dialogue;
 mod failures;
+mod fake_provider;
 mod fallback;
 mod fixtures;
 mod fuzz;
-mod grammar;
+mod images;
 mod injection;
-mod loopback;
-mod matcher;
 mod misconfigured;
 mod native;
-mod numbered;
-mod page;
-mod pictures;
+mod phrasebook_dialogue;
+mod phrasebook_docs;
+mod provider_connection;
+mod questions;
 mod request;
-mod screens;
-mod served;
+mod request_dump;
+mod responses;
 mod service;
+mod som;
 mod task;

@@ -1,6 +1,5 @@
-//! Settings as they are written in a hurry, or by somebody who means no good. What cannot be meant is refused when the
-//! Planner starts, in words that name the setting, what is wrong with it and what to write instead, and that never repeat
-//! what could be a key. What is only missing leaves the other backends at work.
+//! Invalid or malicious settings. The Planner refuses to start, with a message that names the setting, the problem and
+//! the fix, and that never quotes a possible key. A missing key or address only disables its backend.
 
 use std::io;
 use std::path::Path;
@@ -32,7 +31,7 @@ fn check(settings: &str, parts: &[&str]) {
     assert!(!refusal.contains("hunter2"), "{refusal}");
 }
 
-/// A model of one's own, with these settings of its provider.
+/// A self-hosted model with these provider settings.
 fn own(provider: &str) -> String {
     format!(
         r#"
@@ -51,14 +50,14 @@ fn backends_that_are_not_there() {
     check(
         r#"backends = ["claude-som"]"#,
         &[
-            "planner.backends: there is no backend `claude-som`; there are: phrasebook, recorded:FILE, claude_som",
-            "others are made in [planner.backend.NAME]",
+            "planner.backends: unknown backend `claude-som`; known backends: phrasebook, recorded:FILE, claude_som",
+            "define others in [planner.backend.NAME]",
         ],
     );
     check(
         r#"backends = ["operator"]"#,
         &[
-            "planner.backend.operator: `provider` is missing; make one in [planner.providers.NAME] with its base_url",
+            "planner.backend.operator: `provider` is missing; define one in [planner.providers.NAME] with its base_url",
         ],
     );
     check(
@@ -68,7 +67,7 @@ fn backends_that_are_not_there() {
         kind = "gpt"
         "#,
         &[
-            "planner.backend.local.kind: there is no kind `gpt`; there are: claude_som (Claude, shown a numbered picture)",
+            "planner.backend.local.kind: unknown kind `gpt`; known kinds: claude_som (Claude with an annotated screenshot)",
         ],
     );
     check(
@@ -89,7 +88,7 @@ fn backends_that_are_not_there() {
         base_url = "http://127.0.0.1:1"
         "#,
         &[
-            "planner.backend.operator.provider: there is no provider `ownn`; there are: anthropic, dashscope, openai, own",
+            "planner.backend.operator.provider: unknown provider `ownn`; known providers: anthropic, dashscope, openai, own",
         ],
     );
     check(
@@ -114,20 +113,26 @@ fn backends_that_are_not_there() {
 
 #[test]
 fn numbers_that_nothing_can_be_asked_with() {
-    check("concurrency = 0", &["planner.concurrency is 0"]);
+    check(
+        "concurrency = 0",
+        &["planner.concurrency must be greater than 0"],
+    );
     check(
         "concurrency = 9223372036854775807",
-        &["planner.concurrency is more than 1000000"],
+        &["planner.concurrency must be at most 1000000"],
     );
     check("concurrency = -1", &["concurrency", "-1"]);
-    check("timeout = \"0s\"", &["planner.timeout is 0"]);
+    check(
+        "timeout = \"0s\"",
+        &["planner.timeout must be greater than 0"],
+    );
     check(
         "attempt_timeout = \"0ms\"",
-        &["planner.attempt_timeout is 0"],
+        &["planner.attempt_timeout must be greater than 0"],
     );
     check(
         "timeout = \"5 parsecs\"",
-        &["`5 parsecs` is not a length of time", "such as 30s"],
+        &["`5 parsecs` is not a duration", "such as 30s"],
     );
     check("retries = 2", &["unknown field `retries`"]);
 }
@@ -140,28 +145,34 @@ fn models_that_nothing_can_be_sent_to() {
         &["planner.models", "an entry has no `names`"],
     );
     for (what, part) in [
-        ("max_output = 0", "(m): `max_output` is 0"),
-        ("max_images = 0", "`max_images` or `max_base64` is 0"),
-        ("max_base64 = 0", "`max_images` or `max_base64` is 0"),
+        ("max_output = 0", "(m): `max_output` must be greater than 0"),
+        (
+            "max_images = 0",
+            "`max_images` and `max_base64` must be greater than 0",
+        ),
+        (
+            "max_base64 = 0",
+            "`max_images` and `max_base64` must be greater than 0",
+        ),
         (
             "prices = { input = -1.0, output = 1.0 }",
-            "(m): the `prices` are no amounts",
+            "(m): `prices` must be finite",
         ),
         (
             "prices = { input = nan, output = 1.0 }",
-            "(m): the `prices` are no amounts",
+            "(m): `prices` must be finite",
         ),
         (
             "picture = { smart_resize = { factor = 0 } }",
-            "`factor` and `max_pixels` are at least 1",
+            "`factor` and `max_pixels` must be at least 1",
         ),
         (
             "picture = { smart_resize = { min_pixels = 9, max_pixels = 8 } }",
-            "`min_pixels` is not above `max_pixels`",
+            "`min_pixels` at most `max_pixels`",
         ),
         (
             "picture = { within = { side = 0, pixels = 9 } }",
-            "nothing would be left of it",
+            "`side` and `pixels` must be greater than 0",
         ),
         (
             "computer_tool = \"computer_2030\"",
@@ -178,23 +189,23 @@ fn addresses_that_nothing_can_be_posted_to() {
     for (provider, part) in [
         (
             r#"base_url = "api.example.org/v1""#,
-            "planner.providers.own.base_url: `api.example.org/v1` is no URL (relative URL without a base); it looks like https://host/v1",
+            "planner.providers.own.base_url: `api.example.org/v1` is not a valid URL (relative URL without a base); expected a URL such as https://host/v1",
         ),
         (
             r#"base_url = "localhost:8000/v1""#,
-            "base_url begins with `localhost:`, which nothing can be posted to; it looks like https://host/v1",
+            "base_url has the scheme `localhost`; expected an http or https URL such as https://host/v1",
         ),
         (
             r#"base_url = "https://me:hunter2@example.org/v1""#,
-            "planner.providers.own.base_url: it has a name or a password in it; a key stands in a variable (key_env) or a file (key_file)",
+            "planner.providers.own.base_url: it contains a user name or a password; put the key into a variable (key_env) or a file (key_file)",
         ),
         (
             r#"base_url = "//example.org/v1?key=hunter2""#,
-            "planner.providers.own.base_url: it is no URL",
+            "planner.providers.own.base_url: not a valid URL",
         ),
         (
             "base_url = \"http://127.0.0.1:1\"\nproxy = \"http://me:hunter2@:x\"",
-            "planner.providers.own: the proxy cannot be used: it is no URL such as http://host:3128",
+            "planner.providers.own: the proxy cannot be used: not a valid URL such as http://host:3128",
         ),
         (
             "base_url = \"http://127.0.0.1:1\"\nca_file = \"/nowhere/ca.pem\"",
@@ -211,7 +222,7 @@ fn addresses_that_nothing_can_be_posted_to() {
         anthropic_version = "2023-06-01\n"
         "#,
         &[
-            "planner.providers.anthropic: anthropic_version or the key has characters that no header can carry",
+            "planner.providers.anthropic: anthropic_version or the key contains characters that are not allowed in a header",
         ],
     );
 }
@@ -234,14 +245,8 @@ fn keys_that_cannot_be_read() {
     check(&key_in(folder.path()), &["cannot be read: Is a directory"]);
     for (content, part) in [
         (&b"\n \n"[..], "is empty"),
-        (
-            b"hunter2\nhunter2\n",
-            "one line of Latin letters, digits and signs",
-        ),
-        (
-            b"\xEF\xBB\xBFhunter2",
-            "has characters that no header can carry",
-        ),
+        (b"hunter2\nhunter2\n", "one line of printable ASCII"),
+        (b"\xEF\xBB\xBFhunter2", "contains invalid characters"),
         (
             b"\xFFhunter2",
             "cannot be read: stream did not contain valid UTF-8",
@@ -250,20 +255,17 @@ fn keys_that_cannot_be_read() {
         std::fs::write(&path, content).unwrap();
         check(&key_in(&path), &["planner.providers.own: the key", part]);
     }
-    // The key itself, where its place should stand.
+    // The key itself in place of its variable or path.
     check(
         &own("base_url = \"http://127.0.0.1:1\"\nkey_env = \"sk-hunter2\""),
         &[
-            "planner.providers.own.key_env is not the name of a variable",
-            "never holds the key itself",
+            "planner.providers.own.key_env must be the name of an environment variable",
+            "not the key itself",
         ],
     );
     check(
         &own("base_url = \"http://127.0.0.1:1\"\nkey_file = \"sk-hunter2\""),
-        &[
-            "the file that key_file names cannot be read",
-            "never the key itself",
-        ],
+        &["the file in key_file cannot be read", "not the key itself"],
     );
 }
 
@@ -287,10 +289,13 @@ fn templates_that_cannot_be_used() {
     let settings = format!("prompts = \"{}\"", folder.path().display());
     for (text, part) in [
         ("{{ language", "en/som_system cannot be used: syntax error"),
-        ("{{ langauge }}", "en/som_system.jinja uses `langauge`"),
+        (
+            "{{ langauge }}",
+            "en/som_system.jinja uses the unknown value `langauge`",
+        ),
         (
             "{% include \"../../etc/passwd\" %}{{ langauge }}",
-            "uses `langauge`",
+            "uses the unknown value `langauge`",
         ),
     ] {
         std::fs::write(&system, text).unwrap();
@@ -322,11 +327,11 @@ async fn a_backend_without_a_key_leaves_the_others_at_work() {
         [
             (
                 BackendState::NotConfigured,
-                "there is no key: set $ANTHROPIC_API_KEY, or planner.providers.anthropic.key_file"
+                "no key found: set $ANTHROPIC_API_KEY, or planner.providers.anthropic.key_file"
             ),
             (
                 BackendState::NotConfigured,
-                "there is no key: set $OPENAI_API_KEY, or planner.providers.openai.key_file"
+                "no key found: set $OPENAI_API_KEY, or planner.providers.openai.key_file"
             ),
             (BackendState::Ready, ""),
         ]
@@ -344,11 +349,11 @@ async fn a_backend_without_a_key_leaves_the_others_at_work() {
     assert_eq!(reasons, ["NOT_CONFIGURED", "NOT_CONFIGURED"]);
 }
 
-/// What is logged, as an operator reads it.
+/// The captured log, as the user sees it.
 #[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Logged {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -358,9 +363,9 @@ impl io::Write for Logged {
     }
 }
 
-/// What is logged when these settings are used.
+/// Returns the log of using these settings.
 fn logged(settings: &str) -> String {
-    let logged = Logged::default();
+    let logged = LogBuffer::default();
     let writer = logged.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
@@ -379,7 +384,7 @@ fn a_model_that_nobody_knows_is_used_with_a_warning() {
     let said = logged(&own("base_url = \"http://127.0.0.1:9/v1\""));
     assert!(
         said.contains("WARN")
-            && said.contains("the table of models does not know this one")
+            && said.contains("the model is not in the model table")
             && said.contains("backend=\"operator\"")
             && said.contains("model=\"local-vl\""),
         "{said}"

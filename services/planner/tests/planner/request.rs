@@ -1,15 +1,15 @@
-//! The first request of a task, on a screen that is written down, and pictures of screens.
+//! The first request of a task, on a textual screen, and images of screens.
 
 use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
+use motorium_imaging::codec;
 use motorium_proto::domain::decision::RemainingLimits;
 use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::frame::Image;
 use motorium_proto::service::{ImageFormat, PlanRequest};
 
-use crate::screens::{Seen, screen};
+use motorium_phrasebook::screens::{Seen, screen};
 
-/// The first request of a task, without a picture.
+/// The first request of a task, without an image.
 pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
     let Seen { frame, scene } = screen(seen);
     PlanRequest {
@@ -32,8 +32,8 @@ pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
     }
 }
 
-/// A screen of one colour, so that each can be told from the others by its red.
+/// A screen of one colour, which its red value identifies.
 pub(crate) fn picture_of(red: u8) -> Image {
     let pixels = RgbaImage::from_pixel(1000, 800, Rgba([red, 100, 200, 255]));
-    picture::encode(&pixels, ImageFormat::Png).unwrap()
+    codec::encode(&pixels, ImageFormat::Png).unwrap()
 }

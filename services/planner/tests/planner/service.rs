@@ -1,4 +1,4 @@
-//! The service as others call it: in the same process and over gRPC, with backends that decide, decline and fail.
+//! The service as clients call it: in process and over gRPC, with backends that decide, decline and fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{Listen, Span};
+use motorium_kit::config::{HumanDuration, ListenAddress};
 use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_planner::backends::phrasebook::Phrasebook;
-use motorium_planner::backends::recorded::{self, Recorded};
-use motorium_planner::backends::{Backend, BackendError, Spent};
+use motorium_planner::backends::recorded::{self, RecordedBackend};
+use motorium_planner::backends::{Backend, BackendError, UsageMeter};
 use motorium_planner::prompt::Prompts;
-use motorium_planner::router::{Router, Rules};
+use motorium_planner::router::{Router, RouterConfig};
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
@@ -23,26 +23,26 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, PlanRequest, Planner, PlannerClient, PlannerServer,
-    ResolveRequest, Sought, SummarizeRequest,
+    ResolveRequest, SummarizeRequest, TargetQuery,
 };
 use tonic::Code;
 
 use crate::request::request;
-use crate::screens::{Seen, screen};
+use motorium_phrasebook::screens::{Seen, screen};
 
-/// A backend that always does the same.
+/// A backend with a fixed behaviour.
 #[derive(Debug, Clone)]
-enum Puppet {
+enum FakeBackend {
     Fails(BackendError),
     NeverAnswers,
 }
 
 #[async_trait]
-impl Backend for Puppet {
+impl Backend for FakeBackend {
     fn name(&self) -> &str {
         match self {
-            Puppet::Fails(_) => "fails",
-            Puppet::NeverAnswers => "never-answers",
+            FakeBackend::Fails(_) => "fails",
+            FakeBackend::NeverAnswers => "never-answers",
         }
     }
 
@@ -50,23 +50,23 @@ impl Backend for Puppet {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
+    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
         match self {
-            Puppet::Fails(error) => Err(error.clone()),
-            Puppet::NeverAnswers => std::future::pending().await,
+            FakeBackend::Fails(error) => Err(error.clone()),
+            FakeBackend::NeverAnswers => std::future::pending().await,
         }
     }
 }
 
 fn declines() -> Arc<dyn Backend> {
-    Arc::new(Puppet::Fails(BackendError::Declined {
+    Arc::new(FakeBackend::Fails(BackendError::Declined {
         clause: "it".to_owned(),
         reason: "no".to_owned(),
     }))
 }
 
 fn breaks() -> Arc<dyn Backend> {
-    Arc::new(Puppet::Fails(BackendError::Permanent {
+    Arc::new(FakeBackend::Fails(BackendError::Permanent {
         message: "no key".to_owned(),
     }))
 }
@@ -76,7 +76,7 @@ fn service(backends: Vec<Arc<dyn Backend>>) -> PlannerService {
     PlannerService::new(Router::new(backends, Duration::from_secs(5)), prompts)
 }
 
-fn reasons(planned: &motorium_proto::service::Planned) -> Vec<(&str, &str)> {
+fn reasons(planned: &motorium_proto::service::PlannedDecision) -> Vec<(&str, &str)> {
     planned
         .attempts
         .iter()
@@ -89,7 +89,7 @@ const SCREEN: &str = r#"button 20,20 80x30 "Save""#;
 #[tokio::test(start_paused = true)]
 async fn the_first_backend_that_decides_is_taken() {
     let planner = service(vec![
-        Arc::new(Puppet::NeverAnswers),
+        Arc::new(FakeBackend::NeverAnswers),
         breaks(),
         Arc::new(Phrasebook),
     ]);
@@ -121,7 +121,7 @@ async fn a_goal_that_all_decline_fails_in_their_words() {
     };
     assert_eq!(
         reason,
-        "`make me a sandwich`: it begins with no known verb; what is understood looks like `click \"Save\"`, \
+        "`make me a sandwich`: it does not start with a known verb; examples of supported sentences: `click \"Save\"`, \
          `type \"Alice\" into \"Name\" then press Enter`"
     );
     let planned = service(vec![declines(), Arc::new(Phrasebook)])
@@ -182,7 +182,7 @@ async fn a_backend_does_not_see_the_conversation_of_another() {
 #[tokio::test]
 async fn a_recording_is_given_again() {
     let first = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &Spent::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
         .await
         .unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -209,10 +209,10 @@ async fn a_recording_is_given_again() {
             .contains("the recording ends after 2 decisions")
     );
     assert!(recorded::decode(b"\x05abc").is_err());
-    assert_eq!(Recorded::new("r", Vec::new()).info().name, "r");
+    assert_eq!(RecordedBackend::new("r", Vec::new()).info().name, "r");
 }
 
-/// Counts how many ask it at once, and keeps them waiting a little.
+/// A backend that counts concurrent calls, and takes a short time for each.
 #[derive(Debug, Default)]
 struct Counter {
     now: AtomicUsize,
@@ -229,7 +229,7 @@ impl Backend for Counter {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
+    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         for _ in 0..20 {
@@ -244,10 +244,10 @@ impl Backend for Counter {
 #[tokio::test]
 async fn a_backend_gets_so_many_calls_at_once_and_the_others_wait() {
     let counter = Arc::new(Counter::default());
-    let mut rules = Rules::within(Duration::from_secs(5));
-    rules.bounds.concurrency = 3;
+    let mut rules = RouterConfig::with_timeout(Duration::from_secs(5));
+    rules.limits.concurrency = 3;
     let backends: Vec<Arc<dyn Backend>> = vec![Arc::clone(&counter) as Arc<dyn Backend>];
-    let router = Router::with_rules(backends, &rules);
+    let router = Router::with_config(backends, &rules);
     let planner = PlannerService::new(router, Arc::new(Prompts::built_in().unwrap()));
     let calls = (0..12).map(|_| planner.plan(request("g", SCREEN)));
     let planned = futures::future::join_all(calls).await;
@@ -261,8 +261,8 @@ fn settings_that_cannot_be_meant_are_refused() {
         let backends = backends.iter().map(|name| (*name).to_owned()).collect();
         Settings {
             backends,
-            timeout: Span::seconds(1),
-            listen: Listen::default(),
+            timeout: HumanDuration::seconds(1),
+            listen: ListenAddress::default(),
             ..Settings::default()
         }
         .resolve()
@@ -277,11 +277,11 @@ fn settings_that_cannot_be_meant_are_refused() {
         ),
         (
             &["gpt"],
-            "planner.backends: there is no backend `gpt`; there are: phrasebook, recorded:FILE, claude_som, qwen_vl",
+            "planner.backends: unknown backend `gpt`; known backends: phrasebook, recorded:FILE, claude_som, qwen_vl",
         ),
         (
             &["phrasebook", "phrasebook"],
-            "planner.backends: `phrasebook` is named twice",
+            "planner.backends: `phrasebook` is listed twice",
         ),
     ] {
         let error = resolve(backends).unwrap_err();
@@ -297,7 +297,7 @@ fn settings_that_cannot_be_meant_are_refused() {
 fn resolve(seen: &str, target: Target) -> ResolveRequest {
     let Seen { frame, scene } = screen(seen);
     ResolveRequest {
-        target: Sought::Target(target),
+        target: TargetQuery::Target(target),
         frame,
         scene,
     }
@@ -382,7 +382,7 @@ async fn targets_are_resolved_against_the_scene() {
 async fn a_task_is_summed_up_without_a_model() {
     let planner = service(vec![Arc::new(Phrasebook)]);
     let decision = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &Spent::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
         .await
         .unwrap();
     let Next::Act(actions) = decision.next else {
@@ -412,7 +412,7 @@ async fn a_task_is_summed_up_without_a_model() {
         (sum("g", "", true), "Done: click \"Save\"."),
         (
             sum("g", "\"OK\" is not there.", false),
-            "Not done: \"OK\" is not there. Until then: click \"Save\".",
+            "Not done: \"OK\" is not there. Completed steps: click \"Save\".",
         ),
         (sum("目标", "", false), "未完成。在此之前：click \"Save\"。"),
     ] {
@@ -465,10 +465,10 @@ async fn the_service_answers_over_grpc_as_in_the_same_process() {
         let extracted = planner.extract(extract).await.unwrap_err();
         assert_eq!(
             (extracted.code, extracted.reason.as_str()),
-            (Code::FailedPrecondition, "NEEDS_MODEL")
+            (Code::FailedPrecondition, "MODEL_REQUIRED")
         );
         answers.push((planned, declined, listed));
     }
     assert_eq!(answers[0], answers[1]);
-    running.end().await.unwrap();
+    running.stop().await.unwrap();
 }

@@ -1,30 +1,30 @@
-//! A task over a whole service: every decision is performed, and the next call sees what came of it.
+//! A task over a whole service: every decision is performed, and the next call sees its effect.
 
 use motorium_kit::config::Environment;
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
-use motorium_proto::service::{PlanRequest, Planned, Planner as _};
+use motorium_proto::service::{PlanRequest, PlannedDecision, Planner as _};
 
 use crate::request::{picture_of, request};
 
-/// Steps whose pictures are shown again.
+/// Number of earlier steps whose images are shown again.
 const PAST_PICTURES: usize = 2;
 
-/// The service that these settings make, with no variables around it.
+/// Builds the service from these settings, with an empty environment.
 pub(crate) fn service(settings: &str) -> PlannerService {
     let settings: Settings = toml::from_str(settings).unwrap();
     settings.resolve_in(&Environment::default()).unwrap()
 }
 
-/// A task under way.
+/// A task in progress.
 pub(crate) struct Task {
     pub(crate) service: PlannerService,
     pub(crate) request: PlanRequest,
 }
 
 impl Task {
-    /// A task with that goal, whose screens differ from step to step.
+    /// Creates a task with this goal, whose screens differ between steps.
     pub(crate) fn new(settings: &str, goal: &str) -> Self {
         Self {
             service: service(settings),
@@ -36,7 +36,7 @@ impl Task {
     }
 
     /// Decides a step and performs it.
-    pub(crate) async fn step(&mut self) -> Planned {
+    pub(crate) async fn step(&mut self) -> PlannedDecision {
         let planned = self.service.plan(self.request.clone()).await.unwrap();
         self.perform(&planned.decision);
         planned

@@ -1,10 +1,10 @@
-//! Appending in one statement.
+//! Appends in a single statement.
 //!
-//! A transaction of its own would go to the server and back four times, and hold the task's row all the while. Only an
-//! append that somebody may repeat needs one, for the request that is remembered with it.
+//! An explicit transaction would take four round trips to the server and lock the task's row for all of them. Only an
+//! append with a request id needs one, because the request is recorded with it.
 
 use super::{PostgresStore, tasks};
-use crate::fault::Fault;
+use crate::statement_error::StatementError;
 use crate::{Append, Appended, Error};
 use motorium_proto::domain::id::EventSeq;
 
@@ -13,21 +13,21 @@ use super::rows::millis;
 impl PostgresStore {
     pub(super) async fn add(&self, append: Append) -> Result<Appended, Error> {
         let added = match append.request {
-            Some(_) => self.add_once(&append).await,
-            None => self.add_at_once(&append).await,
+            Some(_) => self.append_in_transaction(&append).await,
+            None => self.append_in_one_statement(&append).await,
         };
         added.map_err(|fault| self.error(fault))
     }
 
-    async fn add_once(&self, append: &Append) -> Result<Appended, Fault> {
+    async fn append_in_transaction(&self, append: &Append) -> Result<Appended, StatementError> {
         let mut writing = self.write().await?;
-        let appended = tasks::add(&mut writing, append).await?;
+        let appended = tasks::append_in_transaction(&mut writing, append).await?;
         writing.commit().await?;
         Ok(appended)
     }
 
-    /// The row is updated only if the epoch is still the caller's, and the events take the numbers that it gives.
-    async fn add_at_once(&self, append: &Append) -> Result<Appended, Fault> {
+    /// Updates the row only if the epoch still matches, and numbers the events from the updated row.
+    async fn append_in_one_statement(&self, append: &Append) -> Result<Appended, StatementError> {
         let (state, snapshot) = append
             .view
             .as_ref()
@@ -68,7 +68,7 @@ impl PostgresStore {
         .fetch_optional(&mut *connection)
         .await?;
         let Some(last) = last else {
-            return Err(tasks::refusal(&mut connection, append).await?.into());
+            return Err(tasks::rejection(&mut connection, append).await?.into());
         };
         Ok(Appended {
             first_seq: EventSeq(last - events.len() as i64 + 1),

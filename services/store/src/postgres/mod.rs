@@ -1,20 +1,20 @@
-//! The store on PostgreSQL: for several orchestrators, and for more than one machine.
+//! The task store on PostgreSQL, for several orchestrators on one or more machines.
 //!
-//! The queries are those of every database ([`../sql`](tasks)); here is what PostgreSQL alone needs. Whoever appends to a
-//! task holds its row until the commit, so that numbers are taken and become visible in the same order. Rings go from
-//! process to process by `NOTIFY`, after the commit and gathered: within it they would make all commits wait for each
-//! other.
+//! The queries are shared by all databases ([`../sql`](tasks)); this module has only the parts specific to PostgreSQL. An
+//! append locks the task's row until the commit, so that sequence numbers are taken and become visible in the same order.
+//! Notifications go to other processes by `NOTIFY`, coalesced and after the commit: within it they would serialise all
+//! commits.
 //!
-//! Durability is the server's: a commit is confirmed when it is on the server's disk, unless the server is configured
-//! otherwise (`synchronous_commit`), which costs the last commits when the server dies.
+//! Durability: the server confirms a commit once it is on its disk, unless it is configured otherwise
+//! (`synchronous_commit`); then a crash of the server may lose the latest commits.
 //!
-//! Clocks: leases are compared by the clocks of the orchestrators, which should agree within a second or two. Where they
-//! do not, a task may change hands early; the epoch still lets only one of them write.
+//! Clocks: leases are compared with the clocks of the orchestrators, which should agree within one or two seconds.
+//! Otherwise a task may be claimed too early; the epoch still lets only one orchestrator write.
 
 mod append;
-mod bells;
 #[path = "../sql/generation.rs"]
 mod generation;
+mod notify;
 #[path = "../sql/requests.rs"]
 mod requests;
 #[path = "../sql/resources.rs"]
@@ -35,10 +35,10 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
 use self::rows::millis;
-use crate::fault::Fault;
-use crate::{Doorbell, Error};
+use crate::statement_error::StatementError;
+use crate::{Error, TaskNotifier};
 
-// What the queries call by the same names in every database.
+// Names that the shared queries use for the types of each database.
 use PgConnection as Connection;
 use PgPool as Pool;
 use PostgresStore as Store;
@@ -47,21 +47,23 @@ use sqlx::postgres::PgRow as DatabaseRow;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// Connections of one orchestrator. Commits wait for the disk together, so more than there are cores are of use.
-const CONNECTIONS: u32 = 16;
-/// A connection that was used a moment ago is there; one that rested for longer is tried before it is used. Two answers to
-/// the question whether it is there would cost as much as most statements.
-const RESTED: Duration = Duration::from_secs(1);
-/// How long a call waits for one of them.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum number of connections of one orchestrator.
+// The server groups commits that wait for the disk, so more connections than cores are useful.
+const MAX_CONNECTIONS: u32 = 16;
+/// Idle time after which a connection is pinged before it is used.
+// A ping is a round trip and costs as much as most statements, so a recently used connection is assumed to be alive.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
+/// Timeout for acquiring a connection.
+// Bounds the wait when all connections are in use; the same as the lock timeout of the SQLite store.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The statements in a transaction that are seen by others at once or not at all.
-type Writing = sqlx::Transaction<'static, Database>;
+/// A write transaction.
+type WriteTransaction = sqlx::Transaction<'static, Database>;
 
-/// The store on PostgreSQL.
+/// A task store on PostgreSQL.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    /// Where it is, without user and password.
+    /// Address, without user and password.
     place: String,
     writer: PgPool,
     readers: PgPool,
@@ -69,15 +71,15 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to the database at an address such as `postgres://user:password@host/database`, and brings it up to
-    /// date. Several orchestrators may do so at once.
+    /// Connects to the database at an address such as `postgres://user:password@host/database`, and runs pending
+    /// migrations. Several orchestrators may do so at once.
     ///
     /// # Errors
-    /// `UnknownBackend` if the address is malformed; `Unreachable` if there is no server or it refuses; `TooNew` if a
-    /// newer build has written it.
+    /// `UnknownBackend` if the address is malformed; `Unreachable` if the server is not running or rejects the connection;
+    /// `TooNew` if a newer build has written the database.
     pub async fn open(uri: &str) -> Result<Self, Error> {
         let options = PgConnectOptions::from_str(uri).map_err(|_| Error::UnknownBackend {
-            // The address may hold a password.
+            // The given address may have a password.
             uri: "postgres://…".to_owned(),
             known: "postgres://user:password@host:port/database",
         })?;
@@ -91,21 +93,22 @@ impl PostgresStore {
         let options = options
             .application_name("motorium")
             .disable_statement_logging();
-        // A pool tries again and again; the first connection says at once what is wrong.
+        // A pool retries until its timeout; a first connection fails at once with the actual error.
         let first = PgConnection::connect_with(&options)
             .await
             .map_err(failure)?;
         first.close().await.map_err(failure)?;
         let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
+            .max_connections(MAX_CONNECTIONS)
             .test_before_acquire(false)
             .before_acquire(|connection, meta| {
                 Box::pin(async move {
-                    let is_there = meta.idle_for < RESTED || connection.ping().await.is_ok();
+                    let is_there =
+                        meta.idle_for < PING_AFTER_IDLE || connection.ping().await.is_ok();
                     Ok(is_there)
                 })
             })
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await
             .map_err(failure)?;
@@ -122,16 +125,16 @@ impl PostgresStore {
         })
     }
 
-    /// A doorbell whose rings are heard in all processes on this database.
+    /// Creates a notifier that reaches all processes on this database.
     ///
     /// # Errors
     /// If the database cannot be reached.
-    pub async fn doorbell(&self) -> Result<Doorbell, Error> {
-        let connected = bells::connect(self.writer.clone()).await;
+    pub async fn notifier(&self) -> Result<TaskNotifier, Error> {
+        let connected = notify::connect(self.writer.clone()).await;
         connected.map_err(|error| failure(&self.place, error))
     }
 
-    /// Gives the store's content a new name, so that watchers start anew: after a backup was restored.
+    /// Renews the generation of the store, so that watchers start again. For use after a restore from a backup.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -141,33 +144,33 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub async fn close(&self) {
         self.writer.close().await;
     }
 
-    async fn write(&self) -> sqlx::Result<Writing> {
+    async fn write(&self) -> sqlx::Result<WriteTransaction> {
         self.writer.begin().await
     }
 
     async fn writing<T, W>(&self, write: impl FnOnce(Self) -> W) -> Result<T, Error>
     where
-        W: Future<Output = Result<T, Fault>> + Send,
+        W: Future<Output = Result<T, StatementError>> + Send,
     {
         let written = write(self.clone()).await;
         written.map_err(|fault| self.error(fault))
     }
 
-    fn error(&self, fault: Fault) -> Error {
+    fn error(&self, fault: StatementError) -> Error {
         match fault {
-            Fault::Refused(error) => error,
-            Fault::Database(error) => failure(&self.place, error),
+            StatementError::Rejected(error) => error,
+            StatementError::Database(error) => failure(&self.place, error),
         }
     }
 }
 
-/// Sees to it that nobody else carries out the request of this id until the end of the transaction.
-async fn alone_with(connection: &mut Connection, id: &str) -> sqlx::Result<()> {
+/// Locks the request id until the end of the transaction.
+async fn lock_request(connection: &mut Connection, id: &str) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind(id)
         .execute(connection)
@@ -175,8 +178,7 @@ async fn alone_with(connection: &mut Connection, id: &str) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Forgets requests that are long past. Those that somebody else is about to forget are left to them: two that wait for
-/// each other would be a deadlock.
+/// Deletes the records of expired requests. Skips rows locked by another transaction, to avoid deadlocks.
 async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::Result<()> {
     sqlx::query(
         "DELETE FROM request WHERE id IN (SELECT id FROM request WHERE expire_time <= $1 FOR UPDATE SKIP LOCKED)",
@@ -187,19 +189,19 @@ async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::R
     Ok(())
 }
 
-/// PostgreSQL's error codes, as far as they mean something to us.
+/// Relevant error codes of PostgreSQL.
 mod code {
-    /// Two transactions cannot both be carried out; one of them again.
+    /// Serialisation failure and deadlock: the transaction can be retried.
     pub(super) const CONFLICTS: [&str; 2] = ["40001", "40P01"];
     pub(super) const DISK_FULL: &str = "53100";
     pub(super) const TOO_MANY_CONNECTIONS: &str = "53300";
     pub(super) const READ_ONLY: &str = "25006";
     pub(super) const DATA_CORRUPTED: [&str; 2] = ["XX001", "XX002"];
-    /// Classes of codes: no connection, no right to connect, no such database, the server ends or starts.
+    /// Classes of codes: connection exception, authorisation, unknown database, server shutting down or starting.
     pub(super) const UNREACHABLE: [&str; 4] = ["08", "28", "3D", "57"];
 }
 
-/// What an error of PostgreSQL's means to us.
+/// Classifies an error of PostgreSQL.
 fn failure(place: &str, error: sqlx::Error) -> Error {
     let path = PathBuf::from(place);
     let unreachable = |detail: String| Error::Unreachable {
@@ -208,9 +210,10 @@ fn failure(place: &str, error: sqlx::Error) -> Error {
     };
     let Some(database) = error.as_database_error() else {
         return match error {
-            sqlx::Error::PoolTimedOut => {
-                unreachable(format!("no connection within {} s", PATIENCE.as_secs()))
-            }
+            sqlx::Error::PoolTimedOut => unreachable(format!(
+                "no connection within {} s",
+                ACQUIRE_TIMEOUT.as_secs()
+            )),
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)

@@ -1,20 +1,20 @@
-//! The name of the store's content.
+//! The generation of a store: an identifier of its content, renewed after a restore from a backup.
 
 use uuid::Uuid;
 
 use super::Pool;
 
-/// A name that no other store has.
-pub(super) fn fresh() -> String {
+/// Returns a new, globally unique generation.
+pub(super) fn new_generation() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// The name of the store's content, given when it is first opened.
+/// Returns the generation of the store, and creates it when the store is first opened.
 pub(super) async fn current(writer: &Pool) -> sqlx::Result<String> {
     sqlx::query(
         "INSERT INTO meta (key, value) VALUES ('generation', $1) ON CONFLICT (key) DO NOTHING",
     )
-    .bind(fresh())
+    .bind(new_generation())
     .execute(writer)
     .await?;
     sqlx::query_scalar("SELECT value FROM meta WHERE key = 'generation'")
@@ -22,9 +22,9 @@ pub(super) async fn current(writer: &Pool) -> sqlx::Result<String> {
         .await
 }
 
-/// Gives it another one.
+/// Replaces the generation.
 pub(super) async fn renew(writer: &Pool) -> sqlx::Result<String> {
-    let generation = fresh();
+    let generation = new_generation();
     sqlx::query("UPDATE meta SET value = $1 WHERE key = 'generation'")
         .bind(&generation)
         .execute(writer)

@@ -1,23 +1,23 @@
-//! Requests that were carried out, so that a repetition gets the first answer instead of a second effect.
+//! Completed requests, so that a repeated request gets the first response and has no second effect.
 
 use std::time::SystemTime;
 
 use motorium_proto::limits::REQUEST_ID_WINDOW;
 
 use super::rows::millis;
-use super::{Connection, Fault, alone_with, forget_expired};
+use super::{Connection, StatementError, forget_expired, lock_request};
 use crate::{Error, RequestId};
 
-/// What this request did the first time; `None` if this is the first time.
-pub(super) async fn done_before(
+/// Returns the recorded result of this request; `None` if it has not been completed before.
+pub(super) async fn find_completed(
     connection: &mut Connection,
     request: Option<&RequestId>,
     now: SystemTime,
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, StatementError> {
     let Some(request) = request else {
         return Ok(None);
     };
-    alone_with(connection, &request.id).await?;
+    lock_request(connection, &request.id).await?;
     let found: Option<(Vec<u8>, String)> =
         sqlx::query_as("SELECT fingerprint, done FROM request WHERE id = $1 AND expire_time > $2")
             .bind(&request.id)
@@ -34,13 +34,13 @@ pub(super) async fn done_before(
     }
 }
 
-/// Remembers what this request has done, in the transaction that does it, and forgets what is long past.
-pub(super) async fn remember(
+/// Records the result of this request in the transaction of its effect, and deletes expired records.
+pub(super) async fn record_completed(
     connection: &mut Connection,
     request: Option<&RequestId>,
     done: &str,
     now: SystemTime,
-) -> Result<(), Fault> {
+) -> Result<(), StatementError> {
     let Some(request) = request else {
         return Ok(());
     };

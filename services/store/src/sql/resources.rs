@@ -2,17 +2,17 @@
 
 use sqlx::QueryBuilder;
 
-use super::requests::{done_before, remember};
+use super::requests::{find_completed, record_completed};
 use super::rows::{having_labels, millis, set_labels};
 use super::tasks::page;
-use super::{Connection, Fault, Store};
-use crate::tokens::{Arguments, PageToken};
+use super::{Connection, StatementError, Store};
+use crate::tokens::{ListArguments, PageToken};
 use crate::{Error, ListResources, Page, PutResource, ResourceRow};
 
 impl Store {
-    pub(super) async fn put(&self, put: PutResource) -> Result<ResourceRow, Fault> {
+    pub(super) async fn put(&self, put: PutResource) -> Result<ResourceRow, StatementError> {
         let mut writing = self.write().await?;
-        if let Some(name) = done_before(&mut writing, put.request.as_ref(), put.now).await? {
+        if let Some(name) = find_completed(&mut writing, put.request.as_ref(), put.now).await? {
             return existing(&mut writing, &name).await;
         }
         let row = upsert(&mut writing, &put).await?;
@@ -20,19 +20,22 @@ impl Store {
             name: put.name.clone(),
         })?;
         set_labels(&mut writing, &put.name, &put.labels).await?;
-        remember(&mut writing, put.request.as_ref(), &put.name, put.now).await?;
+        record_completed(&mut writing, put.request.as_ref(), &put.name, put.now).await?;
         writing.commit().await?;
         Ok(row)
     }
 
-    pub(super) async fn resource(&self, name: &str) -> Result<ResourceRow, Fault> {
+    pub(super) async fn resource(&self, name: &str) -> Result<ResourceRow, StatementError> {
         let mut reading = self.readers.acquire().await?;
         existing(&mut reading, name).await
     }
 
-    pub(super) async fn resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Fault> {
+    pub(super) async fn resources(
+        &self,
+        list: ListResources,
+    ) -> Result<Page<ResourceRow>, StatementError> {
         let collection = list.collection.as_str();
-        let arguments = Arguments::of(collection).with_labels(&list.labels);
+        let arguments = ListArguments::of(collection).with_labels(&list.labels);
         let after = PageToken::after(list.page_token.as_deref(), arguments.clone())?;
         let mut query = QueryBuilder::new("SELECT * FROM resource WHERE collection = ");
         query
@@ -49,7 +52,7 @@ impl Store {
     }
 }
 
-async fn existing(connection: &mut Connection, name: &str) -> Result<ResourceRow, Fault> {
+async fn existing(connection: &mut Connection, name: &str) -> Result<ResourceRow, StatementError> {
     let found = sqlx::query_as("SELECT * FROM resource WHERE name = $1")
         .bind(name)
         .fetch_optional(connection)
@@ -62,7 +65,7 @@ async fn existing(connection: &mut Connection, name: &str) -> Result<ResourceRow
     })
 }
 
-/// Adds a row or, if it may, replaces the one of this name; `None` if it may not.
+/// Inserts a row, or replaces the one of this name if allowed; `None` if it exists and must not be replaced.
 async fn upsert(
     connection: &mut Connection,
     put: &PutResource,

@@ -1,4 +1,4 @@
-//! Between rows and what they mean.
+//! Conversion between database rows and domain values.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use sqlx::{FromRow, QueryBuilder, Row as _};
 use super::{Connection, Database, DatabaseRow};
 use crate::{EventRow, ResourceRow, TaskRow};
 
-/// Whole milliseconds since 1970, as times are kept. What a clock cannot show is as far away as can be said.
+/// Converts a time to whole milliseconds since 1970, the stored form. Times out of range are capped.
 pub(super) fn millis(time: SystemTime) -> i64 {
     let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     time.duration_since(UNIX_EPOCH)
@@ -31,13 +31,13 @@ fn bytes(row: &DatabaseRow, column: &str) -> sqlx::Result<Bytes> {
     row.try_get::<Vec<u8>, _>(column).map(Bytes::from)
 }
 
-/// A row with the number that orders lists.
-pub(super) struct Numbered<T> {
+/// A row with its id, which orders lists.
+pub(super) struct WithId<T> {
     pub(super) id: i64,
     pub(super) row: T,
 }
 
-impl<'r, T: FromRow<'r, DatabaseRow>> FromRow<'r, DatabaseRow> for Numbered<T> {
+impl<'r, T: FromRow<'r, DatabaseRow>> FromRow<'r, DatabaseRow> for WithId<T> {
     fn from_row(row: &'r DatabaseRow) -> sqlx::Result<Self> {
         Ok(Self {
             id: row.try_get("id")?,
@@ -91,7 +91,7 @@ impl FromRow<'_, DatabaseRow> for ResourceRow {
     }
 }
 
-/// Sets the labels of whatever has this full name, in place of those it had.
+/// Replaces the labels of the task or resource with this full name.
 pub(super) async fn set_labels(
     connection: &mut Connection,
     owner: &str,
@@ -113,7 +113,7 @@ pub(super) async fn set_labels(
     Ok(())
 }
 
-/// Restricts a list of rows with a `name` to those that have all of these labels.
+/// Restricts a query to rows that have all of these labels. The rows must have a `name`.
 pub(super) fn having_labels(query: &mut QueryBuilder<Database>, labels: BTreeMap<String, String>) {
     for (key, value) in labels {
         query

@@ -1,4 +1,4 @@
-//! The store's trait, by the queries beside this file.
+//! Implementation of [`TaskStore`] with the queries of the other modules.
 
 use std::time::{Duration, SystemTime};
 
@@ -34,7 +34,7 @@ impl TaskStore for Store {
         now: SystemTime,
         limit: u32,
     ) -> Result<Vec<TaskRow>, Error> {
-        self.due(states, owner, now, limit)
+        self.claimable_tasks(states, owner, now, limit)
             .await
             .map_err(|fault| self.error(fault))
     }
@@ -47,7 +47,7 @@ impl TaskStore for Store {
         now: SystemTime,
     ) -> Result<Option<Claim>, Error> {
         let (name, owner) = (name.clone(), owner.to_owned());
-        self.writing(move |store| async move { store.take(&name, &owner, ttl, now).await })
+        self.writing(move |store| async move { store.claim_task(&name, &owner, ttl, now).await })
             .await
     }
 
@@ -59,13 +59,13 @@ impl TaskStore for Store {
         now: SystemTime,
     ) -> Result<(), Error> {
         let name = name.clone();
-        self.writing(move |store| async move { store.keep(&name, epoch, ttl, now).await })
+        self.writing(move |store| async move { store.renew_lease(&name, epoch, ttl, now).await })
             .await
     }
 
     async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error> {
         let name = name.clone();
-        self.writing(move |store| async move { store.give_back(&name, epoch).await })
+        self.writing(move |store| async move { store.release_lease(&name, epoch).await })
             .await
     }
 

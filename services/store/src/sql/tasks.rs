@@ -1,4 +1,4 @@
-//! Tasks, their events and their leases.
+//! Queries for tasks, their events and their leases.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,23 +6,24 @@ use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use sqlx::QueryBuilder;
 
-use super::requests::{done_before, remember};
-use super::rows::{Numbered, having_labels, millis, set_labels};
-use super::{Connection, Database, Fault, Store};
+use super::requests::{find_completed, record_completed};
+use super::rows::{WithId, having_labels, millis, set_labels};
+use super::{Connection, Database, StatementError, Store};
 use crate::invariants::is_gapless;
-use crate::tokens::{Arguments, PageToken};
+use crate::tokens::{ListArguments, PageToken};
 use crate::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListTasks, NewEvent, Page,
     TaskRow,
 };
 
-/// Events in one statement. SQLite takes 32,766 values, six to an event.
-pub(super) const EVENTS_AT_ONCE: usize = 1000;
+/// Maximum number of events in one statement.
+// SQLite accepts 32,766 values per statement, and an event has six.
+pub(super) const MAX_EVENTS_PER_STATEMENT: usize = 1000;
 
 impl Store {
-    pub(super) async fn create(&self, task: CreateTask) -> Result<Created, Fault> {
+    pub(super) async fn create(&self, task: CreateTask) -> Result<Created, StatementError> {
         let mut writing = self.write().await?;
-        if let Some(done) = done_before(&mut writing, task.request.as_ref(), task.now).await? {
+        if let Some(done) = find_completed(&mut writing, task.request.as_ref(), task.now).await? {
             let first = TaskName::parse("name", &done)
                 .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
             return Ok(Created {
@@ -45,7 +46,7 @@ impl Store {
             None,
         )
         .await?;
-        remember(&mut writing, task.request.as_ref(), &name, task.now).await?;
+        record_completed(&mut writing, task.request.as_ref(), &name, task.now).await?;
         let created = existing(&mut writing, &task.name).await?;
         writing.commit().await?;
         Ok(Created {
@@ -54,12 +55,12 @@ impl Store {
         })
     }
 
-    pub(super) async fn task(&self, name: &TaskName) -> Result<TaskRow, Fault> {
+    pub(super) async fn task(&self, name: &TaskName) -> Result<TaskRow, StatementError> {
         let mut reading = self.readers.acquire().await?;
         existing(&mut reading, name).await
     }
 
-    pub(super) async fn list(&self, list: ListTasks) -> Result<Page<TaskRow>, Fault> {
+    pub(super) async fn list(&self, list: ListTasks) -> Result<Page<TaskRow>, StatementError> {
         let arguments = arguments(&list);
         let after = PageToken::after(list.page_token.as_deref(), arguments.clone())?;
         let mut query = QueryBuilder::new("SELECT * FROM task WHERE id < ");
@@ -71,7 +72,7 @@ impl Store {
             query.push(" AND session = ").push_bind(session);
         }
         having_labels(&mut query, list.labels);
-        // One more than asked for tells whether there is another page.
+        // One row more than requested shows whether there is another page.
         let size = list.page_size.max(1) as usize;
         query
             .push(" ORDER BY id DESC LIMIT ")
@@ -80,13 +81,13 @@ impl Store {
         Ok(page(rows, size, arguments))
     }
 
-    pub(super) async fn due(
+    pub(super) async fn claimable_tasks(
         &self,
         states: &[i32],
         owner: &str,
         now: SystemTime,
         limit: u32,
-    ) -> Result<Vec<TaskRow>, Fault> {
+    ) -> Result<Vec<TaskRow>, StatementError> {
         let now = millis(now);
         let mut query = QueryBuilder::new("SELECT * FROM task WHERE ");
         in_states(&mut query, states);
@@ -101,13 +102,13 @@ impl Store {
         Ok(query.build_query_as().fetch_all(&self.readers).await?)
     }
 
-    pub(super) async fn take(
+    pub(super) async fn claim_task(
         &self,
         name: &TaskName,
         owner: &str,
         ttl: Duration,
         now: SystemTime,
-    ) -> Result<Option<Claim>, Fault> {
+    ) -> Result<Option<Claim>, StatementError> {
         let mut writing = self.write().await?;
         let taken: Option<TaskRow> = sqlx::query_as(
             "UPDATE task SET owner = $2, lease_until = $3, epoch = epoch + 1
@@ -129,13 +130,13 @@ impl Store {
         }))
     }
 
-    pub(super) async fn keep(
+    pub(super) async fn renew_lease(
         &self,
         name: &TaskName,
         epoch: TaskEpoch,
         ttl: Duration,
         now: SystemTime,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StatementError> {
         let kept = sqlx::query("UPDATE task SET lease_until = $3 WHERE name = $1 AND epoch = $2")
             .bind(name.to_string())
             .bind(epoch.0)
@@ -148,8 +149,12 @@ impl Store {
         Ok(())
     }
 
-    pub(super) async fn give_back(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Fault> {
-        // The epoch grows here too: who has given a task back has lost it, even if nobody takes it.
+    pub(super) async fn release_lease(
+        &self,
+        name: &TaskName,
+        epoch: TaskEpoch,
+    ) -> Result<(), StatementError> {
+        // The epoch also increases here, so that the former owner cannot write any more even if no one claims the task.
         sqlx::query("UPDATE task SET owner = NULL, lease_until = 0, epoch = epoch + 1 WHERE name = $1 AND epoch = $2")
             .bind(name.to_string())
             .bind(epoch.0)
@@ -163,7 +168,7 @@ impl Store {
         name: &TaskName,
         after: EventSeq,
         limit: u32,
-    ) -> Result<Vec<EventRow>, Fault> {
+    ) -> Result<Vec<EventRow>, StatementError> {
         let mut reading = self.readers.acquire().await?;
         let events: Vec<EventRow> = sqlx::query_as(
             "SELECT seq, at, kind, body FROM event
@@ -187,7 +192,7 @@ impl Store {
     pub(super) async fn read_notes(
         &self,
         name: &TaskName,
-    ) -> Result<Vec<(EventSeq, Bytes)>, Fault> {
+    ) -> Result<Vec<(EventSeq, Bytes)>, StatementError> {
         let mut reading = self.readers.acquire().await?;
         existing(&mut reading, name).await?;
         let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
@@ -204,20 +209,23 @@ impl Store {
     }
 }
 
-/// Appends, as a part of a transaction that somebody else ends. What is refused has changed nothing.
-pub(super) async fn add(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
-    if let Some(done) = done_before(connection, append.request.as_ref(), append.now).await? {
+/// Appends as part of the caller's transaction. A rejected append changes nothing.
+pub(super) async fn append_in_transaction(
+    connection: &mut Connection,
+    append: &Append,
+) -> Result<Appended, StatementError> {
+    if let Some(done) = find_completed(connection, append.request.as_ref(), append.now).await? {
         return Ok(Appended {
             repeated: true,
-            ..appended_before(&done)?
+            ..parse_appended(&done)?
         });
     }
     let Some((id, last)) = advance(connection, append).await? else {
-        return Err(refusal(connection, append).await?.into());
+        return Err(rejection(connection, append).await?.into());
     };
     let first = EventSeq(last - append.events.len() as i64 + 1);
     insert_events(connection, id, first, &append.events, append.notes.as_ref()).await?;
-    remember(
+    record_completed(
         connection,
         append.request.as_ref(),
         &format!("{}..{last}", first.0),
@@ -231,14 +239,14 @@ pub(super) async fn add(connection: &mut Connection, append: &Append) -> Result<
     })
 }
 
-/// The row of a task that must be there.
-async fn existing(connection: &mut Connection, name: &TaskName) -> Result<TaskRow, Fault> {
+/// Returns the row of a task, or an error if there is none.
+async fn existing(connection: &mut Connection, name: &TaskName) -> Result<TaskRow, StatementError> {
     let found = sqlx::query_as("SELECT * FROM task WHERE name = $1").bind(name.to_string());
     let found = found.fetch_optional(connection).await?;
     found.ok_or_else(|| Error::TaskNotFound { task: name.clone() }.into())
 }
 
-/// Adds a task's row; `None` if the name is taken.
+/// Inserts the row of a task; `None` if the name is taken.
 async fn insert(connection: &mut Connection, task: &CreateTask) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar(
         "INSERT INTO task (name, uid, session, state, priority, run_after, snapshot, last_seq, epoch, owner,
@@ -258,8 +266,8 @@ async fn insert(connection: &mut Connection, task: &CreateTask) -> sqlx::Result<
     .await
 }
 
-/// Takes the next numbers for the events. This is the fence and the sequence at once: the row is updated only if the
-/// epoch is still the caller's, and whoever comes next waits for it. `None` if it is not updated.
+/// Takes the next sequence numbers. The update is both the fence and the sequence: it only succeeds if the epoch still
+/// matches, and it locks the row for other appends. `None` if the row was not updated.
 async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<Option<(i64, i64)>> {
     let (state, snapshot) = append
         .view
@@ -283,8 +291,11 @@ async fn advance(connection: &mut Connection, append: &Append) -> sqlx::Result<O
     .await
 }
 
-/// Why the row was not updated. A lost lease comes first: then the rest is nobody's business any more.
-pub(super) async fn refusal(connection: &mut Connection, append: &Append) -> Result<Error, Fault> {
+/// Returns the reason why the row was not updated. A lost lease is reported first, because nothing else matters then.
+pub(super) async fn rejection(
+    connection: &mut Connection,
+    append: &Append,
+) -> Result<Error, StatementError> {
     let task = existing(connection, &append.name).await?;
     Ok(match append.expected_seq {
         _ if append.epoch.is_some_and(|epoch| epoch != task.epoch) => Error::LeaseLost {
@@ -295,9 +306,7 @@ pub(super) async fn refusal(connection: &mut Connection, append: &Append) -> Res
             expected,
             last: task.last_seq,
         },
-        None => Error::Failed(
-            "the task's row was not updated although nothing speaks against it".into(),
-        ),
+        None => Error::Failed("the task's row was not updated for an unknown reason".into()),
     })
 }
 
@@ -310,7 +319,7 @@ async fn insert_events(
 ) -> sqlx::Result<()> {
     let last = EventSeq(first.0 + events.len() as i64 - 1);
     let numbered: Vec<_> = (first.0..).zip(events).collect();
-    for batch in numbered.chunks(EVENTS_AT_ONCE) {
+    for batch in numbered.chunks(MAX_EVENTS_PER_STATEMENT) {
         let mut query = QueryBuilder::new("INSERT INTO event (task, seq, at, kind, body, notes) ");
         query.push_values(batch, |mut row, (seq, event)| {
             row.push_bind(task)
@@ -325,13 +334,13 @@ async fn insert_events(
     Ok(())
 }
 
-/// What a repeated append did the first time, from what was remembered of it.
-fn appended_before(done: &str) -> sqlx::Result<Appended> {
+/// Parses the recorded result of an append.
+fn parse_appended(done: &str) -> sqlx::Result<Appended> {
     let numbers = done
         .split_once("..")
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
     let (first, last) = numbers
-        .ok_or_else(|| sqlx::Error::Decode(format!("`{done}` is no range of events").into()))?;
+        .ok_or_else(|| sqlx::Error::Decode(format!("`{done}` is not a range of events").into()))?;
     Ok(Appended {
         first_seq: EventSeq(first),
         last_seq: EventSeq(last),
@@ -348,16 +357,16 @@ fn in_states(query: &mut QueryBuilder<Database>, states: &[i32]) {
     query.push(")");
 }
 
-fn arguments(list: &ListTasks) -> Arguments {
+fn arguments(list: &ListTasks) -> ListArguments {
     let states: Vec<String> = list.states.iter().map(ToString::to_string).collect();
-    Arguments::of("tasks")
+    ListArguments::of("tasks")
         .with(&states.join(","))
         .with(list.session.as_deref().unwrap_or_default())
         .with_labels(&list.labels)
 }
 
-/// The page that these rows make; there is one row more if there is another page.
-pub(super) fn page<T>(mut rows: Vec<Numbered<T>>, size: usize, arguments: Arguments) -> Page<T> {
+/// Builds a page from rows. There is one extra row if there is another page.
+pub(super) fn page<T>(mut rows: Vec<WithId<T>>, size: usize, arguments: ListArguments) -> Page<T> {
     let more = rows.len() > size;
     rows.truncate(size);
     let next = rows

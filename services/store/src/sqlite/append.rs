@@ -1,34 +1,37 @@
-//! Appending in one go to SQLite's thread and back, alone or as a part of a transaction.
+//! Appends in one round trip to SQLite's thread, alone or as part of a transaction.
 //!
-//! The row is updated and the events are inserted by one text of two statements; what would tell them apart, whether the
-//! first has updated anything, the second asks SQLite itself. Only for an append that nobody repeats; one with a request
-//! to remember is [`tasks::add`].
+//! Both statements, the update of the row and the insertion of the events, are sent as one text. The second uses
+//! `changes()` to check that the first has updated the row. Only for appends without a request id; for others, see
+//! [`tasks::append_in_transaction`].
 
 use motorium_proto::domain::id::EventSeq;
 use sqlx::QueryBuilder;
 
 use super::rows::millis;
 use super::{Connection, Database, tasks};
-use crate::fault::Fault;
+use crate::statement_error::StatementError;
 use crate::{Append, Appended};
 
-/// As a part of a transaction that somebody else ends. What is refused has changed nothing.
-pub(super) async fn at_once(
+/// Appends as part of the caller's transaction. A rejected append changes nothing.
+pub(super) async fn append_in_transaction(
     connection: &mut Connection,
     append: &Append,
-) -> Result<Appended, Fault> {
+) -> Result<Appended, StatementError> {
     let updated = updated(connection, statements("", append)).await?;
     appended(connection, append, &updated).await
 }
 
-/// As a transaction of its own, which goes to SQLite's thread with the rest.
-pub(super) async fn alone(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
+/// Appends in a transaction of its own, which is sent with the statements.
+pub(super) async fn append_alone(
+    connection: &mut Connection,
+    append: &Append,
+) -> Result<Appended, StatementError> {
     let mut query = statements("BEGIN IMMEDIATE; ", append);
     query.push("; COMMIT");
     let updated = match updated(connection, query).await {
         Ok(updated) => updated,
         Err(error) => {
-            // Where it never began there is none to be left.
+            // Ignored: fails if the transaction was never started.
             let _ = sqlx::query("ROLLBACK").execute(&mut *connection).await;
             return Err(error.into());
         }
@@ -36,7 +39,7 @@ pub(super) async fn alone(connection: &mut Connection, append: &Append) -> Resul
     appended(connection, append, &updated).await
 }
 
-/// The last sequence number, if the task's row was updated.
+/// Executes the statements. Returns the last sequence number if the task's row was updated.
 async fn updated(
     connection: &mut Connection,
     mut query: QueryBuilder<Database>,
@@ -48,9 +51,9 @@ async fn appended(
     connection: &mut Connection,
     append: &Append,
     updated: &[i64],
-) -> Result<Appended, Fault> {
+) -> Result<Appended, StatementError> {
     let Some(last) = updated.first() else {
-        return Err(tasks::refusal(connection, append).await?.into());
+        return Err(tasks::rejection(connection, append).await?.into());
     };
     Ok(Appended {
         first_seq: EventSeq(last - append.events.len() as i64 + 1),
@@ -59,8 +62,8 @@ async fn appended(
     })
 }
 
-/// The fence and the sequence at once, as everywhere: the row is updated only if the epoch is still the caller's, and the
-/// events take the numbers that it gives.
+/// Builds the statements. The update is both the fence and the sequence: it only succeeds if the epoch still matches, and
+/// the events are numbered from the updated row.
 fn statements(before: &str, append: &Append) -> QueryBuilder<Database> {
     let count = append.events.len() as i64;
     let name = append.name.to_string();

@@ -1,10 +1,10 @@
-//! The store on SQLite: one file, one connection that writes, a few that read.
+//! The task store on SQLite: one file, one connection for writes, several for reads.
 //!
-//! Writers queue at the one connection instead of failing at a lock. The queries are those of every database
-//! ([`../sql`](tasks)); here is what SQLite alone needs.
+//! Writers queue for the one connection instead of failing at a lock. The queries are shared by all databases
+//! ([`../sql`](tasks)); this module has only the parts specific to SQLite.
 //!
-//! Durability: with [`Durability::Normal`] a confirmed write survives the process, also killed; a power failure may
-//! take the last ones, but leaves a consistent store. With [`Durability::Full`] each write waits for the disk.
+//! Durability: with [`Durability::Normal`], a confirmed write survives the process, even if it is killed; a power failure
+//! may lose the latest writes, but leaves a consistent store. With [`Durability::Full`], each write waits for the disk.
 
 mod append;
 mod checkpoint;
@@ -33,11 +33,11 @@ use sqlx::sqlite::{
 
 use self::rows::millis;
 use self::writer::Writer;
-use crate::fault::Fault;
 use crate::folder::{self, Durability};
+use crate::statement_error::StatementError;
 use crate::{Append, Appended, Error};
 
-// What the queries call by the same names in every database.
+// Names that the shared queries use for the types of each database.
 use SqlitePool as Pool;
 use SqliteStore as Store;
 use sqlx::Sqlite as Database;
@@ -46,35 +46,38 @@ use sqlx::sqlite::SqliteRow as DatabaseRow;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
-/// Connections that read. Reads are short, and there are few cores to do them at once.
-const READERS: u32 = 4;
+/// Maximum number of connections for reads.
+// Reads are short and CPU-bound, so more connections than typical cores would not help.
+const MAX_READERS: u32 = 4;
 
-/// How long a write waits for another process that writes, for example a backup.
-const BUSY: Duration = Duration::from_secs(5);
+/// Timeout for the lock of another process, for example a backup.
+// docs/errors/STORE_BUSY.md documents this value.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long writes pause at most for readers of the log, before it begins anew another time.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Timeout of a blocking checkpoint for readers of the log.
+// Bounds the pause of writes; a checkpoint that times out is retried when the next one is due.
+const CHECKPOINT_BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The statements in a transaction that are seen by others at once or not at all.
-type Writing = sqlx::Transaction<'static, Database>;
+/// A write transaction.
+type WriteTransaction = sqlx::Transaction<'static, Database>;
 
-/// The store on SQLite.
+/// A task store on SQLite.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     file: PathBuf,
     writer: SqlitePool,
-    /// Of one connection too.
+    /// Pool with one connection for checkpoints.
     checkpoints: SqlitePool,
-    thread: Writer,
+    write_thread: Writer,
     readers: SqlitePool,
     generation: String,
 }
 
 impl SqliteStore {
-    /// Opens the database in this file; makes it, and its folder, if they are missing; brings it up to date.
+    /// Opens the database in this file, creates it and its folder if they are missing, and runs pending migrations.
     ///
     /// # Errors
-    /// `Unwritable` or `Full` for the folder; `Corrupt` if the file is something else or damaged; `TooNew` if a newer
+    /// `Unwritable` or `Full` for the folder; `Corrupt` if the file is damaged or not a database; `TooNew` if a newer
     /// build has written it.
     pub async fn open(file: &Path, durability: Durability) -> Result<Self, Error> {
         let parent = file
@@ -92,11 +95,11 @@ impl SqliteStore {
                 Durability::Normal => SqliteSynchronous::Normal,
                 Durability::Full => SqliteSynchronous::Full,
             })
-            .busy_timeout(BUSY)
+            .busy_timeout(BUSY_TIMEOUT)
             .disable_statement_logging();
         let alone = SqlitePoolOptions::new()
             .max_connections(1)
-            // A file does not go away like a server.
+            // Not needed for a file: unlike a server, it does not close connections.
             .test_before_acquire(false);
         let never = options.clone().pragma("wal_autocheckpoint", "0");
         let writer = alone.clone().connect_with(never).await.map_err(failure)?;
@@ -105,16 +108,17 @@ impl SqliteStore {
             .await
             .map_err(|error| migration_failure(file, error))?;
         let generation = generation::current(&writer).await.map_err(failure)?;
-        let checkpoints = alone.connect_lazy_with(options.clone().busy_timeout(PAUSE));
+        let checkpoints =
+            alone.connect_lazy_with(options.clone().busy_timeout(CHECKPOINT_BUSY_TIMEOUT));
         let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
+            .max_connections(MAX_READERS)
             .test_before_acquire(false)
             .connect_with(options.read_only(true))
             .await
             .map_err(failure)?;
         Ok(Self {
             file: file.to_owned(),
-            thread: Writer::start(writer.clone(), checkpoints.clone(), file)?,
+            write_thread: Writer::start(writer.clone(), checkpoints.clone(), file)?,
             writer,
             checkpoints,
             readers,
@@ -122,7 +126,7 @@ impl SqliteStore {
         })
     }
 
-    /// Gives the store's content a new name, so that watchers start anew: after a backup was restored.
+    /// Renews the generation of the store, so that watchers start again. For use after a restore from a backup.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -133,47 +137,48 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Ends all connections and tidies up the files beside the database.
+    /// Closes all connections and removes the auxiliary files of the database.
     pub async fn close(&self) {
         self.readers.close().await;
         self.checkpoints.close().await;
         self.writer.close().await;
     }
 
-    /// Begins to write. The lock is taken at once: one that is upgraded later could fail without waiting.
-    async fn write(&self) -> sqlx::Result<Writing> {
+    /// Starts a write transaction. Takes the write lock at once, because a later upgrade of a read lock could fail without
+    /// waiting.
+    async fn write(&self) -> sqlx::Result<WriteTransaction> {
         self.writer.begin_with("BEGIN IMMEDIATE").await
     }
 
-    /// Writes where everything is written.
+    /// Runs a write on the write thread.
     async fn writing<T, W>(&self, write: impl FnOnce(Self) -> W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: Future<Output = Result<T, Fault>> + Send + 'static,
+        W: Future<Output = Result<T, StatementError>> + Send + 'static,
     {
         let (store, write) = (self.clone(), write(self.clone()));
         let written = async move { write.await.map_err(|fault| store.error(fault)) };
-        self.thread.run(written).await
+        self.write_thread.run(written).await
     }
 
     async fn add(&self, append: Append) -> Result<Appended, Error> {
-        self.thread.append(append).await
+        self.write_thread.append(append).await
     }
 
-    fn error(&self, fault: Fault) -> Error {
+    fn error(&self, fault: StatementError) -> Error {
         match fault {
-            Fault::Refused(error) => error,
-            Fault::Database(error) => failure(&self.file, error),
+            StatementError::Rejected(error) => error,
+            StatementError::Database(error) => failure(&self.file, error),
         }
     }
 }
 
-/// Sees to it that nobody else carries out the request of this id: here nobody else writes at all.
-async fn alone_with(_: &mut Connection, _id: &str) -> sqlx::Result<()> {
+/// Locks the request id until the end of the transaction. Nothing to do here, because there is only one writer.
+async fn lock_request(_: &mut Connection, _id: &str) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Forgets requests that are long past.
+/// Deletes the records of expired requests.
 async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM request WHERE expire_time <= $1")
         .bind(millis(now))
@@ -182,9 +187,9 @@ async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::R
     Ok(())
 }
 
-/// SQLite's primary result codes; the rest of a code says more than we need.
+/// Primary result codes of SQLite.
 mod code {
-    pub(super) const BUSY: i32 = 5;
+    pub(super) const BUSY_TIMEOUT: i32 = 5;
     pub(super) const LOCKED: i32 = 6;
     pub(super) const READONLY: i32 = 8;
     pub(super) const CORRUPT: i32 = 11;
@@ -193,7 +198,7 @@ mod code {
     pub(super) const NOTADB: i32 = 26;
 }
 
-/// What an error of SQLite's means to us.
+/// Classifies an error of SQLite.
 fn failure(file: &Path, error: sqlx::Error) -> Error {
     let database = error.as_database_error();
     let code = database
@@ -202,7 +207,7 @@ fn failure(file: &Path, error: sqlx::Error) -> Error {
     let detail = database.map_or_else(|| error.to_string(), |error| error.message().to_owned());
     let path = file.to_owned();
     match code {
-        Some(code::BUSY | code::LOCKED) => Error::Busy { path },
+        Some(code::BUSY_TIMEOUT | code::LOCKED) => Error::Busy { path },
         Some(code::FULL) => Error::Full { path },
         Some(code::READONLY | code::CANTOPEN) => Error::Unwritable { path, detail },
         Some(code::CORRUPT | code::NOTADB) => Error::Corrupt { path, detail },

@@ -1,11 +1,11 @@
-//! The thread on which everything is written.
+//! The thread that does all writes.
 //!
-//! One connection writes, and each statement goes to SQLite's own thread and back. Among the callers' tasks every such way
-//! would wait behind whatever else there is to do, and all other writes with it: with a thousand tasks for longer than the
-//! statement takes. So writing has a thread with nothing else on it, and appends that wait at the same time share a
-//! transaction, because beginning and committing costs more than an append.
+//! One connection writes, and each statement is a round trip to SQLite's own thread. On the threads of the callers, each
+//! round trip would queue behind other tasks and delay all other writes: with a thousand tasks, by more than the statement
+//! takes. So writes have a dedicated thread, and appends that wait at the same time share a transaction, because a commit
+//! costs more than an append.
 //!
-//! Not here: an order between callers. Who needs one write after another waits for the first.
+//! Writes of different callers have no guaranteed order. A caller that needs an order must await each write.
 
 use std::fmt;
 use std::path::Path;
@@ -18,25 +18,26 @@ use sqlx::SqlitePool;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpoint::{Count, checkpoint_when_due};
-use super::{Connection, Fault, append, failure, tasks};
+use super::checkpoint::{WriteCounter, checkpoint_when_due};
+use super::{Connection, StatementError, append, failure, tasks};
 use crate::{Append, Appended, Error};
 
-/// Appends that share a transaction, at most: whoever comes next waits for its end.
-const TOGETHER: usize = 128;
+/// Maximum number of appends in one transaction.
+// Bounds the latency: an append that misses a transaction waits for its end.
+const MAX_BATCH_APPENDS: usize = 128;
 
 enum Job {
-    Append(Box<Waiting>),
+    Append(Box<PendingAppend>),
     Other(BoxFuture<'static, ()>),
 }
 
-/// An append, and where its outcome is waited for.
-struct Waiting {
+/// A queued append, with the channel for its outcome.
+struct PendingAppend {
     append: Append,
     outcome: oneshot::Sender<Result<Appended, Error>>,
 }
 
-/// Gives work to the thread, which ends with the last clone of this.
+/// A handle to the write thread, which ends with its last clone.
 #[derive(Clone)]
 pub(super) struct Writer(mpsc::UnboundedSender<Job>);
 
@@ -47,10 +48,10 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Starts the thread. The connections of these pools are used by nobody else.
+    /// Starts the thread. The connections of these pools must not be used elsewhere.
     ///
     /// # Errors
-    /// `Failed` if the system has no thread left.
+    /// `Failed` if no thread can be created.
     pub(super) fn start(
         pool: SqlitePool,
         checkpoints: SqlitePool,
@@ -65,7 +66,7 @@ impl Writer {
         thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || {
-                let count = Count::default();
+                let count = WriteCounter::default();
                 let due = count.is_due();
                 runtime.spawn(checkpoint_when_due(checkpoints, Arc::clone(&file), due));
                 runtime.block_on(work(&pool, &file, jobs, count));
@@ -74,32 +75,32 @@ impl Writer {
         Ok(Self(sender))
     }
 
-    /// Appends, together with whatever else is to be appended at the moment.
+    /// Appends, batched with other pending appends.
     pub(super) async fn append(&self, append: Append) -> Result<Appended, Error> {
         let (outcome, answer) = oneshot::channel();
-        // If the thread is gone, so is the sender of the answer.
+        // Ignored: if the thread has ended, the receiver below reports it.
         let _ = self
             .0
-            .send(Job::Append(Box::new(Waiting { append, outcome })));
-        answer.await.unwrap_or_else(|_| Err(gone()))
+            .send(Job::Append(Box::new(PendingAppend { append, outcome })));
+        answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 
-    /// Carries something else out on the thread, also if nobody waits for it any more.
+    /// Runs another write on the thread to its end, even if the future is dropped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         write: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
         let (outcome, answer) = oneshot::channel();
         let write = write.map(|done| {
-            // Whoever asked may have gone.
+            // Ignored: the caller may have dropped the future.
             let _ = outcome.send(done);
         });
         let _ = self.0.send(Job::Other(write.boxed()));
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 }
 
-fn gone() -> Error {
+fn writer_ended() -> Error {
     Error::Failed("the thread that writes to the database has ended".into())
 }
 
@@ -107,16 +108,16 @@ async fn work(
     pool: &SqlitePool,
     file: &Path,
     mut jobs: mpsc::UnboundedReceiver<Job>,
-    mut count: Count,
+    mut count: WriteCounter,
 ) {
-    let mut gathered = Vec::with_capacity(TOGETHER);
-    while jobs.recv_many(&mut gathered, TOGETHER).await > 0 {
+    let mut gathered = Vec::with_capacity(MAX_BATCH_APPENDS);
+    while jobs.recv_many(&mut gathered, MAX_BATCH_APPENDS).await > 0 {
         count.add(gathered.len());
         let mut appends = Vec::new();
         for job in gathered.drain(..) {
             match job {
                 Job::Append(waiting) => appends.push(*waiting),
-                // A task of its own, so that a panic ends nothing but this one; its caller is told.
+                // In a task of its own, so that a panic ends only this write and its caller gets an error.
                 Job::Other(write) => drop(tokio::spawn(write).await),
             }
         }
@@ -124,9 +125,9 @@ async fn work(
     }
 }
 
-async fn append_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>) {
+async fn append_all(pool: &SqlitePool, file: &Path, appends: Vec<PendingAppend>) {
     if let [] | [_] = appends.as_slice() {
-        for Waiting { append, outcome } in appends {
+        for PendingAppend { append, outcome } in appends {
             let _ = outcome.send(append_alone(pool, file, &append).await);
         }
         return;
@@ -141,28 +142,29 @@ async fn append_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>) {
     }
 }
 
-/// One transaction: each outcome, or why there is none of all.
+/// Appends in one transaction. Returns each outcome, or the error that failed the whole transaction.
 async fn append_together(
     pool: &SqlitePool,
-    appends: &[Waiting],
+    appends: &[PendingAppend],
 ) -> sqlx::Result<Vec<Result<Appended, Error>>> {
     let mut writing = pool.begin_with("BEGIN IMMEDIATE").await?;
     let mut outcomes = Vec::with_capacity(appends.len());
-    for Waiting { append, .. } in appends {
+    for PendingAppend { append, .. } in appends {
         outcomes.push(match add(&mut writing, append).await {
             Ok(appended) => Ok(appended),
-            Err(Fault::Refused(error)) => Err(error),
-            Err(Fault::Database(error)) => return Err(error),
+            Err(StatementError::Rejected(error)) => Err(error),
+            Err(StatementError::Database(error)) => return Err(error),
         });
     }
     writing.commit().await?;
     Ok(outcomes)
 }
 
-/// What the database or its disk lacks, all lack. Anything else may be the fault of one, so each is tried by itself.
-async fn fail_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>, error: Error) {
+/// Handles a failed transaction. An error of the database or its disk applies to all appends. Any other error may be
+/// caused by one append, so each is retried alone.
+async fn fail_all(pool: &SqlitePool, file: &Path, appends: Vec<PendingAppend>, error: Error) {
     for waiting in appends {
-        let outcome = match repeated(&error) {
+        let outcome = match clone_shared_error(&error) {
             Some(error) => Err(error),
             None => append_alone(pool, file, &waiting.append).await,
         };
@@ -172,35 +174,35 @@ async fn fail_all(pool: &SqlitePool, file: &Path, appends: Vec<Waiting>, error: 
 
 async fn append_alone(pool: &SqlitePool, file: &Path, append: &Append) -> Result<Appended, Error> {
     let alone = async {
-        if fits(append) {
-            return append::alone(&mut *pool.acquire().await?, append).await;
+        if is_one_statement(append) {
+            return append::append_alone(&mut *pool.acquire().await?, append).await;
         }
         let mut writing = pool.begin_with("BEGIN IMMEDIATE").await?;
-        let appended = tasks::add(&mut writing, append).await?;
+        let appended = tasks::append_in_transaction(&mut writing, append).await?;
         writing.commit().await?;
         Ok(appended)
     };
     alone.await.map_err(|fault| match fault {
-        Fault::Refused(error) => error,
-        Fault::Database(error) => failure(file, error),
+        StatementError::Rejected(error) => error,
+        StatementError::Database(error) => failure(file, error),
     })
 }
 
-async fn add(connection: &mut Connection, append: &Append) -> Result<Appended, Fault> {
-    if fits(append) {
-        append::at_once(connection, append).await
+async fn add(connection: &mut Connection, append: &Append) -> Result<Appended, StatementError> {
+    if is_one_statement(append) {
+        append::append_in_transaction(connection, append).await
     } else {
-        tasks::add(connection, append).await
+        tasks::append_in_transaction(connection, append).await
     }
 }
 
-/// Whether it goes with one text.
-fn fits(append: &Append) -> bool {
-    (1..=tasks::EVENTS_AT_ONCE).contains(&append.events.len()) && append.request.is_none()
+/// Returns true if the append can be sent as one text of statements.
+fn is_one_statement(append: &Append) -> bool {
+    (1..=tasks::MAX_EVENTS_PER_STATEMENT).contains(&append.events.len()) && append.request.is_none()
 }
 
-/// The same error once more, if it is one that everybody meets.
-fn repeated(error: &Error) -> Option<Error> {
+/// Copies an error that applies to all appends; `None` for other errors.
+fn clone_shared_error(error: &Error) -> Option<Error> {
     Some(match error {
         Error::Busy { path } => Error::Busy { path: path.clone() },
         Error::Full { path } => Error::Full { path: path.clone() },

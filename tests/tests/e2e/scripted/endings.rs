@@ -1,4 +1,4 @@
-//! How tasks end that do not go as they should: limits, circles, claims that do not hold.
+//! Abnormal ends of tasks: limits, loops, false declarations of success.
 
 use std::iter;
 use std::time::{Duration, SystemTime};
@@ -8,10 +8,10 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::expectation::Expectation;
-use motorium_proto::v1::orchestrator::loop_noticed::{Measure, Pattern};
-use motorium_tests::script::{act, click, click_point, done};
-use motorium_tests::stage::{Stage, Told};
+use motorium_proto::v1::orchestrator::loop_detected::{Mitigation, Pattern};
+use motorium_tests::scripted_planner::{act, click, click_point, done};
 use motorium_tests::tasks;
+use motorium_tests::testbed::{TaskRun, Testbed};
 
 use super::task;
 
@@ -22,87 +22,95 @@ fn limited(limits: wire::Limits) -> wire::Task {
     }
 }
 
-/// Every click has an effect, so that there is no other reason to end.
+/// Returns endless clicks. Each has an effect, so that only the limit ends the task.
 fn for_ever() -> impl Iterator<Item = Next> {
     iter::repeat_with(|| act(click("Beacon")))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_used_up_ends_a_task_and_says_so() {
-    let mut stage = Stage::start().await;
+async fn exceeded_limits_fail_the_task() {
+    let mut stage = Testbed::start().await;
     let limits = wire::Limits {
         max_steps: 3,
         ..wire::Limits::default()
     };
-    let told = stage.carry_out(limited(limits), for_ever()).await;
-    stage.keep_pictures("limit-steps", &told.story).await;
-    let (reason, message) = told.story.failure();
+    let told = stage.run_task(limited(limits), for_ever()).await;
+    stage.save_screenshots("limit-steps", &told.events).await;
+    let (reason, message) = told.events.failure();
     assert_eq!(reason, "STEP_LIMIT", "{message}");
     assert!(message.contains("the limit of 3 steps"), "{message}");
-    assert_eq!(told.asked.len(), 3, "nobody decides what cannot be done");
-    stage.assert_clicked_as_told(&told.story).await;
+    assert_eq!(
+        told.plan_requests.len(),
+        3,
+        "the planner is not called beyond the limit"
+    );
+    stage.assert_clicks_match(&told.events).await;
     assert_eq!(stage.presses().len(), 3);
 
-    stage.site.load_anew().await;
+    stage.site.reload_page().await;
     let limit = Duration::from_secs(2);
     let limits = wire::Limits {
         max_duration: Some(limit.try_into().expect("it is short")),
         ..wire::Limits::default()
     };
-    let told = stage.carry_out(limited(limits), for_ever()).await;
-    stage.keep_pictures("limit-duration", &told.story).await;
-    let (reason, message) = told.story.failure();
+    let told = stage.run_task(limited(limits), for_ever()).await;
+    stage.save_screenshots("limit-duration", &told.events).await;
+    let (reason, message) = told.events.failure();
     assert_eq!(reason, "TIME_LIMIT", "{message}");
     assert!(message.contains("the time limit of 2 s"), "{message}");
-    stage.assert_clicked_as_told(&told.story).await;
+    stage.assert_clicks_match(&told.events).await;
     assert_eq!(stage.desktop.pressed(), Vec::<String>::new());
     let took = duration(&told);
-    // It began when it was given to somebody, a little after it was created.
+    // The limit counts from the start of the task, shortly after its creation.
     assert!(took >= limit, "{took:?}");
-    // The step that it is in is still ended, which takes a busy machine some seconds.
+    // The current step is still completed, which takes a busy machine some seconds.
     assert!(took < limit + Duration::from_secs(15), "{took:?}");
 }
 
-/// From the first event to the last.
-fn duration(told: &Told) -> Duration {
+/// Returns the time from the first event to the last.
+fn duration(told: &TaskRun) -> Duration {
     let time = |event: Option<&wire::Event>| {
         let time = event
             .and_then(|event| event.time)
             .expect("events have times");
         SystemTime::try_from(time).expect("it is after 1970")
     };
-    let (first, last) = (told.story.0.first(), told.story.0.last());
+    let (first, last) = (told.events.0.first(), told.events.0.last());
     time(last)
         .duration_since(time(first))
-        .expect("time goes on")
+        .expect("events are in order")
 }
 
-/// Where nothing is.
+/// An empty point of the page.
 const NOWHERE: CapturePoint = CapturePoint::new(1150, 400);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_click_in_vain_is_told_then_forbidden_then_asked_about() {
-    let mut stage = Stage::start().await;
+async fn a_repeated_click_is_reported_then_rejected_then_asked_about() {
+    let mut stage = Testbed::start().await;
     let again_and_again = iter::repeat_with(|| act(click_point(NOWHERE)));
-    let told = stage.carry_out(task("click"), again_and_again).await;
-    stage.keep_pictures("circles", &told.story).await;
-    let noticed = told.story.all(|kind| match kind {
-        Kind::LoopNoticed(noticed) => Some((noticed.pattern(), noticed.measure())),
+    let told = stage.run_task(task("click"), again_and_again).await;
+    stage.save_screenshots("circles", &told.events).await;
+    let noticed = told.events.filter_map(|kind| match kind {
+        Kind::LoopDetected(noticed) => Some((noticed.pattern(), noticed.mitigation())),
         _ => None,
     });
-    let measures = [Measure::Tell, Measure::Forbid, Measure::Ask];
+    let measures = [
+        Mitigation::NotifyPlanner,
+        Mitigation::BlockActions,
+        Mitigation::AskUser,
+    ];
     let repetitions = measures.map(|measure| (Pattern::Repetition, measure));
-    assert_eq!(noticed, repetitions, "\n{}", told.story.text());
-    // Three times, and twice more after the planner was told; then it is not performed any more.
-    let acted = told.story.clicks();
-    let firsts = told.story.all(|kind| match kind {
+    assert_eq!(noticed, repetitions, "\n{}", told.events.text());
+    // Three times, and twice more after the planner was notified; then the action is rejected.
+    let acted = told.events.clicks();
+    let firsts = told.events.filter_map(|kind| match kind {
         Kind::ActionIntended(intended) => intended.retry_of.is_empty().then_some(()),
         _ => None,
     });
-    assert_eq!(firsts.len(), 5, "\n{}", told.story.text());
-    stage.assert_clicked_as_told(&told.story).await;
+    assert_eq!(firsts.len(), 5, "\n{}", told.events.text());
+    stage.assert_clicks_match(&told.events).await;
     assert_eq!(stage.presses().len(), acted.len());
-    let notices = |nth: usize| told.asked[nth].notices.join("; ");
+    let notices = |nth: usize| told.plan_requests[nth].notices.join("; ");
     assert!(
         notices(3).contains("consider another way"),
         "{}",
@@ -134,26 +142,32 @@ fn stored() -> wire::Task {
     ])
 }
 
-/// Whether each check of the claim was passed, and what was missing.
-fn checks(told: &Told) -> Vec<(bool, String)> {
-    told.story.all(|kind| match kind {
-        Kind::CompletionChecked(checked) => Some((checked.passed, checked.missing.join("; "))),
+/// Returns for each completion check whether it passed, and the unmet expectations.
+fn checks(told: &TaskRun) -> Vec<(bool, String)> {
+    told.events.filter_map(|kind| match kind {
+        Kind::CompletionChecked(checked) => {
+            Some((checked.passed, checked.unmet_expectations.join("; ")))
+        }
         _ => None,
     })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_of_success_is_looked_after() {
-    let mut stage = Stage::start().await;
+async fn declared_success_is_verified() {
+    let mut stage = Testbed::start().await;
     let claim = || done("everything is stored");
 
-    // Twice a claim that does not hold.
-    let told = stage.carry_out(stored(), [claim(), claim()]).await;
-    stage.keep_pictures("claim-false", &told.story).await;
-    let (reason, message) = told.story.failure();
+    // Two false declarations of success.
+    let told = stage.run_task(stored(), [claim(), claim()]).await;
+    stage.save_screenshots("claim-false", &told.events).await;
+    let (reason, message) = told.events.failure();
     assert_eq!(reason, "EXPECTATION_NOT_MET", "{message}");
-    assert_eq!(told.asked.len(), 2, "it goes back once");
-    let back = told.asked[1].notices.join("; ");
+    assert_eq!(
+        told.plan_requests.len(),
+        2,
+        "the planner gets one more chance"
+    );
+    let back = told.plan_requests[1].notices.join("; ");
     for missing in ["Everything is stored", "Finished"] {
         assert!(message.contains(missing), "{message}");
         assert!(back.contains(missing), "{back}");
@@ -163,23 +177,23 @@ async fn a_claim_of_success_is_looked_after() {
         .map(|(passed, _)| passed)
         .collect();
     assert_eq!(refused, [false, false]);
-    assert_eq!(stage.presses(), [], "it was asked for nothing");
+    assert_eq!(stage.presses(), [], "no action was requested");
 
-    // Once, and then the work is done.
+    // One false declaration, then the missing action.
     let repaired = [claim(), act(click("Finish")), claim()];
-    let told = stage.carry_out(stored(), repaired).await;
-    stage.keep_pictures("claim-repaired", &told.story).await;
-    assert_eq!(tasks::answer(&told.story.0), "everything is stored");
+    let told = stage.run_task(stored(), repaired).await;
+    stage.save_screenshots("claim-repaired", &told.events).await;
+    assert_eq!(tasks::answer(&told.events.0), "everything is stored");
     let passed: Vec<bool> = checks(&told)
         .into_iter()
         .map(|(passed, _)| passed)
         .collect();
     assert_eq!(passed, [false, true]);
-    stage.assert_clicked_as_told(&told.story).await;
+    stage.assert_clicks_match(&told.events).await;
 
-    // At once a claim that holds.
-    let told = stage.carry_out(stored(), [claim()]).await;
-    stage.keep_pictures("claim-true", &told.story).await;
-    assert_eq!(tasks::answer(&told.story.0), "everything is stored");
+    // A correct declaration at once.
+    let told = stage.run_task(stored(), [claim()]).await;
+    stage.save_screenshots("claim-true", &told.events).await;
+    assert_eq!(tasks::answer(&told.events.0), "everything is stored");
     assert_eq!(checks(&told), [(true, String::new())]);
 }

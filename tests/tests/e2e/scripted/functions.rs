@@ -1,4 +1,4 @@
-//! Functions that a task brings, between actions on a real screen: what they give is acted on, and what fails ends nothing.
+//! A task's functions, called between actions on a real screen: results are used, and failures do not end the task.
 
 use async_trait::async_trait;
 use motorium_proto::domain::decision::{FunctionCall, Next};
@@ -9,19 +9,19 @@ use motorium_proto::v1::tool::tool_service_server::{ToolService, ToolServiceServ
 use motorium_proto::v1::tool::{
     InvokeRequest, InvokeResponse, ListFunctionsRequest, ListFunctionsResponse,
 };
-use motorium_tests::script::{act, click, done};
-use motorium_tests::stage::Stage;
+use motorium_tests::scripted_planner::{act, click, done};
+use motorium_tests::testbed::Testbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 use super::task;
 
-/// Knows which button it is, fails, and hangs.
-struct Oracle;
+/// A tool service with a function that succeeds, one that fails, and one that hangs.
+struct TestTools;
 
 #[async_trait]
-impl ToolService for Oracle {
+impl ToolService for TestTools {
     async fn list_functions(
         &self,
         _: Request<ListFunctionsRequest>,
@@ -53,11 +53,11 @@ impl ToolService for Oracle {
     }
 }
 
-/// Serves it, and gives its address.
+/// Serves the tool service and returns its URL.
 async fn oracle() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = tonic::transport::Server::builder().add_service(ToolServiceServer::new(Oracle));
+    let server = tonic::transport::Server::builder().add_service(ToolServiceServer::new(TestTools));
     tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
     format!("http://{address}")
 }
@@ -73,7 +73,7 @@ fn call<const N: usize>(calls: [(&str, &str); N]) -> Next {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn functions_are_called_fail_and_hang_between_actions() {
-    let mut stage = Stage::start().await;
+    let mut stage = Testbed::start().await;
     let program = motorium_tests::root().join("services/orchestrator/tests/loop/support/notes.py");
     let oracle = format!("orchestrator.tools.oracle.address={}", oracle().await);
     let notes = format!(
@@ -106,36 +106,36 @@ async fn functions_are_called_fail_and_hang_between_actions() {
         ]),
         done("lit and noted"),
     ];
-    let told = stage.carry_out(task, decisions).await;
-    stage.keep_pictures("functions", &told.story).await;
-    let text = told.story.text();
-    assert_eq!(told.asked.len(), 4, "{text}");
+    let told = stage.run_task(task, decisions).await;
+    stage.save_screenshots("functions", &told.events).await;
+    let text = told.events.text();
+    assert_eq!(told.plan_requests.len(), 4, "{text}");
 
-    let offered = told.asked[0].functions.iter();
+    let offered = told.plan_requests[0].functions.iter();
     let offered: Vec<&str> = offered.map(|one| one.name.as_str()).collect();
     assert!(
         offered.contains(&"oracle_hang") && offered.contains(&"notes_note"),
         "{offered:?}"
     );
-    let [said, failed, hung] = &told.asked[1].history[0].function_results[..] else {
+    let [said, failed, hung] = &told.plan_requests[1].history[0].function_results[..] else {
         panic!("each call has one result:\n{text}");
     };
     assert_eq!(said.outcome, Ok("\"Beacon\"".to_owned()));
     let failed = failed.outcome.clone().unwrap_err();
     assert!(failed.contains("the oracle sleeps"), "{failed}");
     let hung = hung.outcome.clone().unwrap_err();
-    assert!(hung.contains("not known"), "{hung}");
+    assert!(hung.contains("unknown whether"), "{hung}");
     assert_ne!(
-        told.asked[0].frame.id, told.asked[1].frame.id,
-        "it looks again"
+        told.plan_requests[0].frame.id, told.plan_requests[1].frame.id,
+        "it observes again"
     );
-    stage.assert_clicked_as_told(&told.story).await;
-    let [noted, failed, hung] = &told.asked[3].history[2].function_results[..] else {
+    stage.assert_clicks_match(&told.events).await;
+    let [noted, failed, hung] = &told.plan_requests[3].history[2].function_results[..] else {
         panic!("each call has one result:\n{text}");
     };
     assert_eq!(noted.outcome, Ok("{\"kept\": \"it is lit\"}".to_owned()));
     let failed = failed.outcome.clone().unwrap_err();
     assert!(failed.contains("the pencil is blunt"), "{failed}");
     let hung = hung.outcome.clone().unwrap_err();
-    assert!(hung.contains("not known"), "{hung}");
+    assert!(hung.contains("unknown whether"), "{hung}");
 }

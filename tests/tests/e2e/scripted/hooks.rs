@@ -1,4 +1,4 @@
-//! A hook of a user, in a process of its own, has a say on a real desktop.
+//! A user's hook in its own process, on a real desktop.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::service::PlanRequest;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_tests::programs::{self, Process};
-use motorium_tests::script::{act, click, done, typing};
-use motorium_tests::stage::Stage;
+use motorium_tests::scripted_planner::{act, click, done, typing};
+use motorium_tests::testbed::Testbed;
 
 use super::task;
 
-/// Nowhere else on the screen.
+/// A text that is nowhere else on the screen.
 const SECRET: &str = "sesame";
 
-/// The hook, and where it is.
+/// Starts the hook; returns its process and URL.
 async fn guard() -> (Process, String) {
     let program = env!("CARGO_BIN_EXE_guard-hook");
     let mut process = Process::start(programs::command(program, &BTreeMap::new()));
@@ -38,7 +38,7 @@ fn open_editor() -> PlannedAction {
     }
 }
 
-/// Whether the planner could read it.
+/// Returns whether the request to the planner contains the secret.
 fn shows_secret(request: &PlanRequest) -> bool {
     let elements = request.scene.elements.iter();
     let texts = elements.map(|element| &element.content);
@@ -48,44 +48,48 @@ fn shows_secret(request: &PlanRequest) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_in_another_process_denies_a_click_and_hides_a_window() {
-    let mut stage = Stage::start().await;
+    let mut stage = Testbed::start().await;
     let (mut hook, address) = guard().await;
     let hooks =
         format!(r#"orchestrator.hooks=[{{kind="service",name="guard",address="{address}"}}]"#);
-    // Typing into a field without a name would want approval.
-    let settings = [hooks.as_str(), "orchestrator.rules=free"];
+    // The default policy would require approval for typing into a field without a name.
+    let settings = [hooks.as_str(), "orchestrator.policy=free"];
     stage.services.restart_orchestrator(&settings).await;
 
     let told = stage
-        .carry_out(task("finish"), [act(click("Finish")), done("left")])
+        .run_task(task("finish"), [act(click("Finish")), done("left")])
         .await;
-    assert_eq!(stage.presses(), [], "{}", told.story.text());
-    let notices = told.asked[1].notices.join("\n");
+    assert_eq!(stage.presses(), [], "{}", told.events.text());
+    let notices = told.plan_requests[1].notices.join("\n");
     assert!(
-        notices.contains("the hook guard denies it: a person finishes"),
+        notices.contains("denied by the hook guard: a person finishes"),
         "{notices}"
     );
-    let denied = told.story.all(|kind| match kind {
+    let denied = told.events.filter_map(|kind| match kind {
         Kind::HookIntervened(event) if event.denied => Some(event.point.clone()),
         _ => None,
     });
     assert_eq!(denied, ["BEFORE_ACTION"]);
 
     let decisions = [act(open_editor()), act(typing(SECRET)), done("written")];
-    let told = stage.carry_out(task("write it down"), decisions).await;
-    stage.keep_pictures("hidden-window", &told.story).await;
-    let last = told.asked.last().unwrap();
+    let told = stage.run_task(task("write it down"), decisions).await;
+    stage.save_screenshots("hidden-window", &told.events).await;
+    let last = told.plan_requests.last().unwrap();
     let windows = &last.frame.windows;
     let editor = windows
         .iter()
         .find(|window| window.application.eq_ignore_ascii_case("mousepad"));
     assert!(editor.is_some(), "the editor is open: {windows:?}");
-    assert!(!shows_secret(last), "what is hidden is not read");
+    assert!(!shows_secret(last), "redacted content is not recognised");
 
-    // Without the hook it can be read: it was there all the time.
+    // Without the hook the text is recognised: it was on the screen all along.
     hook.kill();
-    let settings = ["orchestrator.rules=free"];
+    let settings = ["orchestrator.policy=free"];
     stage.services.restart_orchestrator(&settings).await;
-    let told = stage.carry_out(task("read it"), [done("read")]).await;
-    assert!(shows_secret(&told.asked[0]), "{:?}", told.asked[0].scene);
+    let told = stage.run_task(task("read it"), [done("read")]).await;
+    assert!(
+        shows_secret(&told.plan_requests[0]),
+        "{:?}",
+        told.plan_requests[0].scene
+    );
 }

@@ -1,19 +1,19 @@
-//! The loop on a real screen, with a planner that the tests are: what it does when things do not go as they should.
+//! The task loop on a real screen with a scripted planner: behaviour in error cases.
 //!
-//! The same rules are tested with stand-ins for everything in `services/orchestrator/tests/loop`, many cases each; here
-//! one case each, on pixels, with input that a page has received.
+//! `services/orchestrator/tests/loop` tests the same rules with fakes and many cases each; here is one case each, with real
+//! pixels and real input to a page.
 
 mod endings;
 mod functions;
 mod hooks;
-mod ladder;
-mod people;
 mod pointer;
-mod stops;
+mod retries;
+mod stop_latency;
+mod user_actions;
 
 use motorium_proto::v1::orchestrator as wire;
 
-/// A task with this goal and nothing else.
+/// Returns a task with only a goal.
 fn task(goal: &str) -> wire::Task {
     wire::Task {
         goal: goal.to_owned(),

@@ -1,4 +1,4 @@
-//! Somebody pushes the mouse away: the pointer is brought back before the click, or nothing is clicked.
+//! The pointer is displaced before a click: it is moved back, or nothing is clicked.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use motorium_proto::service::{PointerCheck, PointerRequest};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::user_request;
-use motorium_tests::input::Nudge;
-use motorium_tests::script::{act, click_surely, done};
-use motorium_tests::stage::{Stage, Told};
+use motorium_tests::input::PointerDisturbance;
+use motorium_tests::scripted_planner::{act, click_verified, done};
+use motorium_tests::testbed::{TaskRun, Testbed};
 use motorium_tests::until;
 
 use super::task;
 
-/// How far the pointer is pushed down or up: out of the button.
+/// Displacement of the pointer, in pixels: out of the button.
 const PUSH: i16 = 30;
-/// A pointer this near counts as there, in pixels.
+/// Tolerance for the pointer to count as on target, in pixels.
 const TOLERANCE: i32 = 14;
 
-/// A model that sees where the pointer really is, once whoever pushes it has done so.
-fn watch_pointer(stage: &Stage, nudge: Nudge) -> Arc<Nudge> {
+/// Answers pointer checks with the real position, after the displacement has happened.
+fn watch_pointer(stage: &Testbed, nudge: PointerDisturbance) -> Arc<PointerDisturbance> {
     let nudge = Arc::new(nudge);
     let seen_by = Arc::clone(&nudge);
     stage
         .script
-        .look_for_pointer(move |request: PointerRequest| {
+        .set_pointer_locator(move |request: PointerRequest| {
             let nudge = Arc::clone(&seen_by);
             Box::pin(async move {
                 let (x, y) = nudge.pointer().await;
@@ -43,20 +43,20 @@ fn watch_pointer(stage: &Stage, nudge: Nudge) -> Arc<Nudge> {
     nudge
 }
 
-/// The one check of the pointer.
+/// Returns the only pointer check of the task.
 #[track_caller]
-fn the_check(told: &Told) -> wire::PointerChecked {
-    let checks = told.story.all(|kind| match kind {
+fn the_check(told: &TaskRun) -> wire::PointerChecked {
+    let checks = told.events.filter_map(|kind| match kind {
         Kind::PointerChecked(checked) => Some(checked.clone()),
         _ => None,
     });
     let [checked] = &checks[..] else {
-        panic!("{} checks:\n{}", checks.len(), told.story.text());
+        panic!("{} checks:\n{}", checks.len(), told.events.text());
     };
     checked.clone()
 }
 
-/// Whether the ring that marks the pointer is around this place: its colour is nowhere else on the page.
+/// Returns whether the ring that marks the pointer is around this point. Its colour is nowhere else on the page.
 fn is_marked(picture: &RgbImage, (x, y): (i32, i32)) -> bool {
     let is_ring = |pixel: &Rgb<u8>| {
         let [red, green, blue] = pixel.0;
@@ -74,13 +74,18 @@ fn is_marked(picture: &RgbImage, (x, y): (i32, i32)) -> bool {
         })
 }
 
-/// The kept picture with the pointer marked, where the event says that it is.
-async fn assert_marked(stage: &Stage, title: &str, told: &Told, checked: &wire::PointerChecked) {
-    let pictures = stage.keep_pictures(title, &told.story).await;
+/// Asserts that the saved screenshot marks the pointer at the position of the event.
+async fn assert_marked(
+    stage: &Testbed,
+    title: &str,
+    told: &TaskRun,
+    checked: &wire::PointerChecked,
+) {
+    let pictures = stage.save_screenshots(title, &told.events).await;
     let marked = pictures
         .iter()
         .find(|picture| picture.name.ends_with("-pointer"));
-    let marked = marked.expect("the marked picture is kept");
+    let marked = marked.expect("the annotated screenshot is saved");
     let pointer = checked.pointer.expect("it was read");
     assert!(
         is_marked(&marked.pixels, (pointer.x, pointer.y)),
@@ -91,46 +96,48 @@ async fn assert_marked(stage: &Stage, title: &str, told: &Told, checked: &wire::
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pointer_that_was_pushed_is_brought_back_or_nothing_is_clicked() {
-    let mut stage = Stage::start().await;
+    let mut stage = Testbed::start().await;
     corrected(&mut stage).await;
     given_up(&mut stage).await;
 }
 
-async fn corrected(stage: &mut Stage) {
-    let nudge = stage.desktop.nudge(|nth| (nth == 0).then_some((0, PUSH)));
+async fn corrected(stage: &mut Testbed) {
+    let nudge = stage
+        .desktop
+        .disturb_pointer(|nth| (nth == 0).then_some((0, PUSH)));
     let nudge = watch_pointer(stage, nudge);
-    let decisions = [act(click_surely("Beacon")), done("it is clicked")];
-    let told = stage.carry_out(task("click"), decisions).await;
+    let decisions = [act(click_verified("Beacon")), done("it is clicked")];
+    let told = stage.run_task(task("click"), decisions).await;
     let checked = the_check(&told);
-    assert!(checked.on_target, "\n{}", told.story.text());
-    // Back by the error, which nobody makes any more, and back again.
-    assert_eq!(checked.corrections, 2, "\n{}", told.story.text());
+    assert!(checked.on_target, "\n{}", told.events.text());
+    // The first correction overshoots, because the displacement happens only once; the second one fixes that.
+    assert_eq!(checked.corrections, 2, "\n{}", told.events.text());
     assert_marked(stage, "pointer-corrected", &told, &checked).await;
-    stage.assert_clicked_as_told(&told.story).await;
+    stage.assert_clicks_match(&told.events).await;
     assert_eq!(stage.presses().len(), 1);
     assert_eq!(stage.clicked_elements(), ["beacon".to_owned()].into());
     assert_eq!(nudge.pointer().await, stage.presses()[0]);
 }
 
-/// Wherever the pointer is brought, it is pushed away again, each time to the other side.
-async fn given_up(stage: &mut Stage) {
-    stage.site.load_anew().await;
+/// The pointer is displaced after every move, alternately down and up.
+async fn given_up(stage: &mut Testbed) {
+    stage.site.reload_page().await;
     let sides = |nth: usize| Some((0, if nth.is_multiple_of(2) { PUSH } else { -PUSH }));
-    let _nudge = watch_pointer(stage, stage.desktop.nudge(sides));
-    let decisions = [act(click_surely("Beacon"))];
-    let told = stage.carry_out(task("click"), decisions).await;
+    let _nudge = watch_pointer(stage, stage.desktop.disturb_pointer(sides));
+    let decisions = [act(click_verified("Beacon"))];
+    let told = stage.run_task(task("click"), decisions).await;
     let checked = the_check(&told);
-    assert!(!checked.on_target, "\n{}", told.story.text());
-    assert_eq!(checked.corrections, 4, "\n{}", told.story.text());
+    assert!(!checked.on_target, "\n{}", told.events.text());
+    assert_eq!(checked.corrections, 4, "\n{}", told.events.text());
     assert_marked(stage, "pointer-given-up", &told, &checked).await;
 
     let client = stage.client();
     let asked = client.get_task(&told.task).await.unwrap().user_request;
     let asked = asked.expect("the user is asked");
-    assert_eq!(asked.kind(), user_request::Kind::Hands);
+    assert_eq!(asked.kind(), user_request::Kind::ManualAction);
     assert!(asked.message.contains("Nothing was clicked"), "{asked:?}");
 
-    // The user does it, and the planner is told.
+    // The user performs the action, and the planner is notified.
     let done_by_hand = wire::AcknowledgeUserActionRequest {
         name: told.task.clone(),
         ..wire::AcknowledgeUserActionRequest::default()
@@ -140,7 +147,7 @@ async fn given_up(stage: &mut Stage) {
         .acknowledge_user_action(done_by_hand)
         .await
         .unwrap();
-    let next = stage.script.asked().await;
+    let next = stage.script.next_request().await;
     assert_eq!(next.request.user_messages, ["I have done it"]);
     assert!(
         next.request

@@ -1,6 +1,7 @@
-//! The wire of the DevTools protocol: calls with their answers, and events, as JSON over one WebSocket.
+//! Transport of the DevTools protocol: calls, responses and events as JSON over one WebSocket.
 //!
-//! A task owns the socket; connections are handles to it and end with it. Not here: what any call means.
+//! A task owns the socket. [`DevToolsConnection`]s are handles to it, and the task ends with the last one. The meaning
+//! of calls is not defined here.
 //!
 //! Source: the DevTools protocol's description of its own transport (flat sessions).
 
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
-use motorium_kit::outbound;
+use motorium_kit::http_client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -20,31 +21,31 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::drivers::Error;
 
-/// How long the browser may take to let us in.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take to answer what it does by itself, without any page.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of connecting to the browser.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of a call. Bounds calls that the browser answers without waiting for a page.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 type Socket =
     tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
-type Answer = Result<Utf8Bytes, Error>;
+type RawResponse = Result<Utf8Bytes, Error>;
 
-/// A page that is being talked to, or the browser itself.
+/// Destination of a call: the browser, or the session of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Party<'a> {
+pub(super) enum CallTarget<'a> {
     Browser,
     Session(&'a str),
 }
 
 /// A connection to a browser.
 #[derive(Debug, Clone)]
-pub(super) struct Connection {
+pub(super) struct DevToolsConnection {
     calls: mpsc::UnboundedSender<Call>,
 }
 
-/// What the browser tells unasked, as it came.
+/// An event of the browser, as received.
 ///
-/// A message is read only as far as somebody wants to know it. What a page uploads is in it as well, and need be no text:
-/// a reader of all of it would stumble there, and the upload would wait for ever.
+/// Only the requested parameters are parsed. The message also contains the body of uploads, which need not be valid
+/// Unicode: parsing all of it would fail, and the upload would wait for ever.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) method: String,
@@ -52,7 +53,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The parameters that are wanted.
+    /// Parses the wanted parameters.
     pub(super) fn params<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         #[derive(Deserialize)]
         struct Told<T> {
@@ -63,7 +64,7 @@ impl Event {
     }
 }
 
-/// Events in the order in which they came; it ends with the connection.
+/// Events in the order of arrival. The channel closes with the connection.
 pub(super) type Events = mpsc::UnboundedReceiver<Event>;
 
 #[derive(Debug)]
@@ -71,26 +72,26 @@ struct Call {
     method: &'static str,
     params: Value,
     session: Option<String>,
-    /// Nobody, if the answer is of no interest.
-    answer: Option<oneshot::Sender<Answer>>,
+    /// Receiver of the response; `None` if it is not needed.
+    answer: Option<oneshot::Sender<RawResponse>>,
 }
 
-/// What is read of every message.
+/// The fields that are parsed of every message.
 #[derive(Deserialize)]
-struct Incoming {
+struct IncomingMessage {
     id: Option<u64>,
     #[serde(default)]
     method: String,
-    error: Option<Complaint>,
+    error: Option<ProtocolError>,
 }
 
 #[derive(Deserialize)]
-struct Answered<T> {
+struct ResponseBody<T> {
     result: T,
 }
 
 #[derive(Deserialize)]
-struct Complaint {
+struct ProtocolError {
     message: String,
 }
 
@@ -100,19 +101,19 @@ struct Version {
     web_socket_debugger_url: String,
 }
 
-impl Connection {
-    /// Connects to the browser whose DevTools listen at `endpoint` (`http://127.0.0.1:9222`).
+impl DevToolsConnection {
+    /// Connects to the browser with DevTools at `endpoint` (`http://127.0.0.1:9222`).
     ///
     /// # Errors
-    /// If no browser answers there.
+    /// If no browser responds there.
     pub(super) async fn open(endpoint: &str) -> Result<(Self, Events), Error> {
         let unreachable = |cause: String| Error::BrowserUnreachable {
             endpoint: endpoint.to_owned(),
             cause,
         };
-        let socket = timeout(CONNECT_PATIENCE, connect(endpoint))
+        let socket = timeout(CONNECT_TIMEOUT, connect(endpoint))
             .await
-            .map_err(|_| unreachable("it does not answer".to_owned()))?
+            .map_err(|_| unreachable("it does not respond".to_owned()))?
             .map_err(unreachable)?;
         let (calls, asked) = mpsc::unbounded_channel();
         let (told, events) = mpsc::unbounded_channel();
@@ -120,50 +121,50 @@ impl Connection {
         Ok((Self { calls }, events))
     }
 
-    /// Calls and waits for the answer.
+    /// Calls a method and waits for the response.
     ///
     /// # Errors
-    /// If the browser is gone, does not answer in time, or says no.
+    /// If the connection is lost, the call times out, or the browser rejects it.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,
-        party: Party<'_>,
+        party: CallTarget<'_>,
         method: &'static str,
         params: Value,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         self.send(party, method, params, Some(answer));
-        let waited = timeout(ANSWER_PATIENCE, answered).await;
-        let silent = Error::PageSilent {
-            waited: ANSWER_PATIENCE,
+        let waited = timeout(CALL_TIMEOUT, answered).await;
+        let silent = Error::PageNotResponding {
+            waited: CALL_TIMEOUT,
         };
         let message = waited
             .map_err(|_| silent)?
-            .map_err(|_| Error::BrowserGone)??;
+            .map_err(|_| Error::BrowserDisconnected)??;
         let answered = serde_json::from_str(&message);
         answered
-            .map(|Answered { result }| result)
+            .map(|ResponseBody { result }| result)
             .map_err(|error| Error::BrowserRefused {
-                cause: format!("its answer to {method} cannot be read: {error}"),
+                cause: format!("its response to {method} cannot be parsed: {error}"),
             })
     }
 
-    /// Calls without waiting for the answer.
-    pub(super) fn tell(&self, party: Party<'_>, method: &'static str, params: Value) {
+    /// Calls a method without waiting for the response.
+    pub(super) fn notify(&self, party: CallTarget<'_>, method: &'static str, params: Value) {
         self.send(party, method, params, None);
     }
 
     fn send(
         &self,
-        party: Party<'_>,
+        party: CallTarget<'_>,
         method: &'static str,
         params: Value,
-        answer: Option<oneshot::Sender<Answer>>,
+        answer: Option<oneshot::Sender<RawResponse>>,
     ) {
         let session = match party {
-            Party::Browser => None,
-            Party::Session(id) => Some(id.to_owned()),
+            CallTarget::Browser => None,
+            CallTarget::Session(id) => Some(id.to_owned()),
         };
-        // If the connection has ended, so has the answer's sender, and whoever waits hears of it.
+        // If the connection has ended, `answer` is dropped with the call, which the waiting caller sees.
         let _ = self.calls.send(Call {
             method,
             params,
@@ -176,7 +177,7 @@ impl Connection {
 async fn connect(endpoint: &str) -> Result<Socket, String> {
     let about = format!("{}/json/version", endpoint.trim_end_matches('/'));
     let text = |error: reqwest::Error| error.without_url().to_string();
-    let client = outbound::plain().map_err(|error| error.to_string())?;
+    let client = http_client::plaintext().map_err(|error| error.to_string())?;
     let version: Version = client
         .build()
         .map_err(text)?
@@ -187,7 +188,8 @@ async fn connect(endpoint: &str) -> Result<Socket, String> {
         .json()
         .await
         .map_err(text)?;
-    // A request is told with all that it uploads, several times as long. If that ended the connection, any page could.
+    // No size limit: an event of a request contains its upload, several times as long. With a limit any page could
+    // break the connection.
     let config = WebSocketConfig::default()
         .max_message_size(None)
         .max_frame_size(None);
@@ -198,13 +200,13 @@ async fn connect(endpoint: &str) -> Result<Socket, String> {
     Ok(socket)
 }
 
-/// Owns the socket until either side has had enough.
+/// Serves the socket until either side closes it.
 async fn serve(
     mut socket: Socket,
     mut asked: mpsc::UnboundedReceiver<Call>,
     told: mpsc::UnboundedSender<Event>,
 ) {
-    let mut waiting: HashMap<u64, oneshot::Sender<Answer>> = HashMap::new();
+    let mut waiting: HashMap<u64, oneshot::Sender<RawResponse>> = HashMap::new();
     let mut last = 0;
     loop {
         tokio::select! {
@@ -216,7 +218,7 @@ async fn serve(
                     waiting.insert(last, answer);
                 }
                 if let Err(error) = socket.send(message).await {
-                    tracing::debug!(%error, "the browser's connection broke");
+                    tracing::debug!(%error, "the connection to the browser was lost");
                     break;
                 }
             }
@@ -224,10 +226,10 @@ async fn serve(
                 let Some(Ok(message)) = message else { break };
                 let Message::Text(text) = message else { continue };
                 match serde_json::from_str(&text) {
-                    Ok(incoming) => hand_on(incoming, text, &mut waiting, &told),
-                    Err(error) => tracing::warn!(%error, "a message of the browser cannot be read"),
+                    Ok(incoming) => dispatch(incoming, text, &mut waiting, &told),
+                    Err(error) => tracing::warn!(%error, "a message of the browser cannot be parsed"),
                 }
-                // Whoever no longer waits need not be remembered.
+                // Drop the entries of callers that stopped waiting.
                 waiting.retain(|_, answer| !answer.is_closed());
             }
         }
@@ -242,21 +244,21 @@ fn text_of(id: u64, call: &Call) -> Message {
     Message::text(message.to_string())
 }
 
-fn hand_on(
-    incoming: Incoming,
+fn dispatch(
+    incoming: IncomingMessage,
     message: Utf8Bytes,
-    waiting: &mut HashMap<u64, oneshot::Sender<Answer>>,
+    waiting: &mut HashMap<u64, oneshot::Sender<RawResponse>>,
     told: &mpsc::UnboundedSender<Event>,
 ) {
     let Some(id) = incoming.id else {
         let method = incoming.method;
-        // Nobody listens any more: the connection is about to end.
+        // The receiver is gone: the connection is about to end.
         let _ = told.send(Event { method, message });
         return;
     };
     let answer = match incoming.error {
         None => Ok(message),
-        Some(Complaint { message }) => Err(Error::BrowserRefused { cause: message }),
+        Some(ProtocolError { message }) => Err(Error::BrowserRefused { cause: message }),
     };
     if let Some(waiter) = waiting.remove(&id) {
         let _ = waiter.send(answer);

@@ -1,10 +1,10 @@
-//! The driver for a browser: the hands of another driver, and beside them the browser's own DevTools.
+//! The browser driver: wraps another driver and uses the browser's DevTools for browser actions.
 //!
-//! Layers, lowest first: `connection` (calls and events on the wire), `answers` (what is read of them), `pages` (which page is in front, what it says),
-//! `fence` (the addresses that may be opened), this module (what an action means).
-//! Everything that is not about addresses and pages goes to the other driver: clicks and keys are a person's.
+//! Layers, lowest first: `connection` (calls and events), `protocol` (response types), `pages` (finding, navigating
+//! and reading pages), `url_filter` (allowed URLs), this module (mapping of actions).
+//! Everything that is not about URLs and pages is done by the wrapped driver: clicks and keys are real input events.
 //!
-//! Invariant: nothing is opened, led or read before the fence is up.
+//! Invariant: no page is opened, navigated or read before the URL filter is installed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,172 +19,182 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::connection::Connection;
-use self::fence::Fence;
-use self::pages::{Page, Step};
+use self::connection::DevToolsConnection;
+use self::pages::{HistoryStep, Page};
+use self::url_filter::UrlFilter;
 use super::launch::Launcher;
 use super::{
-    BROWSER_BY_KEYBOARD, Capabilities, Driver, Error, Failure, FocusedPage, HumanWatch, Performed,
-    Work,
+    Capabilities, Driver, DriverFailure, DriverOutcome, Error, FocusedPage, HumanInputReceiver,
+    KEYBOARD_BROWSER_LIMITATION, PreparedAction,
 };
-use crate::guard::addresses::Addresses;
+use crate::guard::url_rules::UrlRules;
 
-mod answers;
 mod connection;
-mod fence;
 mod pages;
+mod protocol;
+mod url_filter;
 
-/// Between two attempts to reach a browser, or a page of it, that is not there yet.
-const CALL_AGAIN: Duration = Duration::from_millis(200);
-/// How long a browser may take to start.
-const START_PATIENCE: Duration = Duration::from_secs(20);
-/// How long an address may take to give its first answer before the action ends with it still on its way.
-const LOAD_PATIENCE: Duration = Duration::from_secs(4);
-/// How long the question may take which page has the keyboard.
-const FOCUS_PATIENCE: Duration = Duration::from_secs(2);
+/// Delay between attempts to connect to a browser or to find its first page.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// Timeout of starting a browser.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of the first response of a URL. Afterwards the action ends while the page is still loading.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(4);
+/// Timeout of finding the focused page.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How the driver is set up.
+/// Options of the driver.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the browser's DevTools listen (`http://127.0.0.1:9222`).
+    /// URL of the browser's DevTools (`http://127.0.0.1:9222`).
     pub endpoint: String,
-    /// The display on which a browser is started.
+    /// Display on which the browser is started.
     pub display: String,
-    /// What may be started.
+    /// Launcher of the configured browser.
     pub launcher: Launcher,
-    /// The addresses that may be opened, also when they change.
-    pub addresses: watch::Receiver<Arc<Addresses>>,
+    /// The URL rules, updated on reload.
+    pub addresses: watch::Receiver<Arc<UrlRules>>,
 }
 
-/// A driver with a browser's DevTools beside it.
+/// A driver that adds DevTools control to another driver.
 #[derive(Debug)]
 pub struct BrowserDriver {
-    hands: Arc<dyn Driver>,
+    input: Arc<dyn Driver>,
     browser: Browser,
     launcher: Launcher,
     display: String,
 }
 
 impl BrowserDriver {
-    /// Puts a browser beside the hands. It is connected to as soon as it is there, and again after it has been away.
+    /// Wraps a driver. The browser is connected as soon as it is available, and again after a disconnect.
     #[must_use]
-    pub fn start(hands: Arc<dyn Driver>, options: Options) -> Self {
+    pub fn start(input: Arc<dyn Driver>, options: Options) -> Self {
         Self {
-            hands,
+            input,
             browser: Browser::watch(options.endpoint, options.addresses),
             launcher: options.launcher,
             display: options.display,
         }
     }
 
-    async fn open_url(&self, url: &str) -> Result<Option<String>, Failure> {
+    async fn open_url(&self, url: &str) -> Result<Option<String>, DriverFailure> {
         if let Ok(connection) = self.browser.connection()
             && !pages::list(&connection).await?.is_empty()
         {
-            return in_time(pages::open(&connection, url)).await;
+            return within_load_timeout(pages::open(&connection, url)).await;
         }
-        // Empty at first: what it is to show is asked for when the fence is up.
+        // Started without a URL: the URL is opened once the filter is installed.
         self.launcher.open_browser(&self.display)?;
-        let page = self.browser.first_page().await.map_err(sent)?;
-        in_time(page.go_to(url)).await
+        let page = self.browser.first_page().await.map_err(after_input)?;
+        within_load_timeout(page.navigate(url)).await
     }
 
-    async fn lead(&self, way: Way<'_>) -> Result<Option<String>, Failure> {
+    async fn navigate(&self, way: NavigationCommand<'_>) -> Result<Option<String>, DriverFailure> {
         let page = pages::front(&self.browser.connection()?).await?;
         match way {
-            Way::To(url) => in_time(page.go_to(url)).await,
-            Way::Step(step) => match page.step(step).await {
+            NavigationCommand::Url(url) => within_load_timeout(page.navigate(url)).await,
+            NavigationCommand::History(step) => match page.step(step).await {
                 Err(error @ Error::NoHistory { .. }) => Err(error.into()),
-                stepped => stepped.map(|()| None).map_err(sent),
+                stepped => stepped.map(|()| None).map_err(after_input),
             },
-            Way::Again => page.reload().await.map(|()| None).map_err(sent),
+            NavigationCommand::Reload => page.reload().await.map(|()| None).map_err(after_input),
         }
     }
 }
 
-/// A failure after something was asked of the browser.
-fn sent(error: Error) -> Failure {
-    Failure {
+/// Creates a failure after a call was sent to the browser.
+fn after_input(error: Error) -> DriverFailure {
+    DriverFailure {
         error,
         input_sent: true,
     }
 }
 
-/// What a browser verb does to the page in front.
+/// A navigation of the current page.
 #[derive(Debug, Clone, Copy)]
-enum Way<'a> {
-    To(&'a str),
-    Step(Step),
-    Again,
+enum NavigationCommand<'a> {
+    Url(&'a str),
+    History(HistoryStep),
+    Reload,
 }
 
-/// Lets an address go on loading by itself when it takes its time.
-async fn in_time(
+/// Waits for a URL to load; after [`LOAD_TIMEOUT`] it continues to load in the background.
+async fn within_load_timeout(
     loaded: impl Future<Output = Result<(), Error>>,
-) -> Result<Option<String>, Failure> {
-    match timeout(LOAD_PATIENCE, loaded).await {
-        Ok(loaded) => loaded.map(|()| None).map_err(sent),
-        Err(_) => Ok(Some("it is still loading".to_owned())),
+) -> Result<Option<String>, DriverFailure> {
+    match timeout(LOAD_TIMEOUT, loaded).await {
+        Ok(loaded) => loaded.map(|()| None).map_err(after_input),
+        Err(_) => Ok(Some("the page is still loading".to_owned())),
     }
 }
 
 #[async_trait]
 impl Driver for BrowserDriver {
     fn capabilities(&self) -> Capabilities {
-        let mut capabilities = self.hands.capabilities();
+        let mut capabilities = self.input.capabilities();
         capabilities
             .limitations
-            .retain(|one| one != BROWSER_BY_KEYBOARD);
+            .retain(|one| one != KEYBOARD_BROWSER_LIMITATION);
         capabilities.limitations.push(format!(
-            "the browser at {} is held to the allowed addresses, except for WebSockets, WebRTC and WebTransport",
+            "the browser at {} is restricted to the allowed URLs, except for WebSockets, WebRTC and WebTransport",
             self.browser.endpoint
         ));
         capabilities
     }
 
     async fn size(&self) -> Result<CaptureSize, Error> {
-        self.hands.size().await
+        self.input.size().await
     }
 
-    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure> {
-        if !is_for_the_browser(&work.action) {
+    async fn perform(
+        &self,
+        work: PreparedAction,
+        stop: &CancellationToken,
+    ) -> Result<DriverOutcome, DriverFailure> {
+        if !is_browser_action(&work.action) {
             let page: Arc<dyn FocusedPage> = Arc::new(self.browser.clone());
-            let work = Work {
-                page: Some(page),
+            let work = PreparedAction {
+                focused_page: Some(page),
                 ..work
             };
-            return self.hands.perform(work, stop).await;
+            return self.input.perform(work, stop).await;
         }
         let led = async {
             match &work.action {
                 Action::OpenUrl { url } => self.open_url(url).await,
-                Action::GoToUrl { url } => self.lead(Way::To(url)).await,
-                Action::GoBack => self.lead(Way::Step(Step::Back)).await,
-                Action::GoForward => self.lead(Way::Step(Step::Forward)).await,
-                Action::Refresh => self.lead(Way::Again).await,
-                _ => unreachable!("everything else is for the hands"),
+                Action::GoToUrl { url } => self.navigate(NavigationCommand::Url(url)).await,
+                Action::GoBack => {
+                    self.navigate(NavigationCommand::History(HistoryStep::Back))
+                        .await
+                }
+                Action::GoForward => {
+                    self.navigate(NavigationCommand::History(HistoryStep::Forward))
+                        .await
+                }
+                Action::Refresh => self.navigate(NavigationCommand::Reload).await,
+                _ => unreachable!("all other actions go to the wrapped driver"),
             }
         };
         let note = tokio::select! {
-            () = stop.cancelled() => return Err(sent(Error::Stopped)),
+            () = stop.cancelled() => return Err(after_input(Error::Stopped)),
             led = led => led?,
         };
-        Ok(Performed {
+        Ok(DriverOutcome {
             pointer: None,
             note,
         })
     }
 
     async fn pointer(&self) -> Result<CapturePoint, Error> {
-        self.hands.pointer().await
+        self.input.pointer().await
     }
 
     async fn release_all(&self) -> Result<Vec<String>, Error> {
-        self.hands.release_all().await
+        self.input.release_all().await
     }
 
-    async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
-        self.hands.watch_human().await
+    async fn watch_human(&self) -> Result<Option<HumanInputReceiver>, Error> {
+        self.input.watch_human().await
     }
 
     async fn read_page(&self, max_characters: usize) -> Result<Option<PageText>, Error> {
@@ -195,11 +205,11 @@ impl Driver for BrowserDriver {
     }
 
     async fn close(&self) {
-        self.hands.close().await;
+        self.input.close().await;
     }
 }
 
-fn is_for_the_browser(action: &Action<CapturePoint>) -> bool {
+fn is_browser_action(action: &Action<CapturePoint>) -> bool {
     matches!(
         action,
         Action::OpenUrl { .. }
@@ -210,47 +220,47 @@ fn is_for_the_browser(action: &Action<CapturePoint>) -> bool {
     )
 }
 
-/// A browser that is held to its addresses whenever it is there.
+/// A browser that is URL-filtered whenever it is connected.
 #[derive(Debug, Clone)]
 struct Browser {
     endpoint: Arc<str>,
-    connected: watch::Receiver<Result<Connection, Error>>,
+    connected: watch::Receiver<Result<DevToolsConnection, Error>>,
     runtime: tokio::runtime::Handle,
-    _keeper: Arc<Keeper>,
+    _keeper: Arc<ConnectionTask>,
 }
 
-/// The task that keeps the connection; it ends with the last handle.
+/// Aborts the connection task when the last handle is dropped.
 #[derive(Debug)]
-struct Keeper(AbortHandle);
+struct ConnectionTask(AbortHandle);
 
-impl Drop for Keeper {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 impl Browser {
-    fn watch(endpoint: String, addresses: watch::Receiver<Arc<Addresses>>) -> Self {
+    fn watch(endpoint: String, addresses: watch::Receiver<Arc<UrlRules>>) -> Self {
         let endpoint: Arc<str> = endpoint.into();
         let not_yet = Error::BrowserUnreachable {
             endpoint: endpoint.to_string(),
-            cause: "it has not been reached yet".to_owned(),
+            cause: "it is not connected yet".to_owned(),
         };
         let (now, connected) = watch::channel(Err(not_yet));
-        let keeper = tokio::spawn(stay_connected(Arc::clone(&endpoint), addresses, now));
+        let keeper = tokio::spawn(maintain_connection(Arc::clone(&endpoint), addresses, now));
         Self {
             endpoint,
             connected,
             runtime: tokio::runtime::Handle::current(),
-            _keeper: Arc::new(Keeper(keeper.abort_handle())),
+            _keeper: Arc::new(ConnectionTask(keeper.abort_handle())),
         }
     }
 
-    fn connection(&self) -> Result<Connection, Error> {
+    fn connection(&self) -> Result<DevToolsConnection, Error> {
         self.connected.borrow().clone()
     }
 
-    /// Waits for the page that a browser shows which is being started.
+    /// Waits for the first page of a browser that is starting.
     async fn first_page(&self) -> Result<Page, Error> {
         let there = async {
             loop {
@@ -259,24 +269,24 @@ impl Browser {
                 {
                     return page;
                 }
-                tokio::time::sleep(CALL_AGAIN).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
         };
-        match timeout(START_PATIENCE, there).await {
+        match timeout(START_TIMEOUT, there).await {
             Ok(page) => Ok(page),
-            // By now it is known why.
+            // Returns the error that explains the timeout.
             Err(_) => pages::front(&self.connection()?).await,
         }
     }
 }
 
 impl FocusedPage for Browser {
-    fn address(&self) -> Result<Option<Url>, Error> {
+    fn url(&self) -> Result<Option<Url>, Error> {
         let connection = self.connection()?;
         let asked = async move {
-            let address = timeout(FOCUS_PATIENCE, pages::focused_address(&connection));
-            let silent = Error::PageSilent {
-                waited: FOCUS_PATIENCE,
+            let address = timeout(FOCUS_TIMEOUT, pages::focused_address(&connection));
+            let silent = Error::PageNotResponding {
+                waited: FOCUS_TIMEOUT,
             };
             address.await.map_err(|_| silent)?
         };
@@ -284,16 +294,16 @@ impl FocusedPage for Browser {
     }
 }
 
-/// Connects again and again, and holds whoever answers to the addresses.
-async fn stay_connected(
+/// Connects to the browser and reconnects after each disconnect.
+async fn maintain_connection(
     endpoint: Arc<str>,
-    addresses: watch::Receiver<Arc<Addresses>>,
-    now: watch::Sender<Result<Connection, Error>>,
+    addresses: watch::Receiver<Arc<UrlRules>>,
+    now: watch::Sender<Result<DevToolsConnection, Error>>,
 ) {
     loop {
-        let ended = hold(&endpoint, addresses.clone(), &now).await;
-        let error = ended.err().unwrap_or(Error::BrowserGone);
-        tracing::debug!(%error, endpoint = &*endpoint, "no browser is connected");
+        let ended = serve_connection(&endpoint, addresses.clone(), &now).await;
+        let error = ended.err().unwrap_or(Error::BrowserDisconnected);
+        tracing::debug!(%error, endpoint = &*endpoint, "the browser is not connected");
         let cause = match error {
             Error::BrowserUnreachable { cause, .. } => cause,
             other => other.to_string(),
@@ -304,19 +314,19 @@ async fn stay_connected(
                 cause,
             });
         });
-        tokio::time::sleep(CALL_AGAIN).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-/// Holds a browser until it is gone.
-async fn hold(
+/// Filters a browser's URLs until it disconnects.
+async fn serve_connection(
     endpoint: &str,
-    addresses: watch::Receiver<Arc<Addresses>>,
-    now: &watch::Sender<Result<Connection, Error>>,
+    addresses: watch::Receiver<Arc<UrlRules>>,
+    now: &watch::Sender<Result<DevToolsConnection, Error>>,
 ) -> Result<(), Error> {
-    let (connection, events) = Connection::open(endpoint).await?;
-    let fence = Fence::put_up(connection.clone(), addresses).await?;
-    tracing::info!(endpoint, "the browser is held to the allowed addresses");
+    let (connection, events) = DevToolsConnection::open(endpoint).await?;
+    let fence = UrlFilter::install(connection.clone(), addresses).await?;
+    tracing::info!(endpoint, "connected to the browser; its URLs are filtered");
     now.send_modify(|connected| *connected = Ok(connection));
-    fence.keep_up(events).await
+    fence.run(events).await
 }

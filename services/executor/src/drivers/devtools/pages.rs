@@ -1,10 +1,10 @@
-//! The pages of a browser: which of them is in front, where it is led, what it says.
+//! Pages of a browser: finds the current one, navigates it and reads it.
 //!
-//! Pages are looked at from a world of their own (an isolated world), in which they cannot change what `document` means,
-//! and only for as long as a call takes: otherwise nothing is attached to them. A page that is left for another takes the
-//! questions with it that were put to it; they are put to the one that comes, which is what [`of_one_that_stays`] is for.
+//! Pages are inspected in an isolated world, in which they cannot redefine `document`, and attached to only for the
+//! duration of a call. A page that navigates away loses the pending calls. [`retry_until_stable`] repeats them on the
+//! next page.
 //!
-//! Not here: which addresses are allowed, and input.
+//! Allowed URLs and input events are handled elsewhere.
 
 use std::time::Duration;
 
@@ -15,41 +15,41 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use super::answers::{
-    Attached, Created, Evaluated, FrameTree, FrameTreeAnswer, History, Navigated, Target, Targets,
-    World,
+use super::connection::{CallTarget, DevToolsConnection};
+use super::protocol::{
+    AttachedSession, BrowserTarget, CreatedTarget, EvaluationResult, FrameTree, FrameTreeResponse,
+    IsolatedWorld, NavigationHistory, NavigationResult, TargetList,
 };
-use super::connection::{Connection, Party};
 use crate::drivers::Error;
 
-/// How long a page may take to say whether it is in front. One that is silent has a dialog open, or hangs.
-const GLANCE: Duration = Duration::from_millis(700);
-/// How long whoever asks something of the page in front waits for one that stays. One goes to the next within a moment.
-const STAY_PATIENCE: Duration = Duration::from_secs(1);
-/// Between two questions to pages that do not stay.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
-/// The world in which pages are looked at.
-const WORLD: &str = "motorium";
+/// Timeout for a page to report its state. A page that does not respond shows a dialog or hangs.
+const PAGE_STATE_TIMEOUT: Duration = Duration::from_millis(700);
+/// Time for which a call is retried while pages keep navigating. A navigation normally completes within a moment.
+const STABLE_PAGE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Delay between such retries.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// Name of the isolated world.
+const WORLD_NAME: &str = "motorium";
 
-/// All pages.
-pub(super) async fn list(connection: &Connection) -> Result<Vec<Target>, Error> {
-    let mut targets = everything(connection).await?;
-    targets.retain(Target::is_page);
+/// Lists all pages.
+pub(super) async fn list(connection: &DevToolsConnection) -> Result<Vec<BrowserTarget>, Error> {
+    let mut targets = list_targets(connection).await?;
+    targets.retain(BrowserTarget::is_page);
     Ok(targets)
 }
 
-async fn everything(connection: &Connection) -> Result<Vec<Target>, Error> {
-    let targets: Targets = connection
-        .call(Party::Browser, "Target.getTargets", json!({}))
+async fn list_targets(connection: &DevToolsConnection) -> Result<Vec<BrowserTarget>, Error> {
+    let targets: TargetList = connection
+        .call(CallTarget::Browser, "Target.getTargets", json!({}))
         .await?;
     Ok(targets.target_infos)
 }
 
-/// Has everything that is open ask for its requests anew, by the ways that are stopped since.
+/// Renews the network path of everything that is open, so that the current interception applies to it.
 ///
-/// A page goes on with the way to the network that it was given when it was loaded. It is given another one when the
-/// requests of itself are stopped, be it none of them.
-pub(super) async fn take_new_ways(connection: &Connection) -> Result<(), Error> {
+/// A page keeps the network path that it got when it was loaded. Enabling interception on the page itself renews it,
+/// even with a pattern that matches nothing.
+pub(super) async fn renew_interception(connection: &DevToolsConnection) -> Result<(), Error> {
     let none = || json!({ "patterns": [{ "urlPattern": "motorium-none:*" }] });
     let renew = |target| async {
         let page = Page::attach(connection, target).await?;
@@ -57,42 +57,42 @@ pub(super) async fn take_new_ways(connection: &Connection) -> Result<(), Error> 
         let _: Value = page.call("Fetch.disable", json!({})).await?;
         Ok::<(), Error>(())
     };
-    let renewed = join_all(everything(connection).await?.into_iter().map(renew)).await;
+    let renewed = join_all(list_targets(connection).await?.into_iter().map(renew)).await;
     for error in renewed.into_iter().filter_map(Result::err) {
-        // Not everything has requests of its own to stop, and what has gone has none any more.
-        tracing::debug!(%error, "not given another way to the network");
+        // Some targets have no requests to intercept, and others are already closed.
+        tracing::debug!(%error, "the network path of a target was not renewed");
     }
     Ok(())
 }
 
-/// A page that is attached to, until this is dropped.
+/// A page with an attached session, which is detached on drop.
 #[derive(Debug)]
 pub(super) struct Page {
-    connection: Connection,
+    connection: DevToolsConnection,
     session: String,
-    pub(super) target: Target,
+    pub(super) target: BrowserTarget,
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
         let session = json!({ "sessionId": self.session });
         self.connection
-            .tell(Party::Browser, "Target.detachFromTarget", session);
+            .notify(CallTarget::Browser, "Target.detachFromTarget", session);
     }
 }
 
-/// What a page says of itself at a glance.
+/// The state of a page.
 #[derive(Debug, Deserialize)]
-struct Glance {
+struct PageState {
     focused: bool,
     visible: bool,
     address: String,
-    /// The keyboard is in a field of the page itself, and not in a frame of another's inside of it.
+    /// A field of the page itself has the focus, not one in a cross-origin frame.
     in_field: bool,
 }
 
-/// What is in a closed shadow root is not told, and counts as no field.
-const GLANCE_SCRIPT: &str = "(() => {
+/// Fields in a closed shadow root cannot be detected, and count as none.
+const PAGE_STATE_SCRIPT: &str = "(() => {
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   return {
@@ -103,22 +103,22 @@ const GLANCE_SCRIPT: &str = "(() => {
   };
 })()";
 
-/// How much a page is in front; the greater, the more.
+/// Rank of a page as the current one; the greatest wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Prominence {
     Hidden,
-    /// It does not answer: it has a dialog open, or hangs, or has crashed in the background.
-    Silent,
-    /// On the screen; its window may not have the keyboard.
+    /// The page does not respond: it shows a dialog, hangs, or crashed in the background.
+    NotResponding,
+    /// Visible, but its window may not have the focus.
     Visible,
     Focused,
 }
 
-/// The page that a person would call the current one: the one with the keyboard, else one that can be seen.
+/// Returns the current page: the focused one, otherwise a visible one.
 ///
 /// # Errors
-/// If there is no page, or the browser is gone.
-pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
+/// If there is no page, or the connection is lost.
+pub(super) async fn front(connection: &DevToolsConnection) -> Result<Page, Error> {
     let mut pages = list(connection).await?;
     if pages.len() == 1 {
         let only = pages.remove(0);
@@ -126,8 +126,8 @@ pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
     }
     let looks = pages.into_iter().map(|target| async {
         let page = Page::attach(connection, target).await.ok()?;
-        let prominence = match page.glance().await {
-            Err(_) => Prominence::Silent,
+        let prominence = match page.state().await {
+            Err(_) => Prominence::NotResponding,
             Ok(glance) if glance.focused => Prominence::Focused,
             Ok(glance) if glance.visible => Prominence::Visible,
             Ok(_) => Prominence::Hidden,
@@ -139,45 +139,46 @@ pub(super) async fn front(connection: &Connection) -> Result<Page, Error> {
     foremost.map(|(_, page)| page).ok_or(Error::NoPage)
 }
 
-/// The answer to a question that changes nothing, put again while the page goes away over it.
+/// Runs a read-only call and retries it while the page navigates away.
 ///
 /// # Errors
-/// Those of the question, and [`Error::PageRestless`] if no page stays.
-async fn of_one_that_stays<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, Error>
+/// Errors of the call, and [`Error::PageUnstable`] if every page navigates away.
+async fn retry_until_stable<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, Error>
 where
     Asked: Future<Output = Result<T, Error>>,
 {
-    let patience = Instant::now() + STAY_PATIENCE;
+    let patience = Instant::now() + STABLE_PAGE_TIMEOUT;
     loop {
         match ask().await {
-            // Its words for a page that has gone are many, and the protocol has no number of its own for them.
+            // The protocol has no error code for a page that is gone, and several messages, so every rejection is
+            // retried.
             Err(Error::BrowserRefused { .. }) if Instant::now() < patience => {
-                sleep(ASK_AGAIN).await;
+                sleep(RETRY_INTERVAL).await;
             }
             Err(Error::BrowserRefused { cause }) => {
-                let waited = STAY_PATIENCE;
-                return Err(Error::PageRestless { waited, cause });
+                let waited = STABLE_PAGE_TIMEOUT;
+                return Err(Error::PageUnstable { waited, cause });
             }
             answer => return answer,
         }
     }
 }
 
-/// Address, title and text of the page in front, at most so many characters of it.
+/// Reads URL, title and text of the current page, up to `max_characters` of the text.
 ///
 /// # Errors
-/// If there is no page, none stays, or the browser is gone.
+/// If there is no page, every page navigates away, or the connection is lost.
 pub(super) async fn read_front(
-    connection: &Connection,
+    connection: &DevToolsConnection,
     max_characters: usize,
 ) -> Result<PageText, Error> {
-    of_one_that_stays(|| async { front(connection).await?.read(max_characters).await }).await
+    retry_until_stable(|| async { front(connection).await?.read(max_characters).await }).await
 }
 
-/// The address of the page with a field that has the keyboard; `None` if none has, because it is in the address bar, in a
-/// frame inside of the page, or in another application.
-pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Url>, Error> {
-    let glance = of_one_that_stays(|| async { front(connection).await?.glance().await });
+/// Returns the URL of the page with a focused field; `None` if the focus is in the address bar, in a frame inside the
+/// page, or in another application.
+pub(super) async fn focused_address(connection: &DevToolsConnection) -> Result<Option<Url>, Error> {
+    let glance = retry_until_stable(|| async { front(connection).await?.state().await });
     let glance = match glance.await {
         Err(Error::NoPage) => return Ok(None),
         glance => glance?,
@@ -188,19 +189,22 @@ pub(super) async fn focused_address(connection: &Connection) -> Result<Option<Ur
         .flatten())
 }
 
-/// A step in a page's history.
+/// A step in a page's navigation history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum HistoryStep {
     Back,
     Forward,
 }
 
 impl Page {
     /// Attaches to a page.
-    pub(super) async fn attach(connection: &Connection, target: Target) -> Result<Self, Error> {
+    pub(super) async fn attach(
+        connection: &DevToolsConnection,
+        target: BrowserTarget,
+    ) -> Result<Self, Error> {
         let whom = json!({ "targetId": target.target_id, "flatten": true });
-        let attached: Attached = connection
-            .call(Party::Browser, "Target.attachToTarget", whom)
+        let attached: AttachedSession = connection
+            .call(CallTarget::Browser, "Target.attachToTarget", whom)
             .await?;
         Ok(Self {
             connection: connection.clone(),
@@ -215,31 +219,35 @@ impl Page {
         params: Value,
     ) -> Result<T, Error> {
         self.connection
-            .call(Party::Session(&self.session), method, params)
+            .call(CallTarget::Session(&self.session), method, params)
             .await
     }
 
-    async fn glance(&self) -> Result<Glance, Error> {
-        let silent = Error::PageSilent { waited: GLANCE };
-        // The main frame of a page has the page's own name.
-        let glance = self.evaluate(&self.target.target_id, GLANCE_SCRIPT);
-        let glance = timeout(GLANCE, glance).await.map_err(|_| silent)??;
+    async fn state(&self) -> Result<PageState, Error> {
+        let silent = Error::PageNotResponding {
+            waited: PAGE_STATE_TIMEOUT,
+        };
+        // The main frame's id is the page's target id.
+        let glance = self.evaluate(&self.target.target_id, PAGE_STATE_SCRIPT);
+        let glance = timeout(PAGE_STATE_TIMEOUT, glance)
+            .await
+            .map_err(|_| silent)??;
         serde_json::from_value(glance).map_err(|error| Error::BrowserRefused {
             cause: error.to_string(),
         })
     }
 
-    /// The value of an expression within a frame, in a world of ours.
+    /// Evaluates an expression in an isolated world of a frame.
     async fn evaluate(&self, frame: &str, expression: &str) -> Result<Value, Error> {
-        let world = json!({ "frameId": frame, "worldName": WORLD });
-        let world: World = self.call("Page.createIsolatedWorld", world).await?;
+        let world = json!({ "frameId": frame, "worldName": WORLD_NAME });
+        let world: IsolatedWorld = self.call("Page.createIsolatedWorld", world).await?;
         let question = json!({
             "expression": expression,
             "contextId": world.execution_context_id,
             "returnByValue": true,
             "silent": true,
         });
-        let evaluated: Evaluated = self.call("Runtime.evaluate", question).await?;
+        let evaluated: EvaluationResult = self.call("Runtime.evaluate", question).await?;
         match evaluated.exception_details {
             None => Ok(evaluated.result.value),
             Some(details) => Err(Error::BrowserRefused {
@@ -249,18 +257,18 @@ impl Page {
     }
 
     async fn frames(&self) -> Result<FrameTree, Error> {
-        let answer: FrameTreeAnswer = self.call("Page.getFrameTree", json!({})).await?;
+        let answer: FrameTreeResponse = self.call("Page.getFrameTree", json!({})).await?;
         Ok(answer.frame_tree)
     }
 
-    /// The address of what it shows; `None` while it only says that something could not be loaded.
+    /// Returns the URL that the page shows; `None` if it shows a load error.
     pub(super) async fn shown(&self) -> Result<Option<String>, Error> {
         let frame = self.frames().await?.frame;
         Ok(frame.unreachable_url.is_none().then_some(frame.url))
     }
 
-    /// Address, title and text, at most so many characters of it. Frames of other sites are left out: they are pages of
-    /// their own.
+    /// Reads URL, title and up to `max_characters` of text. Cross-origin frames are left out: they are separate
+    /// targets.
     async fn read(&self, max_characters: usize) -> Result<PageText, Error> {
         let tree = self.frames().await?;
         let url = tree.frame.unreachable_url.clone();
@@ -277,7 +285,7 @@ impl Page {
         })
     }
 
-    /// The text of these frames, as they stand in the page, and whether there is more than so many characters of it.
+    /// Reads the text of these frames in document order, and whether it was truncated.
     async fn text_of(
         &self,
         frames: &FrameTree,
@@ -287,13 +295,13 @@ impl Page {
         let mut left = max_characters;
         let mut truncated = false;
         for frame in frames.ids() {
-            // One more than is wanted tells whether there is more. A character is at most two units there.
+            // One character more than needed shows whether there is more. A character takes at most two UTF-16 units.
             let most = 2 * (left + 1);
             let question =
                 format!("(document.body?.innerText ?? '').slice(0, {most}).toWellFormed()");
             let words = match self.evaluate(frame, &question).await {
                 Ok(words) => words.as_str().unwrap_or_default().to_owned(),
-                // It has gone in between.
+                // The frame was removed in the meantime.
                 Err(Error::BrowserRefused { .. }) => continue,
                 Err(error) => return Err(error),
             };
@@ -311,14 +319,14 @@ impl Page {
         Ok((text, truncated))
     }
 
-    /// Leads it to an address, and waits until the first of its answer is there.
+    /// Navigates the page to a URL, and waits for its first response.
     ///
     /// # Errors
-    /// If nothing can be loaded from there.
-    pub(super) async fn go_to(&self, url: &str) -> Result<(), Error> {
-        let navigated: Navigated = self.call("Page.navigate", json!({ "url": url })).await?;
+    /// If the URL cannot be loaded.
+    pub(super) async fn navigate(&self, url: &str) -> Result<(), Error> {
+        let navigated: NavigationResult = self.call("Page.navigate", json!({ "url": url })).await?;
         match navigated.error_text.filter(|text| !text.is_empty()) {
-            // A download, and a page that takes another way in between, are no failures.
+            // Downloads and interrupted navigations report ERR_ABORTED, which is not a failure.
             None => Ok(()),
             Some(text) if text == "net::ERR_ABORTED" => Ok(()),
             Some(cause) => Err(Error::PageNotLoaded {
@@ -328,15 +336,15 @@ impl Page {
         }
     }
 
-    /// Leads it one step through its history.
+    /// Navigates one step in the history.
     ///
     /// # Errors
-    /// If there is no such step.
-    pub(super) async fn step(&self, step: Step) -> Result<(), Error> {
-        let history: History = self.call("Page.getNavigationHistory", json!({})).await?;
+    /// If there is no history entry in this direction.
+    pub(super) async fn step(&self, step: HistoryStep) -> Result<(), Error> {
+        let history: NavigationHistory = self.call("Page.getNavigationHistory", json!({})).await?;
         let (offset, way) = match step {
-            Step::Back => (-1, "back"),
-            Step::Forward => (1, "forward"),
+            HistoryStep::Back => (-1, "back"),
+            HistoryStep::Forward => (1, "forward"),
         };
         let entry = usize::try_from(history.current_index + offset)
             .ok()
@@ -351,33 +359,33 @@ impl Page {
         Ok(())
     }
 
-    /// Loads it again.
+    /// Reloads the page.
     pub(super) async fn reload(&self) -> Result<(), Error> {
         let _: Value = self.call("Page.reload", json!({})).await?;
         Ok(())
     }
 
-    /// Brings its tab and its window to the front.
+    /// Brings the page's tab and window to the front.
     pub(super) async fn bring_to_front(&self) -> Result<(), Error> {
         let _: Value = self.call("Page.bringToFront", json!({})).await?;
         Ok(())
     }
 }
 
-/// Opens an address in a tab of its own, in front.
+/// Opens a URL in a new tab in front.
 ///
 /// # Errors
-/// If nothing can be loaded from there.
-pub(super) async fn open(connection: &Connection, url: &str) -> Result<(), Error> {
-    // An empty one first, so that a failure to load is told.
-    let created: Created = connection
+/// If the URL cannot be loaded.
+pub(super) async fn open(connection: &DevToolsConnection, url: &str) -> Result<(), Error> {
+    // Blank at first: only `Page.navigate` reports a failure to load.
+    let created: CreatedTarget = connection
         .call(
-            Party::Browser,
+            CallTarget::Browser,
             "Target.createTarget",
             json!({ "url": "about:blank" }),
         )
         .await?;
-    let target = Target {
+    let target = BrowserTarget {
         target_id: created.target_id,
         kind: "page".to_owned(),
         subtype: None,
@@ -385,5 +393,5 @@ pub(super) async fn open(connection: &Connection, url: &str) -> Result<(), Error
     };
     let page = Page::attach(connection, target).await?;
     page.bring_to_front().await?;
-    page.go_to(url).await
+    page.navigate(url).await
 }

@@ -1,7 +1,6 @@
-//! Browser verbs by keyboard, on the browser window that has the keyboard.
+//! Browser actions by keyboard, in the focused browser window.
 //!
-//! Works with any browser and tells nothing of the page. Not here: whether an address is allowed, and waiting for a
-//! page to load.
+//! Works with any browser, but cannot report the page. It does not check URLs and does not wait for a page to load.
 
 use std::time::Duration;
 
@@ -10,70 +9,70 @@ use motorium_proto::domain::key::Key;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::hands::Hands;
-use super::loans::Loans;
-use super::windows::{self, Recipient};
+use super::key_remap::KeyRemaps;
+use super::windows::{self, TextTarget};
+use super::xtest::XTestInput;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
-/// How many times as long as the browser takes to read a chord the page may take to decline it.
-const PAGE_DECLINES_IN: u32 = 4;
-/// The least that it is given.
-const SHORTEST_DECLINE: Duration = Duration::from_millis(200);
-/// The most that it is given.
-const LONGEST_DECLINE: Duration = Duration::from_secs(2);
+/// Multiple of the browser's own response time that the page gets to handle a chord.
+const PAGE_RESPONSE_FACTOR: u32 = 4;
+/// Minimum of that time.
+const MIN_PAGE_RESPONSE: Duration = Duration::from_millis(200);
+/// Maximum of that time.
+const MAX_PAGE_RESPONSE: Duration = Duration::from_secs(2);
 
-/// A verb.
+/// A browser command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb<'a> {
+pub(super) enum BrowserCommand<'a> {
     GoTo(&'a str),
     Back,
     Forward,
     Refresh,
 }
 
-impl Hands {
-    /// Does what the verb says, in the browser window that has the keyboard.
-    pub(super) fn browse(
+impl XTestInput {
+    /// Runs a command in the focused browser window.
+    pub(super) fn run_browser_command(
         &mut self,
-        verb: Verb<'_>,
-        loans: &mut Loans,
+        verb: BrowserCommand<'_>,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         self.require_browser()?;
         let mut chord = |keys: &[Key]| self.chord(keys, 1, loans, stop);
         match verb {
-            Verb::Back => chord(&[Key::Alt, Key::Left]),
-            Verb::Forward => chord(&[Key::Alt, Key::Right]),
-            Verb::Refresh => chord(&[Key::Function(5)]),
-            Verb::GoTo(url) => {
+            BrowserCommand::Back => chord(&[Key::Alt, Key::Left]),
+            BrowserCommand::Forward => chord(&[Key::Alt, Key::Right]),
+            BrowserCommand::Refresh => chord(&[Key::Function(5)]),
+            BrowserCommand::GoTo(url) => {
                 chord(&[Key::Control, Key::Character('l')])?;
-                self.await_address_bar(stop)?;
-                // A parsed address is ASCII, which every layout has or is lent.
-                self.lend_missing(url, loans, stop)?;
+                self.wait_for_address_bar(stop)?;
+                // A parsed URL is ASCII. Characters that the layout lacks are remapped.
+                self.remap_missing(url, loans, stop)?;
                 let window = windows::focused(&self.link)?;
-                let recipient = Recipient {
+                let recipient = TextTarget {
                     window: window.as_ref(),
                     secret: None,
                 };
-                self.strokes(url, recipient, stop)?;
-                // The address bar may have completed what was typed to an address it knows better.
+                self.type_characters(url, recipient, stop)?;
+                // Delete removes an inline completion that the address bar may have added.
                 self.chord(&[Key::Delete], 1, loans, stop)?;
                 self.chord(&[Key::Enter], 1, loans, stop)
             }
         }
     }
 
-    /// Gives the browser time to move the keyboard to its address bar.
+    /// Waits until the browser has moved the focus to its address bar.
     ///
-    /// It offers the chord to the page first, which is another process, and what is typed before the page has
-    /// declined it falls into the page. Nothing on the display shows when that is done. So the browser is asked whether
-    /// it has read the chord, and then given a multiple of the time that took, which is long on a busy machine.
-    fn await_address_bar(&self, stop: &CancellationToken) -> Result<(), Error> {
+    /// The browser offers the chord to the page first, which runs in another process. Text typed before the page has
+    /// declined it goes into the page, and the display shows no sign of when that is done. So the browser is pinged,
+    /// and then gets a multiple of its response time, which grows on a busy machine.
+    fn wait_for_address_bar(&self, stop: &CancellationToken) -> Result<(), Error> {
         let since = Instant::now();
-        windows::await_application(&self.link, &self.atoms, stop)?;
-        let took = since.elapsed() * PAGE_DECLINES_IN;
-        pause(took.clamp(SHORTEST_DECLINE, LONGEST_DECLINE), stop)
+        windows::wait_for_application(&self.link, &self.atoms, stop)?;
+        let took = since.elapsed() * PAGE_RESPONSE_FACTOR;
+        pause(took.clamp(MIN_PAGE_RESPONSE, MAX_PAGE_RESPONSE), stop)
     }
 
     fn require_browser(&self) -> Result<(), Error> {
@@ -83,6 +82,6 @@ impl Hands {
         if is_browser(&application) {
             return Ok(());
         }
-        Err(Error::NoBrowser { application })
+        Err(Error::NotABrowser { application })
     }
 }

@@ -1,8 +1,8 @@
-//! The one thread that talks to a display, and the handle by which the rest of the service reaches it.
+//! The injector thread, which owns the connection to a display, and the handle to it.
 //!
-//! Commands are done strictly one after the other, so that two callers never mix their keys. The thread keeps a
-//! connection while it works, throws it away when the display stops answering, and makes a new one for the next
-//! command. It ends with its last handle and leaves the display as it found it.
+//! Commands run strictly one after the other, so that two callers never mix their keys. The thread keeps a connection
+//! while it works, drops it when the display stops responding, and reconnects for the next command. It ends with its
+//! last handle and restores the display.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::human::OwnInput;
+use super::human_input::SyntheticInput;
 use super::session::Session;
-use crate::drivers::{Error, Failure, Performed, Work};
+use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
 type Command = Box<dyn FnOnce(&mut Injector) + Send>;
 
-/// Reaches the injector. Clones reach the same one.
+/// A handle to the injector. Clones share one injector.
 #[derive(Debug, Clone)]
 pub(super) struct Handle {
     commands: Sender<Command>,
 }
 
 impl Handle {
-    /// Starts the thread. It connects with the first command.
+    /// Starts the thread, which connects with the first command.
     pub(super) fn start(
         display: String,
         patience: Duration,
-        own: Arc<OwnInput>,
+        own: Arc<SyntheticInput>,
     ) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let injector = Injector {
             display,
-            patience,
+            display_timeout: patience,
             own,
             session: None,
         };
@@ -45,79 +45,78 @@ impl Handle {
         Ok(Self { commands })
     }
 
-    /// Has `command` done by the thread and waits for its answer.
+    /// Runs `command` on the thread and returns its result.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         command: impl FnOnce(&mut Injector) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         let command = Box::new(move |injector: &mut Injector| {
-            // A caller that has gone away needs no answer.
+            // The caller may have gone away.
             let _ = answer.send(command(injector));
         });
-        self.commands.send(command).map_err(|_| Error::DriverGone)?;
-        answered.await.map_err(|_| Error::DriverGone)
+        self.commands
+            .send(command)
+            .map_err(|_| Error::DriverTerminated)?;
+        answered.await.map_err(|_| Error::DriverTerminated)
     }
 }
 
-/// What the thread owns.
+/// State owned by the thread.
 #[derive(Debug)]
 pub(super) struct Injector {
     display: String,
-    patience: Duration,
-    own: Arc<OwnInput>,
+    display_timeout: Duration,
+    own: Arc<SyntheticInput>,
     session: Option<Session>,
 }
 
 impl Injector {
     fn run(mut self, inbox: &Receiver<Command>) {
         while let Some(command) = self.next(inbox) {
-            // A defect costs its caller an answer and everybody the connection; a new one releases what is held.
+            // A panic fails its caller and drops the connection. The next connection releases what is held.
             if catch_unwind(AssertUnwindSafe(|| command(&mut self))).is_err() {
-                tracing::error!(
-                    on = self.display,
-                    "a command of the injector has failed by a defect"
-                );
+                tracing::error!(on = self.display, "a command of the injector panicked");
                 self.session = None;
                 if let Err(error) = self.live_session() {
-                    tracing::warn!(%error, "what was held stays so until the display is there again");
+                    tracing::warn!(%error, "held keys stay pressed until the display can be reached again");
                 }
             }
         }
         self.close();
     }
 
-    /// Leaves the display as it was found, if there is a connection to it.
+    /// Restores the display, if it is connected.
     pub(super) fn close(&mut self) {
         if let Some(mut session) = self.session.take() {
             session.close();
         }
     }
 
-    /// The next command; tidies up while there is none. `None` when all handles are gone.
+    /// Returns the next command and restores the keymap while idle; `None` when all handles are gone.
     fn next(&mut self, inbox: &Receiver<Command>) -> Option<Command> {
         loop {
-            let Some(due) = self.session.as_ref().and_then(Session::tidy_due) else {
+            let Some(due) = self.session.as_ref().and_then(Session::keymap_restore_due) else {
                 return inbox.recv().ok();
             };
             match inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {
                 Ok(command) => return Some(command),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.with_session(Session::tidy) {
-                        tracing::warn!(%error, "lent keys could not be given back");
+                    if let Err(error) = self.with_session(Session::restore_idle_keymap) {
+                        tracing::warn!(%error, "remapped keycodes could not be restored");
                     }
                 }
             }
         }
     }
 
-    /// Performs an action on a connection that was seen alive just before.
+    /// Performs an action on a connection that was just checked.
     pub(super) fn perform(
         &mut self,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
-    ) -> Result<Performed, Failure> {
+    ) -> Result<DriverOutcome, DriverFailure> {
         let session = self.live_session()?;
         let outcome = session.perform(work, stop);
         if outcome
@@ -129,7 +128,7 @@ impl Injector {
         outcome
     }
 
-    /// Does something that may be done again on a new connection if the old one turns out to be dead.
+    /// Runs a call on a working connection, and drops the connection after a display error.
     pub(super) fn with_session<T>(
         &mut self,
         act: impl FnOnce(&mut Session) -> Result<T, Error>,
@@ -145,11 +144,15 @@ impl Injector {
         if let Some(session) = &self.session
             && let Err(error) = session.probe()
         {
-            tracing::info!(on = self.display, %error, "connecting to the display anew");
+            tracing::info!(on = self.display, %error, "reconnecting to the display");
             self.session = None;
         }
         if self.session.is_none() {
-            self.session = Some(Session::open(&self.display, self.patience, &self.own)?);
+            self.session = Some(Session::open(
+                &self.display,
+                self.display_timeout,
+                &self.own,
+            )?);
         }
         Ok(self.session.as_mut().expect("it was opened above"))
     }

@@ -1,8 +1,8 @@
-//! What the keyboard does: chords, held keys, and the strokes of a text.
+//! Keyboard gestures: chords, held keys, and typing.
 //!
-//! Before anything is struck the keyboard is put into the one state in which the map means what it says: first
-//! layout group, no lock, no latch, no modifier held by somebody else. Locks and group are put back afterwards;
-//! applications do not notice, because every key event carries the state it was made in.
+//! Before typing the keyboard is normalised, so that the keymap is valid: first layout group, no lock, no latch, no
+//! modifier held by another program. Locks and group are restored afterwards. Applications do not notice, because
+//! every key event carries its state.
 
 use std::time::Duration;
 
@@ -12,31 +12,34 @@ use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
-use super::hands::{Hands, Pressable};
-use super::keymap::{CORE_KEYBOARD, KeyboardState, Keymap, Stroke};
+use super::connection::{OrDisplayError, X11Connection};
+use super::key_remap::KeyRemaps;
+use super::keymap::{CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, Stroke};
 use super::keysym;
-use super::link::{Link, OrLost};
-use super::loans::Loans;
-use super::windows::{self, Recipient};
+use super::windows::{self, TextTarget};
+use super::xtest::{Pressable, XTestInput};
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
 
-/// How long the keys of a chord stay down. Programs that poll the keyboard miss shorter ones.
+/// Press duration of a chord. Programs that poll the keyboard miss shorter ones.
 const CHORD_HOLD: Duration = Duration::from_millis(10);
-/// Between repetitions of a chord.
+/// Delay between repetitions of a chord.
 const CHORD_GAP: Duration = Duration::from_millis(10);
-/// Strokes that go out in one write, between two looks at the stop.
+/// Keystrokes per write. The stop signal is checked between writes.
 const STROKES_PER_WRITE: usize = 20;
-/// Between two such writes: about as fast as applications take text, so that little is under way when a stop comes.
+/// Delay between two writes. About as fast as applications read text, so that little is in flight when a stop comes.
 const WRITE_GAP: Duration = Duration::from_millis(8);
 
-/// The locks that change what keys mean. Num Lock is not one of them: it matters to the keypad alone.
+/// Locks that change the meaning of keys. Num Lock only affects the keypad.
 const MEANINGFUL_LOCKS: u8 = !NUM_LOCK;
-/// Modifier 2 of the core protocol, where every XKB layout has Num Lock.
+/// Num Lock: modifier 2 of the core protocol in every XKB layout.
 const NUM_LOCK: u8 = 1 << 4;
 
-/// The keycodes of modifier keys that are to be held during a click.
-pub(super) fn modifier_keycodes(link: &Link, modifiers: &[Key]) -> Result<Vec<Keycode>, Error> {
+/// Returns the keycodes of modifiers to hold during a click.
+pub(super) fn modifier_keycodes(
+    link: &X11Connection,
+    modifiers: &[Key],
+) -> Result<Vec<Keycode>, Error> {
     if modifiers.is_empty() {
         return Ok(Vec::new());
     }
@@ -45,8 +48,8 @@ pub(super) fn modifier_keycodes(link: &Link, modifiers: &[Key]) -> Result<Vec<Ke
         .iter()
         .map(|&key| {
             if !key.is_modifier() {
-                return Err(Error::Malformed {
-                    what: format!("`{key}` is not a modifier"),
+                return Err(Error::InvalidAction {
+                    what: format!("`{key}` is not a modifier key"),
                 });
             }
             let stroke = keymap.stroke(&keysym::of_key(key));
@@ -59,34 +62,34 @@ pub(super) fn modifier_keycodes(link: &Link, modifiers: &[Key]) -> Result<Vec<Ke
         .collect()
 }
 
-/// A chord's keycodes in the order in which they are pressed, and the layout group in which they mean it.
+/// The keycodes of a chord in press order, and the layout group in which they are valid.
 #[derive(Debug)]
 struct Chord {
     keycodes: Vec<Keycode>,
     group: u8,
 }
 
-/// What was found before the keyboard was put right, and which group is locked since.
+/// The keyboard state before normalisation, and the group locked since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PutRight {
-    found_locks: u8,
-    found_group: u8,
+pub(super) struct SavedKeyboardState {
+    saved_locks: u8,
+    saved_group: u8,
     group: u8,
 }
 
-impl Hands {
-    /// Strikes a chord `repeat` times.
+impl XTestInput {
+    /// Presses a chord `repeat` times.
     pub(super) fn chord(
         &mut self,
         keys: &[Key],
         repeat: u32,
-        loans: &mut Loans,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let Chord { keycodes, group } = self.resolve_chord(keys, loans, stop)?;
-        // A lock that the chord itself turns must not be turned back.
+        // A chord with a lock key changes the lock, which must not be restored.
         if !keys.iter().any(|key| is_lock(*key)) {
-            self.put_right()?;
+            self.normalise_keyboard()?;
             self.select_group(group)?;
         }
         for nth in 0..repeat.max(1) {
@@ -97,19 +100,19 @@ impl Hands {
             self.strike(&keycodes, CHORD_HOLD)?;
             self.sync()?;
         }
-        self.put_back()
+        self.restore_keyboard()
     }
 
-    /// Holds keys for a while.
+    /// Holds keys for a duration.
     pub(super) fn hold(
         &mut self,
         keys: &[Key],
         duration: Duration,
-        loans: &mut Loans,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let Chord { keycodes, group } = self.resolve_chord(keys, loans, stop)?;
-        self.put_right()?;
+        self.normalise_keyboard()?;
         self.select_group(group)?;
         let before = self.held().len();
         for &keycode in &keycodes {
@@ -118,16 +121,16 @@ impl Hands {
         self.sync()?;
         let paused = pause(duration, stop);
         self.release_held(before)?;
-        self.put_back()?;
+        self.restore_keyboard()?;
         paused
     }
 
-    /// Enters characters that the map (with what it was lent) has, as long as their recipient has the keyboard. Newline
+    /// Types characters that the keymap (with remapped keycodes) has, while the target window has the focus. Newline
     /// is Return, tab is Tab.
-    pub(super) fn strokes(
+    pub(super) fn type_characters(
         &mut self,
         text: &str,
-        recipient: Recipient<'_>,
+        recipient: TextTarget<'_>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let characters: Vec<char> = text.chars().collect();
@@ -137,59 +140,60 @@ impl Hands {
             }
             check(stop)?;
             recipient.check(&self.link, &self.atoms)?;
-            // Read anew each time: a layout may be changed, a lock pressed, in the middle of a long text.
+            // Read for every chunk: the layout or a lock may change in the middle of a long text.
             let keymap = Keymap::read(&self.link)?;
             let strokes = chunk
                 .iter()
                 .map(|&character| stroke_of(&keymap, character))
                 .collect::<Result<Vec<_>, _>>()?;
-            self.put_right()?;
+            self.normalise_keyboard()?;
             for stroke in strokes {
                 self.select_group(stroke.group)?;
                 self.strike(&with_modifiers(&keymap, stroke), Duration::ZERO)?;
             }
-            self.put_back()?;
+            self.restore_keyboard()?;
             self.sync()?;
         }
         Ok(())
     }
 
-    /// Lends keys to those characters of `text` that the map lacks.
-    pub(super) fn lend_missing(
+    /// Remaps keycodes for the characters of `text` that the keymap lacks.
+    pub(super) fn remap_missing(
         &mut self,
         text: &str,
-        loans: &mut Loans,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let wanted = text
             .chars()
             .filter(|character| !matches!(character, '\n' | '\t'));
-        self.lend(wanted.map(keysym::of_character).collect(), loans, stop)
+        self.remap(wanted.map(keysym::of_character).collect(), loans, stop)
     }
 
-    /// Sees to it that the map has each of the wanted, which are given by their keysyms, best last.
-    fn lend(
+    /// Ensures that the keymap has every wanted character. Each is given by its alternative keysyms, the one to remap
+    /// last.
+    fn remap(
         &mut self,
         wanted: Vec<Vec<u32>>,
-        loans: &mut Loans,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let mut keymap = Keymap::read(&self.link)?;
         let mut lacking = missing(&keymap, &wanted);
         if lacking.len() > keymap.empty_keycodes().len() {
-            // What is lent at present is needed until the application has read what was typed with it.
-            windows::await_application(&self.link, &self.atoms, stop)?;
-            loans.give_back(&self.link)?;
+            // Remapped keycodes are in use until the application has read what was typed with them.
+            windows::wait_for_application(&self.link, &self.atoms, stop)?;
+            loans.restore(&self.link)?;
             keymap = Keymap::read(&self.link)?;
             lacking = missing(&keymap, &wanted);
         }
         if lacking.is_empty() {
             return Ok(());
         }
-        loans.lend(&self.link, &keymap, &lacking, stop)
+        loans.remap(&self.link, &keymap, &lacking, stop)
     }
 
-    /// Presses in order, releases in reverse order, all in one write.
+    /// Presses in order and releases in reverse order, in one write.
     fn strike(&mut self, keycodes: &[Keycode], hold: Duration) -> Result<(), Error> {
         for &keycode in keycodes {
             self.press(Pressable::Key(keycode), Duration::ZERO)?;
@@ -203,26 +207,26 @@ impl Hands {
         Ok(())
     }
 
-    /// Which keycodes a chord presses, in order. Keys that the map lacks are lent.
+    /// Resolves the keycodes of a chord in press order. Keys that the keymap lacks are remapped.
     fn resolve_chord(
         &mut self,
         keys: &[Key],
-        loans: &mut Loans,
+        loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<Chord, Error> {
         if keys.is_empty() {
-            return Err(Error::Malformed {
-                what: "a chord has at least one key".to_owned(),
+            return Err(Error::InvalidAction {
+                what: "a chord needs at least one key".to_owned(),
             });
         }
-        let places = self.places(keys, loans)?;
+        let places = self.physical_keys(keys, loans)?;
         let wanted = keys.iter().zip(&places).map(|(&key, place)| match place {
             Some(_) => Vec::new(),
-            None => keysym::of_key(in_chord(key, keys)),
+            None => keysym::of_key(chord_key(key, keys)),
         });
         let wanted: Vec<Vec<u32>> = wanted.collect();
         let to_have = wanted.iter().filter(|symbols| !symbols.is_empty());
-        self.lend(to_have.cloned().collect(), loans, stop)?;
+        self.remap(to_have.cloned().collect(), loans, stop)?;
         let keymap = Keymap::read(&self.link)?;
         let mut chord = Chord {
             keycodes: Vec::new(),
@@ -246,9 +250,13 @@ impl Hands {
         Ok(chord)
     }
 
-    /// For each key of a chord the one that is struck instead of a lent one: browsers take a chord with a Latin letter on
-    /// a layout that has none by the place of its key, as people strike it, and take no notice of lent keys.
-    fn places(&self, keys: &[Key], loans: &Loans) -> Result<Vec<Option<Keycode>>, Error> {
+    /// Returns for each key of a chord the physical key to press instead of a remapped one. On layouts without Latin
+    /// letters browsers resolve chords with them by physical key, as people press them, and ignore remapped keycodes.
+    fn physical_keys(
+        &self,
+        keys: &[Key],
+        loans: &KeyRemaps,
+    ) -> Result<Vec<Option<Keycode>>, Error> {
         let none = vec![None; keys.len()];
         if !keys.iter().any(|key| key.is_modifier()) {
             return Ok(none);
@@ -256,7 +264,7 @@ impl Hands {
         let keymap = Keymap::read(&self.link)?;
         let place = |key: &Key| match key {
             Key::Character(letter) if !is_in_layout(&keymap, loans, *letter) => {
-                keysym::place_of(*letter)
+                keysym::physical_keycode(*letter)
             }
             _ => None,
         };
@@ -269,8 +277,8 @@ impl Hands {
         Ok(if in_browser { places } else { none })
     }
 
-    /// Puts group, locks, latches and foreign modifiers right.
-    fn put_right(&mut self) -> Result<(), Error> {
+    /// Normalises group, locks, latches and modifiers held by others.
+    fn normalise_keyboard(&mut self) -> Result<(), Error> {
         let mut state = KeyboardState::read(&self.link)?;
         if state.held != 0 {
             self.release_foreign_modifiers()?;
@@ -283,30 +291,30 @@ impl Hands {
         if found_locks != 0 || state.group != 0 || state.latched != 0 {
             self.lock(0, 0)?;
         }
-        self.put_right = Some(PutRight {
-            found_locks,
-            found_group: state.locked_group,
+        self.put_right = Some(SavedKeyboardState {
+            saved_locks: found_locks,
+            saved_group: state.locked_group,
             group: 0,
         });
         Ok(())
     }
 
-    /// Locks another group of the layout, if it is not locked already.
+    /// Locks another layout group, if necessary.
     fn select_group(&mut self, group: u8) -> Result<(), Error> {
         match &self.put_right {
             Some(now) if now.group != group => {
-                self.put_right = Some(PutRight { group, ..*now });
+                self.put_right = Some(SavedKeyboardState { group, ..*now });
                 self.lock(0, group)
             }
             _ => Ok(()),
         }
     }
 
-    /// Puts back the locks and the group that were found, if that has not been done. They go out with the next flush.
-    pub(super) fn put_back(&mut self) -> Result<(), Error> {
+    /// Restores the saved locks and group. Sent with the next flush.
+    pub(super) fn restore_keyboard(&mut self) -> Result<(), Error> {
         match self.put_right.take() {
-            Some(now) if now.found_locks != 0 || now.found_group != now.group => {
-                self.lock(now.found_locks, now.found_group)
+            Some(now) if now.saved_locks != 0 || now.saved_group != now.group => {
+                self.lock(now.saved_locks, now.saved_group)
             }
             _ => Ok(()),
         }
@@ -317,7 +325,7 @@ impl Hands {
         self.link
             .x
             .xkb_latch_lock_state(
-                CORE_KEYBOARD,
+                CORE_KEYBOARD_DEVICE,
                 mask(MEANINGFUL_LOCKS),
                 mask(locks),
                 true,
@@ -326,11 +334,11 @@ impl Hands {
                 true,
                 0,
             )
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         Ok(())
     }
 
-    /// Releases modifiers that a person or a killed program holds: with them every key would mean something else.
+    /// Releases modifiers held by a user or a killed program: they would change the meaning of every key.
     fn release_foreign_modifiers(&mut self) -> Result<(), Error> {
         let keymap = Keymap::read(&self.link)?;
         for pressed in self.pressed_now()? {
@@ -344,8 +352,8 @@ impl Hands {
     }
 }
 
-/// Letters in a chord with a modifier are meant without their case: `ctrl+S` is ctrl and the key of s.
-fn in_chord(key: Key, chord: &[Key]) -> Key {
+/// Folds the case of letters in a chord with a modifier: `ctrl+S` is ctrl and the key of s.
+fn chord_key(key: Key, chord: &[Key]) -> Key {
     let Key::Character(character) = key else {
         return key;
     };
@@ -361,13 +369,13 @@ fn is_lock(key: Key) -> bool {
     matches!(key, Key::CapsLock | Key::NumLock | Key::ScrollLock)
 }
 
-/// Whether the layout itself, without what it was lent, has a key for a character.
-pub(super) fn is_in_layout(keymap: &Keymap, loans: &Loans, character: char) -> bool {
+/// Returns whether the layout itself, without remapped keycodes, has a key for a character.
+pub(super) fn is_in_layout(keymap: &Keymap, loans: &KeyRemaps, character: char) -> bool {
     let stroke = keymap.stroke(&keysym::of_character(character));
     stroke.is_some_and(|stroke| !loans.includes(stroke.keycode))
 }
 
-/// The keysyms to lend keys to: one for each of the wanted that the map lacks.
+/// Returns the keysyms to remap: one for each wanted character that the keymap lacks.
 fn missing(keymap: &Keymap, wanted: &[Vec<u32>]) -> Vec<u32> {
     let lacking = wanted
         .iter()
@@ -390,7 +398,7 @@ fn stroke_of(keymap: &Keymap, character: char) -> Result<Stroke, Error> {
     keymap
         .stroke(&symbols)
         .ok_or_else(|| Error::TextNotTypable {
-            why: "the keyboard's layout was changed while it was being typed".to_owned(),
+            why: "the keyboard layout changed during typing".to_owned(),
         })
 }
 
@@ -408,7 +416,7 @@ mod tests {
     fn check_case(chord: &str, expected: char) {
         let keys = Key::parse_chord("keys", chord).unwrap();
         assert_eq!(
-            in_chord(*keys.last().unwrap(), &keys),
+            chord_key(*keys.last().unwrap(), &keys),
             Key::Character(expected),
             "{chord}"
         );

@@ -1,7 +1,7 @@
-//! The keyboard's map: which keycode, with which modifiers and in which layout group, gives a keysym.
+//! The keymap: the keycode, modifiers and layout group that produce a keysym.
 //!
-//! Made from XKB's own tables (key types and levels), so that capitals, AltGr and layouts with more levels come out
-//! as the server will see them. Pure once it has been read; the map is a snapshot and is read again before use.
+//! Built from XKB's tables (key types and levels), so that capitals, AltGr and further levels are resolved as the
+//! server does. Pure after reading. A keymap is a snapshot and must be read again before use.
 
 use std::collections::HashMap;
 
@@ -9,53 +9,53 @@ use x11rb::protocol::xkb::{self, ConnectionExt as _, GetMapReply, MapPart, VMod}
 use x11rb::protocol::xproto::{ConnectionExt as _, Keycode, ModMask};
 use xkeysym::key;
 
-use super::link::{Link, OrLost};
+use super::connection::{OrDisplayError, X11Connection};
 use crate::drivers::Error;
 
-/// The device that stands for the core keyboard in XKB requests.
-pub(super) const CORE_KEYBOARD: u16 = 0x100;
+/// The core keyboard's device id in XKB requests.
+pub(super) const CORE_KEYBOARD_DEVICE: u16 = 0x100;
 
-/// Evdev's first keycode. Some programs take it as "no key", so that it must never be lent.
+/// Evdev's first keycode. It must never be remapped, because some programs treat it as "no key".
 const FIRST_KEYCODE: Keycode = 8;
 
-/// A key and what has to be held while it is struck.
+/// A keycode with the modifiers and layout group that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stroke {
     pub(super) keycode: Keycode,
-    /// Real modifiers (bits of the core protocol's mask).
+    /// Real modifiers as bits of the core protocol's mask.
     pub(super) modifiers: u8,
-    /// The layout group that has to be locked, 0 for the first.
+    /// Layout group to lock; 0 is the first.
     pub(super) group: u8,
 }
 
 impl Stroke {
-    /// Less is plainer: the first group before the others, few modifiers before many.
+    /// Cost of a stroke: the first group is preferred, then few modifiers.
     fn effort(self) -> (u8, u32) {
         (self.group, self.modifiers.count_ones())
     }
 }
 
-/// A snapshot of the keyboard's map.
+/// A snapshot of the keymap.
 #[derive(Debug)]
 pub(super) struct Keymap {
     strokes: HashMap<u32, Stroke>,
-    /// Keycodes with their keysyms, those of the first group and the lowest level first.
+    /// Keycodes with their keysyms, starting with the first group's lowest level.
     keys: Vec<(Keycode, Vec<u32>)>,
-    /// For each of the eight real modifiers, the key to hold.
+    /// Key to hold for each of the eight real modifiers.
     holders: [Option<Keycode>; 8],
-    /// Keycodes that are modifiers themselves.
+    /// Keycodes of modifier keys.
     modifier_keys: Vec<Keycode>,
 }
 
 impl Keymap {
-    /// Reads the map that is in force.
-    pub(super) fn read(link: &Link) -> Result<Self, Error> {
+    /// Reads the current keymap.
+    pub(super) fn read(link: &X11Connection) -> Result<Self, Error> {
         let parts = MapPart::KEY_TYPES | MapPart::KEY_SYMS | MapPart::MODIFIER_MAP;
         let none = MapPart::from(0u16);
         let map = link
             .x
             .xkb_get_map(
-                CORE_KEYBOARD,
+                CORE_KEYBOARD_DEVICE,
                 parts,
                 none,
                 0,
@@ -74,14 +74,14 @@ impl Keymap {
                 0,
                 0,
             )
-            .or_lost(link)?;
-        let modifiers = link.x.get_modifier_mapping().or_lost(link)?;
-        let map = map.reply().or_lost(link)?;
-        let modifiers = modifiers.reply().or_lost(link)?;
+            .or_display_error(link)?;
+        let modifiers = link.x.get_modifier_mapping().or_display_error(link)?;
+        let map = map.reply().or_display_error(link)?;
+        let modifiers = modifiers.reply().or_display_error(link)?;
         Ok(Self::new(&map, &modifiers.keycodes))
     }
 
-    /// What a key gives without any modifier.
+    /// Returns the keysym of a key without modifiers.
     pub(super) fn plain_symbol(&self, keycode: Keycode) -> Option<u32> {
         let mut keys = self.keys.iter();
         let (_, symbols) = keys.find(|(known, _)| *known == keycode)?;
@@ -99,7 +99,7 @@ impl Keymap {
         let mut strokes: HashMap<u32, Stroke> = HashMap::new();
         for ((keycode, _), symbols) in keys.iter().zip(key_syms) {
             for (symbol, stroke) in strokes_of_key(*keycode, symbols, types, &holders) {
-                // The plainest way to a keysym wins; among equals the lower keycode, which is the main block.
+                // The cheapest stroke wins. Among equals it is the lower keycode, which is in the main block.
                 let known = strokes.entry(symbol).or_insert(stroke);
                 if stroke.effort() < known.effort() {
                     *known = stroke;
@@ -120,7 +120,7 @@ impl Keymap {
         }
     }
 
-    /// How to enter the first of `symbols` that the layout has.
+    /// Returns the stroke of the first of `symbols` that the keymap has.
     pub(super) fn stroke(&self, symbols: &[u32]) -> Option<Stroke> {
         symbols
             .iter()
@@ -128,19 +128,19 @@ impl Keymap {
             .copied()
     }
 
-    /// The keys to hold for a set of modifiers.
+    /// Returns the keys to hold for a set of modifiers.
     pub(super) fn holders(&self, modifiers: u8) -> impl Iterator<Item = Keycode> {
         (0..8)
             .filter(move |bit| modifiers & (1 << bit) != 0)
             .filter_map(|bit| self.holders[bit])
     }
 
-    /// Whether a keycode is a modifier's.
+    /// Returns whether a keycode is a modifier key.
     pub(super) fn is_modifier(&self, keycode: Keycode) -> bool {
         self.modifier_keys.contains(&keycode)
     }
 
-    /// Keycodes that no key of this layout uses, so that they can be lent to characters it lacks.
+    /// Returns the unused keycodes, which can be remapped.
     pub(super) fn empty_keycodes(&self) -> Vec<Keycode> {
         let is_empty = |symbols: &[u32]| symbols.iter().all(|&symbol| symbol == key::NoSymbol);
         self.keys
@@ -152,7 +152,7 @@ impl Keymap {
             .collect()
     }
 
-    /// What a keycode gives without modifiers, for people and for comparisons.
+    /// Returns all keysyms of a keycode.
     pub(super) fn symbols(&self, keycode: Keycode) -> &[u32] {
         self.keys
             .iter()
@@ -161,14 +161,14 @@ impl Keymap {
     }
 }
 
-/// Every keysym of a key, with how it is struck.
+/// Returns every keysym of a key with its stroke.
 fn strokes_of_key(
     keycode: Keycode,
     symbols: &xkb::KeySymMap,
     types: &[xkb::KeyType],
     holders: &[Option<Keycode>; 8],
 ) -> Vec<(u32, Stroke)> {
-    /// The low four bits count the groups.
+    /// Mask of the group count in `group_info`.
     const GROUPS: u8 = 0x0f;
     let mut found = Vec::new();
     let groups = (0..symbols.group_info & GROUPS).zip(symbols.kt_index);
@@ -194,7 +194,7 @@ fn strokes_of_key(
     found
 }
 
-/// For each real modifier the key that holds it while it is down.
+/// Returns for each real modifier a key that is active while held.
 fn modifier_holders(
     keys: &[(Keycode, Vec<u32>)],
     modifier_keycodes: &[Keycode],
@@ -214,7 +214,7 @@ fn modifier_holders(
     })
 }
 
-/// Whether a modifier's key works while it is held, other than one that locks.
+/// Returns whether a modifier key is active while held, in contrast to a lock.
 fn is_momentary(symbol: u32) -> bool {
     !matches!(
         symbol,
@@ -222,7 +222,7 @@ fn is_momentary(symbol: u32) -> bool {
     )
 }
 
-/// The fewest modifiers that lead to a level of a key type, or nothing if no key can hold them.
+/// Returns the smallest set of modifiers for a level of a key type; `None` if a modifier has no key.
 fn modifiers_of_level(
     key_type: &xkb::KeyType,
     level: usize,
@@ -240,7 +240,7 @@ fn modifiers_of_level(
         .min_by_key(|modifiers| modifiers.count_ones())
 }
 
-/// What is locked, latched and held, and which group is in force.
+/// Held, latched and locked modifiers, and the effective group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyboardState {
     pub(super) held: u8,
@@ -252,13 +252,13 @@ pub(super) struct KeyboardState {
 
 impl KeyboardState {
     /// Reads the state of the core keyboard.
-    pub(super) fn read(link: &Link) -> Result<Self, Error> {
+    pub(super) fn read(link: &X11Connection) -> Result<Self, Error> {
         let state = link
             .x
-            .xkb_get_state(CORE_KEYBOARD)
-            .or_lost(link)?
+            .xkb_get_state(CORE_KEYBOARD_DEVICE)
+            .or_display_error(link)?
             .reply()
-            .or_lost(link)?;
+            .or_display_error(link)?;
         Ok(Self {
             held: bits(state.base_mods),
             latched: bits(state.latched_mods),
@@ -269,7 +269,7 @@ impl KeyboardState {
     }
 }
 
-/// The low byte of a modifier mask: the eight real modifiers.
+/// Returns the low byte of a modifier mask: the eight real modifiers.
 fn bits(mask: ModMask) -> u8 {
     (u16::from(mask) & 0xff) as u8
 }

@@ -1,11 +1,11 @@
-//! Which X keysyms stand for a key or a character.
+//! X keysyms of keys and characters.
 //!
-//! A pure table. Which keycode gives a keysym is the keymap's business.
+//! A pure table. Keycodes are resolved by the keymap.
 
 use motorium_proto::domain::key::Key;
 use xkeysym::{Keysym, key};
 
-/// The keysyms that stand for `key`, in the order in which layouts are asked for them.
+/// Returns the keysyms of `key`, in order of preference.
 pub(super) fn of_key(key: Key) -> Vec<u32> {
     let one = match key {
         Key::Control => key::Control_L,
@@ -35,17 +35,17 @@ pub(super) fn of_key(key: Key) -> Vec<u32> {
         Key::PrintScreen => key::Print,
         Key::Pause => key::Pause,
         Key::Character(character) => return of_character(character),
-        // F1 to F24 are neighbours in the table of keysyms.
+        // The keysyms of F1 to F24 are consecutive.
         Key::Function(number) => key::F1 + u32::from(number.saturating_sub(1)),
     };
     vec![one]
 }
 
-/// The letters of an American keyboard by rows, each with the keycode of its first key (evdev's, plus 8 for X).
+/// The letters of a US keyboard by row, each with the keycode of its first key (evdev's plus 8 for X).
 const LETTER_ROWS: &[(u8, &str)] = &[(24, "qwertyuiop"), (38, "asdfghjkl"), (52, "zxcvbnm")];
 
-/// The keycode of the key that has this letter on an American keyboard.
-pub(super) fn place_of(letter: char) -> Option<u8> {
+/// Returns the keycode of the key with this letter on a US keyboard.
+pub(super) fn physical_keycode(letter: char) -> Option<u8> {
     let letter = letter.to_ascii_lowercase();
     LETTER_ROWS.iter().find_map(|(first, row)| {
         let column = row.chars().position(|one| one == letter)?;
@@ -53,7 +53,7 @@ pub(super) fn place_of(letter: char) -> Option<u8> {
     })
 }
 
-/// The keys that have names and no number.
+/// Keys with a name, without the function keys.
 const NAMED: &[Key] = &[
     Key::Control,
     Key::Shift,
@@ -83,7 +83,7 @@ const NAMED: &[Key] = &[
     Key::Pause,
 ];
 
-/// The key that a keysym stands for, the right one of a pair as the left one.
+/// Returns the key of a keysym. The right key of a pair is reported as the left one.
 pub(super) fn to_key(keysym: u32) -> Option<Key> {
     let left = match keysym {
         key::Control_R => key::Control_L,
@@ -103,8 +103,8 @@ pub(super) fn to_key(keysym: u32) -> Option<Key> {
     named.or(function).or_else(character)
 }
 
-/// The keysyms that enter `character`: the one of the older tables that layouts use, then the Unicode one, which every
-/// toolkit understands.
+/// Returns the keysyms of `character`: the legacy one that layouts use, then the Unicode one, which every toolkit
+/// supports.
 pub(super) fn of_character(character: char) -> Vec<u32> {
     let named = Keysym::from_char(character).raw();
     let unicode = unicode(character);
@@ -115,9 +115,9 @@ pub(super) fn of_character(character: char) -> Vec<u32> {
     }
 }
 
-/// The keysym of the Unicode range, or the same number for Latin-1, where the protocol has no other.
+/// Returns the Unicode keysym. Latin-1 characters are their own keysym.
 fn unicode(character: char) -> u32 {
-    /// Keysyms of this offset are Unicode characters (X protocol, appendix A).
+    /// Offset of the Unicode keysyms (X protocol, appendix A).
     const UNICODE_OFFSET: u32 = 0x0100_0000;
     match u32::from(character) {
         code @ (0x20..=0x7e | 0xa0..=0xff) => code,

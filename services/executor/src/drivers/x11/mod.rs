@@ -1,9 +1,8 @@
-//! The driver for X11: XTest through `x11rb`, one injector thread per display.
+//! The X11 driver: XTest through `x11rb`, with one injector thread per display.
 //!
-//! Layers, lowest first: `link` (a connection that cannot hang), `hands` (presses and moves), `pointer` and
-//! `keyboard` (gestures), `text` (the plan of a text), `session` (what an action means), `injector` (the thread).
-//! Beside them: `human` (what a person does).
-//! Not here: whether an action is allowed.
+//! Layers, lowest first: `connection` (calls with timeouts), `xtest` (presses and moves), `pointer` and `keyboard`
+//! (gestures), `text` (planning how to type a text), `session` (mapping of actions), `injector` (the thread). Beside
+//! them: `human_input` (observing user input). Whether an action is allowed is checked by the guard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,63 +14,67 @@ use tokio_util::sync::CancellationToken;
 
 use super::launch::Launcher;
 use super::{
-    BROWSER_BY_KEYBOARD, Capabilities, Driver, Error, Failure, HumanWatch, Performed, Work,
+    Capabilities, Driver, DriverFailure, DriverOutcome, Error, HumanInputReceiver,
+    KEYBOARD_BROWSER_LIMITATION, PreparedAction,
 };
 
 mod browser;
 mod clipboard;
-mod hands;
-mod human;
+mod connection;
+mod human_input;
 mod injector;
 mod input_method;
+mod key_remap;
 mod keyboard;
 mod keymap;
 mod keysym;
-mod link;
-mod loans;
 mod pointer;
 mod session;
 mod text;
 mod windows;
+mod xtest;
 
-/// The driver's name in configuration.
+/// Name of the driver in the configuration.
 pub const NAME: &str = "x11";
 
-/// How the driver is set up.
+/// Options of the driver.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The display (`:99`).
     pub display: String,
-    /// How long a call may wait for the server before it counts as stopped.
-    pub patience: Duration,
-    /// What may be started.
+    /// Timeout of a call to the X server.
+    pub display_timeout: Duration,
+    /// Launcher of the configured programs.
     pub launcher: Launcher,
 }
 
-/// The hands on one X11 display.
+/// The driver of one X11 display.
 #[derive(Debug)]
 pub struct X11Driver {
     injector: injector::Handle,
     launcher: Launcher,
     display: String,
-    patience: Duration,
-    own: Arc<human::OwnInput>,
+    display_timeout: Duration,
+    own: Arc<human_input::SyntheticInput>,
 }
 
 impl X11Driver {
-    /// Starts the driver. The display is connected to with the first call, and again after it was lost.
+    /// Starts the driver. It connects with the first call, and reconnects after a lost connection.
     ///
     /// # Errors
-    /// If the system does not give us a thread.
+    /// If the thread cannot be started.
     pub fn start(options: Options) -> std::io::Result<Self> {
         let own = Arc::default();
-        let injector =
-            injector::Handle::start(options.display.clone(), options.patience, Arc::clone(&own))?;
+        let injector = injector::Handle::start(
+            options.display.clone(),
+            options.display_timeout,
+            Arc::clone(&own),
+        )?;
         Ok(Self {
             injector,
             launcher: options.launcher,
             display: options.display,
-            patience: options.patience,
+            display_timeout: options.display_timeout,
             own,
         })
     }
@@ -84,13 +87,13 @@ impl Driver for X11Driver {
             driver: NAME,
             kinds: ActionKind::ALL.to_vec(),
             limitations: vec![
-                "scrolling goes in whole notches of the wheel; 120 pixels count as one".to_owned(),
-                BROWSER_BY_KEYBOARD.to_owned(),
-                "on a layout without Latin letters chords with them are struck with lent keys, and in a browser by their place"
+                "scrolling is done in whole wheel notches; 120 pixels count as one".to_owned(),
+                KEYBOARD_BROWSER_LIMITATION.to_owned(),
+                "on layouts without Latin letters, chords with them use remapped keycodes, and in browsers the physical key"
                     .to_owned(),
-                "browsers take F13 to F24 for keys without a name where the layout lacks them".to_owned(),
-                "text with many characters that the layout lacks is pasted, and all text but secrets where an input method \
-                 runs; where pasting is forbidden it is an error"
+                "browsers do not recognise F13 to F24 if the layout lacks them".to_owned(),
+                "text with many characters that the layout lacks is pasted, and with an input method all text except secrets; \
+                 if pasting is forbidden this is an error"
                     .to_owned(),
             ],
         }
@@ -102,22 +105,26 @@ impl Driver for X11Driver {
             .await?
     }
 
-    async fn perform(&self, work: Work, stop: &CancellationToken) -> Result<Performed, Failure> {
-        // These need no hands; they must neither keep the injector busy nor need it.
+    async fn perform(
+        &self,
+        work: PreparedAction,
+        stop: &CancellationToken,
+    ) -> Result<DriverOutcome, DriverFailure> {
+        // These need no input. They run here, so that they neither block the injector nor wait for it.
         match &work.action {
             Action::Wait { duration } => return self.wait(*duration, stop).await,
             Action::OpenApplication { name } => {
                 self.launcher.open_application(name, &self.display)?;
-                return Ok(Performed::default());
+                return Ok(DriverOutcome::default());
             }
             Action::OpenUrl { url } => {
                 self.launcher.open_url(url, &self.display)?;
-                return Ok(Performed::default());
+                return Ok(DriverOutcome::default());
             }
             _ => {}
         }
         let stop = stop.child_token();
-        // Whoever drops this future no longer wants the action.
+        // Dropping this future cancels the action.
         let _stop_when_dropped = stop.clone().drop_guard();
         self.injector
             .call(move |injector| injector.perform(&work, &stop))
@@ -136,27 +143,27 @@ impl Driver for X11Driver {
             .await?
     }
 
-    async fn watch_human(&self) -> Result<Option<HumanWatch>, Error> {
-        human::watch(self.display.clone(), self.patience, &self.own).await
+    async fn watch_human(&self) -> Result<Option<HumanInputReceiver>, Error> {
+        human_input::watch(self.display.clone(), self.display_timeout, &self.own).await
     }
 
     async fn close(&self) {
         if let Err(error) = self.injector.call(|injector| injector.close()).await {
-            tracing::debug!(%error, "the driver had ended before");
+            tracing::debug!(%error, "the driver has already terminated");
         }
     }
 }
 
 impl X11Driver {
-    /// Waits without keeping the injector from others.
+    /// Waits without blocking the injector.
     async fn wait(
         &self,
         duration: Duration,
         stop: &CancellationToken,
-    ) -> Result<Performed, Failure> {
+    ) -> Result<DriverOutcome, DriverFailure> {
         tokio::select! {
             () = stop.cancelled() => Err(Error::Stopped.into()),
-            () = tokio::time::sleep(duration) => Ok(Performed { pointer: Some(self.pointer().await?), note: None }),
+            () = tokio::time::sleep(duration) => Ok(DriverOutcome { pointer: Some(self.pointer().await?), note: None }),
         }
     }
 }

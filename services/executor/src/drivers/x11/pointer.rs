@@ -1,6 +1,6 @@
-//! What the mouse does: moves, clicks, drags, scrolling.
+//! Pointer gestures: moves, clicks, drags, scrolling.
 //!
-//! Times and ways are those of [`crate::drivers::gesture`].
+//! Timing and drag paths come from [`crate::drivers::gesture`].
 
 use std::time::Duration;
 
@@ -11,31 +11,30 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::{ConnectionExt as _, Window};
 
-use super::hands::{Hands, Pressable};
+use super::connection::OrDisplayError as _;
 use super::keyboard;
-use super::link::OrLost as _;
+use super::xtest::{Pressable, XTestInput};
 use crate::drivers::Error;
 use crate::drivers::gesture::{
-    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_GRIP, DRAG_STEP, NOTCHES_PER_WRITE, SCROLL_STEP,
-    beside, check_clicks, notches, way_of_drag,
+    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_START_DELAY, DRAG_STEP, NOTCHES_PER_WRITE, SCROLL_STEP,
+    adjacent_point, check_clicks, drag_path, notches,
 };
 use crate::drivers::pause::{check, pause};
 
-/// How much longer the pointer rests on the target where something is seen to be dragged from one application to
-/// another, which takes several messages between them.
+/// Additional delay on the target of a drag between applications (XDND), which takes several messages between them.
 const DROP_DWELL: Duration = Duration::from_millis(250);
-/// How long an application is given to take what was dropped on it, where it is seen.
-const DROP_PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks at whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Timeout for an application to accept a drop (XDND).
+const DROP_TIMEOUT: Duration = Duration::from_secs(2);
+/// Polling interval for the drop.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The wheel's buttons in the core protocol.
+/// Wheel buttons of the core protocol.
 pub(super) const WHEEL_UP: u8 = 4;
 pub(super) const WHEEL_DOWN: u8 = 5;
 pub(super) const WHEEL_LEFT: u8 = 6;
 pub(super) const WHEEL_RIGHT: u8 = 7;
 
-impl Hands {
+impl XTestInput {
     pub(super) fn point_at(&mut self, at: Option<CapturePoint>) -> Result<(), Error> {
         at.map_or(Ok(()), |point| self.move_to(point))
     }
@@ -92,31 +91,32 @@ impl Hands {
         duration: Option<Duration>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let way = way_of_drag(path, duration)?;
+        let way = drag_path(path, duration)?;
         let size = self.size()?;
         if let Some(&point) = path
             .iter()
-            .find(|point| !super::hands::contains(size, **point))
+            .find(|point| !super::xtest::contains(size, **point))
         {
-            return Err(Error::OutOfFrame { point, size });
+            return Err(Error::OutOfBounds { point, size });
         }
         let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
         let button = of_button(button);
-        let dragged_before = self.dragging()?;
+        let dragged_before = self.drag_source()?;
         self.move_to(way.first)?;
         self.press_keys(&modifiers)?;
         self.press(button, Duration::ZERO)?;
         self.sync()?;
-        pause(DRAG_GRIP, stop)?;
-        self.follow(&way.steps, stop)?;
-        self.follow(&[beside(way.last), way.last], stop)?;
+        pause(DRAG_START_DELAY, stop)?;
+        self.move_along(&way.steps, stop)?;
+        self.move_along(&[adjacent_point(way.last), way.last], stop)?;
         pause(DRAG_DWELL, stop)?;
         let dragging = self
-            .dragging()?
+            .drag_source()?
             .filter(|source| dragged_before != Some(*source));
         if dragging.is_some() {
-            // Moves that were made before the application had begun it are none to what it is dropped on.
-            self.follow(&[beside(way.last), way.last], stop)?;
+            // The target only sees moves made after the source application has started the drag, so the last ones are
+            // repeated.
+            self.move_along(&[adjacent_point(way.last), way.last], stop)?;
             pause(DROP_DWELL, stop)?;
         }
         self.release(button, Duration::ZERO)?;
@@ -125,7 +125,11 @@ impl Hands {
         dragging.map_or(Ok(()), |source| self.await_drop(source, stop))
     }
 
-    fn follow(&mut self, points: &[CapturePoint], stop: &CancellationToken) -> Result<(), Error> {
+    fn move_along(
+        &mut self,
+        points: &[CapturePoint],
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         for &point in points {
             self.move_to(point)?;
             self.link.flush()?;
@@ -134,24 +138,24 @@ impl Hands {
         Ok(())
     }
 
-    /// The window that drags something from one application to another (XDND), if one does.
-    fn dragging(&self) -> Result<Option<Window>, Error> {
+    /// Returns the source window of a drag between applications (XDND), if there is one.
+    fn drag_source(&self) -> Result<Option<Window>, Error> {
         let selection = self.atoms.XdndSelection;
         let asked = self.link.x.get_selection_owner(selection);
         let owner = asked
-            .or_lost(&self.link)?
+            .or_display_error(&self.link)?
             .reply()
-            .or_lost(&self.link)?
+            .or_display_error(&self.link)?
             .owner;
         Ok(Some(owner).filter(|&owner| owner != x11rb::NONE))
     }
 
-    /// Waits until what was dragged from `source` has been taken. Until then the application keeps the keyboard to
-    /// itself. Not all applications tell, so that it is no error if that takes long.
+    /// Waits until the drop from `source` was accepted. Until then the application grabs the keyboard. A timeout is
+    /// not an error, because some applications never report it.
     fn await_drop(&self, source: Window, stop: &CancellationToken) -> Result<(), Error> {
-        let end = Instant::now() + DROP_PATIENCE;
-        while self.dragging()? == Some(source) && Instant::now() < end {
-            pause(LOOK_AGAIN, stop)?;
+        let end = Instant::now() + DROP_TIMEOUT;
+        while self.drag_source()? == Some(source) && Instant::now() < end {
+            pause(POLL_INTERVAL, stop)?;
         }
         Ok(())
     }
@@ -167,12 +171,12 @@ impl Hands {
         let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
         self.point_at(at)?;
         self.press_keys(&modifiers)?;
-        self.turn(
+        self.turn_wheel(
             if y < 0 { WHEEL_UP } else { WHEEL_DOWN },
             y.unsigned_abs(),
             stop,
         )?;
-        self.turn(
+        self.turn_wheel(
             if x < 0 { WHEEL_LEFT } else { WHEEL_RIGHT },
             x.unsigned_abs(),
             stop,
@@ -181,7 +185,12 @@ impl Hands {
         self.sync()
     }
 
-    fn turn(&mut self, wheel: u8, notches: u32, stop: &CancellationToken) -> Result<(), Error> {
+    fn turn_wheel(
+        &mut self,
+        wheel: u8,
+        notches: u32,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         for nth in 0..notches {
             if nth > 0 && nth % NOTCHES_PER_WRITE == 0 {
                 self.sync()?;

@@ -1,7 +1,7 @@
-//! One connection's worth of driving: what an action means in terms of hands, keyboard, clipboard and windows.
+//! A session on one connection: maps actions to input, keyboard, clipboard and windows.
 //!
-//! Runs on the injector's thread alone. Invariant: when an action ends in an error, everything this session held is
-//! released before the error is handed on, as far as the display still listens.
+//! Runs on the injector thread only. Invariant: when an action fails, everything this session holds is released before
+//! the error is returned, if the display still responds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::browser::Verb;
+use super::browser::BrowserCommand;
 use super::clipboard::{Clipboard, Selection};
-use super::hands::{Hands, Pressable};
-use super::human::OwnInput;
+use super::connection::X11Connection;
+use super::human_input::SyntheticInput;
 use super::input_method;
+use super::key_remap::KeyRemaps;
 use super::keyboard;
 use super::keymap::Keymap;
-use super::link::Link;
-use super::loans::Loans;
-use super::text::{Circumstances, Piece, plan};
-use super::windows::{self, Recipient};
-use crate::drivers::{Error, Failure, Performed, Work};
+use super::text::{PlanOptions, TextSegment, plan};
+use super::windows::{self, TextTarget};
+use super::xtest::{Pressable, XTestInput};
+use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
-/// Pastes the clipboard in windows of every toolkit.
+/// Paste shortcut of all toolkits.
 const PASTE: [Key; 2] = [Key::Control, Key::Character('v')];
-/// Pastes in terminals.
+/// Paste shortcut of terminals.
 const PASTE_IN_TERMINAL: [Key; 2] = [Key::Shift, Key::Insert];
-/// Classes of terminals, in lower case.
+/// Window classes of terminals, in lower case.
 const TERMINALS: &[&str] = &[
     "alacritty",
     "gnome-terminal",
@@ -49,34 +49,34 @@ const TERMINALS: &[&str] = &[
     "xterm",
 ];
 
-/// A live connection and everything that belongs to it.
+/// A live connection and its state.
 #[derive(Debug)]
 pub(super) struct Session {
-    hands: Hands,
-    loans: Loans,
+    hands: XTestInput,
+    loans: KeyRemaps,
     clipboard: Clipboard,
 }
 
 impl Session {
-    /// Connects, and clears away what a killed predecessor may have left: pressed keys and buttons, lent keys.
+    /// Connects and cleans up after a killed process: pressed keys and buttons, remapped keycodes.
     pub(super) fn open(
         display: &str,
         patience: Duration,
-        own: &Arc<OwnInput>,
+        own: &Arc<SyntheticInput>,
     ) -> Result<Self, Error> {
-        let link = Link::connect(display, patience)?;
+        let link = X11Connection::connect(display, patience)?;
         enable_extensions(&link)?;
-        let mut hands = Hands::new(link, Arc::clone(own))?;
+        let mut hands = XTestInput::new(link, Arc::clone(own))?;
         let leaked = hands.release_everything()?;
         if !leaked.is_empty() {
             let count = leaked.len();
             tracing::warn!(
                 on = hands.link.display(),
                 count,
-                "released keys and buttons that a predecessor had left pressed"
+                "released keys and buttons that a previous process had left pressed"
             );
         }
-        let loans = Loans::recover(&hands.link)?;
+        let loans = KeyRemaps::recover(&hands.link)?;
         hands.sync()?;
         let clipboard = Clipboard::start(display, patience)?;
         Ok(Self {
@@ -86,7 +86,7 @@ impl Session {
         })
     }
 
-    /// Whether the display still answers.
+    /// Checks that the display responds.
     pub(super) fn probe(&self) -> Result<(), Error> {
         self.hands.sync()
     }
@@ -94,35 +94,36 @@ impl Session {
     /// Performs an action.
     pub(super) fn perform(
         &mut self,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
-    ) -> Result<Performed, Failure> {
+    ) -> Result<DriverOutcome, DriverFailure> {
         self.hands.start_action();
         match self.carry_out(work, stop) {
-            Ok(note) => Ok(Performed {
+            Ok(note) => Ok(DriverOutcome {
                 pointer: Some(self.pointer()?),
                 note,
             }),
             Err(error) => {
                 let input_sent = self.hands.input_sent();
-                self.let_go();
-                Err(Failure { error, input_sent })
+                self.release_input();
+                Err(DriverFailure { error, input_sent })
             }
         }
     }
 
-    /// After a failure nothing stays pressed. A display that is gone has nothing pressed, or is cleared on reconnection.
-    fn let_go(&mut self) {
-        // The keyboard's state goes out with the flush of what follows.
-        let put_back = self.hands.put_back();
+    /// Releases everything after a failure. A display that is gone has nothing pressed, or is cleaned up on
+    /// reconnection.
+    fn release_input(&mut self) {
+        // Sent with the flush of the following release.
+        let put_back = self.hands.restore_keyboard();
         if let Err(error) = put_back.and_then(|()| self.hands.release_held(0)) {
-            tracing::warn!(%error, "keys and buttons could not be released; the next connection will do it");
+            tracing::warn!(%error, "keys and buttons could not be released; the next connection releases them");
         }
     }
 
     fn carry_out(
         &mut self,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
     ) -> Result<Option<String>, Error> {
         crate::drivers::pause::check(stop)?;
@@ -160,7 +161,7 @@ impl Session {
             }
             Action::KeyChord { keys, repeat } => {
                 if may_touch_clipboard(keys) {
-                    self.clipboard.settle(stop)?;
+                    self.clipboard.wait_for_idle(stop)?;
                     self.clipboard.restore()?;
                 }
                 if may_paste(keys) {
@@ -173,28 +174,40 @@ impl Session {
             }
             Action::SetClipboard { text } => {
                 let text = literal(text)?;
-                self.clipboard.settle(stop)?;
+                self.clipboard.wait_for_idle(stop)?;
                 self.clipboard.set(text)?;
             }
             Action::Paste { text } => self.paste(text.as_ref(), stop)?,
             Action::FocusWindow { window } => {
                 windows::focus(&self.hands.link, &self.hands.atoms, window, stop)?
             }
-            Action::GoToUrl { url } => self.hands.browse(Verb::GoTo(url), &mut self.loans, stop)?,
-            Action::GoBack => self.hands.browse(Verb::Back, &mut self.loans, stop)?,
-            Action::GoForward => self.hands.browse(Verb::Forward, &mut self.loans, stop)?,
-            Action::Refresh => self.hands.browse(Verb::Refresh, &mut self.loans, stop)?,
+            Action::GoToUrl { url } => {
+                self.hands
+                    .run_browser_command(BrowserCommand::GoTo(url), &mut self.loans, stop)?
+            }
+            Action::GoBack => {
+                self.hands
+                    .run_browser_command(BrowserCommand::Back, &mut self.loans, stop)?
+            }
+            Action::GoForward => {
+                self.hands
+                    .run_browser_command(BrowserCommand::Forward, &mut self.loans, stop)?
+            }
+            Action::Refresh => {
+                self.hands
+                    .run_browser_command(BrowserCommand::Refresh, &mut self.loans, stop)?
+            }
             Action::Wait { .. } | Action::OpenApplication { .. } | Action::OpenUrl { .. } => {
-                unreachable!("the driver does this without the injector")
+                unreachable!("the driver handles this without the injector")
             }
         }
         Ok(None)
     }
 
-    /// Pastes what is on the clipboard, after putting a text there for good.
+    /// Pastes the clipboard, after setting it to `text` if there is one.
     fn paste(&mut self, text: Option<&Text>, stop: &CancellationToken) -> Result<(), Error> {
         let text = text.map(literal).transpose()?;
-        self.clipboard.settle(stop)?;
+        self.clipboard.wait_for_idle(stop)?;
         match text {
             Some(text) => self.clipboard.set(text)?,
             None => self.clipboard.restore()?,
@@ -203,7 +216,7 @@ impl Session {
         self.hands.chord(&PASTE, 1, &mut self.loans, stop)
     }
 
-    /// Notes that the window with the keyboard is about to paste.
+    /// Records that the focused window is about to paste.
     fn begin_paste(&mut self) -> Result<(), Error> {
         let focused = windows::focused(&self.hands.link)?;
         self.clipboard
@@ -211,13 +224,14 @@ impl Session {
         Ok(())
     }
 
-    /// Enters a text through the clipboard, and sees to it that the former content comes back.
-    fn paste_once(&mut self, text: &str, stop: &CancellationToken) -> Result<(), Error> {
+    /// Enters a text through the clipboard, whose previous content is restored later.
+    fn paste_temporarily(&mut self, text: &str, stop: &CancellationToken) -> Result<(), Error> {
         let focused = windows::focused(&self.hands.link)?;
         let is_terminal = focused
             .as_ref()
             .is_some_and(|focused| is_terminal(&focused.application));
-        // Terminals send ctrl+v to their program. Some of them paste one selection at shift+Insert, some the other.
+        // Terminals pass ctrl+v on to their program. On shift+Insert some paste the clipboard and others the primary
+        // selection.
         let (chord, selections): (_, &[Selection]) = if is_terminal {
             (
                 PASTE_IN_TERMINAL,
@@ -226,9 +240,9 @@ impl Session {
         } else {
             (PASTE, &[Selection::Clipboard])
         };
-        self.clipboard.settle(stop)?;
+        self.clipboard.wait_for_idle(stop)?;
         for &selection in selections {
-            self.clipboard.lend(selection, text)?;
+            self.clipboard.offer_temporarily(selection, text)?;
         }
         self.begin_paste()?;
         let taken = self
@@ -236,7 +250,7 @@ impl Session {
             .chord(&chord, 1, &mut self.loans, stop)
             .and_then(|()| self.clipboard.finish_paste(stop));
         let given_back = match taken {
-            Err(Error::PasteNotTaken { .. }) => self.clipboard.restore(),
+            Err(Error::PasteTimedOut { .. }) => self.clipboard.restore(),
             _ => self.clipboard.release(),
         };
         taken.and(given_back)
@@ -246,7 +260,7 @@ impl Session {
         &mut self,
         text: &Text,
         control_characters: ControlCharacters,
-        work: &Work,
+        work: &PreparedAction,
         stop: &CancellationToken,
     ) -> Result<Option<String>, Error> {
         let (text, secret) = match (text, &work.secret) {
@@ -259,9 +273,9 @@ impl Session {
             }
         };
         let keymap = Keymap::read(&self.hands.link)?;
-        let circumstances = Circumstances {
+        let circumstances = PlanOptions {
             control_characters,
-            room: self.loans.room(&keymap),
+            max_remaps: self.loans.capacity(&keymap),
             secret,
             input_method: input_method::is_present(&self.hands.link, self.hands.atoms.XIM_SERVERS)?,
         };
@@ -269,7 +283,7 @@ impl Session {
             keyboard::is_in_layout(&keymap, &self.loans, character)
         })?;
         let window = windows::focused(&self.hands.link)?;
-        let recipient = Recipient {
+        let recipient = TextTarget {
             window: window.as_ref(),
             secret: secret.then_some(work),
         };
@@ -279,40 +293,40 @@ impl Session {
         Ok(note(&pieces))
     }
 
-    /// Enters a piece for its recipient, which is looked at when the keys are ready.
+    /// Enters a segment. The target window is checked once the keys are ready.
     fn enter(
         &mut self,
-        piece: &Piece,
-        recipient: Recipient<'_>,
+        piece: &TextSegment,
+        recipient: TextTarget<'_>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let text = match piece {
-            Piece::Keys(text) => text,
-            Piece::Lent { text, .. } => {
-                self.hands.lend_missing(text, &mut self.loans, stop)?;
+            TextSegment::Keys(text) => text,
+            TextSegment::Remapped { text, .. } => {
+                self.hands.remap_missing(text, &mut self.loans, stop)?;
                 text
             }
-            Piece::Pasted(text) => {
+            TextSegment::Pasted(text) => {
                 recipient.check(&self.hands.link, &self.hands.atoms)?;
-                return self.paste_once(text, stop);
+                return self.paste_temporarily(text, stop);
             }
         };
-        let entered = self.hands.strokes(text, recipient, stop);
+        let entered = self.hands.type_characters(text, recipient, stop);
         self.loans.used();
         entered
     }
 
-    /// Where the pointer is.
+    /// Returns the position of the pointer.
     pub(super) fn pointer(&self) -> Result<CapturePoint, Error> {
         self.hands.pointer()
     }
 
-    /// The extent of the screen.
+    /// Returns the size of the screen.
     pub(super) fn size(&self) -> Result<motorium_proto::domain::geometry::CaptureSize, Error> {
         self.hands.size()
     }
 
-    /// Releases everything that is down on the display and names it.
+    /// Releases every pressed key and button, and returns their names.
     pub(super) fn release_all(&mut self) -> Result<Vec<String>, Error> {
         let keymap = Keymap::read(&self.hands.link)?;
         let released = self.hands.release_everything()?;
@@ -322,53 +336,53 @@ impl Session {
             .collect())
     }
 
-    /// When [`Session::tidy`] is wanted.
-    pub(super) fn tidy_due(&self) -> Option<Instant> {
+    /// Returns when [`Session::restore_idle_keymap`] is due.
+    pub(super) fn keymap_restore_due(&self) -> Option<Instant> {
         self.loans.due()
     }
 
-    /// Gives back what is no longer used.
-    pub(super) fn tidy(&mut self) -> Result<(), Error> {
-        self.loans.give_back(&self.hands.link)
+    /// Restores the keymap.
+    pub(super) fn restore_idle_keymap(&mut self) -> Result<(), Error> {
+        self.loans.restore(&self.hands.link)
     }
 
-    /// Leaves the display as it was found.
+    /// Restores the display.
     pub(super) fn close(&mut self) {
-        self.let_go();
+        self.release_input();
         if self.loans.due().is_none() {
             return;
         }
-        // Whoever has been typed to last reads its keys with the map as it is.
-        let read = windows::await_application(
+        // The last application must have read its keys before the keymap changes.
+        let read = windows::wait_for_application(
             &self.hands.link,
             &self.hands.atoms,
             &CancellationToken::new(),
         );
-        if let Err(error) = read.and_then(|()| self.loans.give_back(&self.hands.link)) {
-            tracing::debug!(%error, "lent keys stay lent until the next start");
+        if let Err(error) = read.and_then(|()| self.loans.restore(&self.hands.link)) {
+            tracing::debug!(%error, "remapped keycodes are restored at the next start");
         }
     }
 }
 
-/// The text of a clipboard action. The clipboard is there for everybody to read, so that a secret is refused.
+/// Returns the text of a clipboard action. Secrets are refused: every program can read the clipboard.
 fn literal(text: &Text) -> Result<&str, Error> {
     match text {
         Text::Literal(text) => Ok(text),
         Text::Secret(name) => Err(Error::TextNotTypable {
             why: format!(
-                "the secret `{name}` goes in as keys, never through the clipboard; type it instead"
+                "the secret `{name}` cannot be pasted or put on the clipboard; type it instead"
             ),
         }),
     }
 }
 
-/// Whether a chord may copy, cut or paste, so that the clipboard must hold what its user believes it to hold.
+/// Returns whether a chord may copy, cut or paste, so that the clipboard must hold the user's content.
 fn may_touch_clipboard(keys: &[Key]) -> bool {
     keys.iter()
         .any(|key| matches!(key, Key::Control | Key::Insert))
 }
 
-/// Whether a chord pastes, in one kind of window or another.
+/// Returns whether a chord pastes in some kind of window.
 fn may_paste(keys: &[Key]) -> bool {
     let has = |key| keys.contains(&key);
     (has(Key::Control) && (has(Key::Character('v')) || has(Key::Character('V'))))
@@ -379,18 +393,20 @@ fn is_terminal(application: &str) -> bool {
     TERMINALS.contains(&application.to_lowercase().as_str())
 }
 
-/// How a text was entered, where it was not as plain keys.
-fn note(pieces: &[Piece]) -> Option<String> {
-    let pasted = pieces.iter().any(|piece| matches!(piece, Piece::Pasted(_)));
+/// Describes how a text was entered, if not by plain keys.
+fn note(pieces: &[TextSegment]) -> Option<String> {
+    let pasted = pieces
+        .iter()
+        .any(|piece| matches!(piece, TextSegment::Pasted(_)));
     let lent = pieces
         .iter()
-        .any(|piece| matches!(piece, Piece::Lent { .. }));
+        .any(|piece| matches!(piece, TextSegment::Remapped { .. }));
     match (pasted, lent) {
         (true, _) => {
-            Some("entered through the clipboard, whose former content was put back".to_owned())
+            Some("entered through the clipboard, whose previous content is restored".to_owned())
         }
         (false, true) => Some(
-            "entered as keys, some of them lent to characters that the layout lacks".to_owned(),
+            "entered as keys, some of them remapped to characters that the layout lacks".to_owned(),
         ),
         (false, false) => None,
     }
@@ -413,9 +429,9 @@ fn name(keymap: &Keymap, what: Pressable) -> String {
     }
 }
 
-/// X extensions have to be asked for before they are used.
-pub(super) fn enable_extensions(link: &Link) -> Result<(), Error> {
-    use super::link::OrLost as _;
+/// Enables the X extensions, which is required before their use.
+pub(super) fn enable_extensions(link: &X11Connection) -> Result<(), Error> {
+    use super::connection::OrDisplayError as _;
     use x11rb::protocol::xkb::ConnectionExt as _;
     use x11rb::protocol::xtest::ConnectionExt as _;
     let missing = |name: &str| Error::NoDisplay {
@@ -430,8 +446,8 @@ pub(super) fn enable_extensions(link: &Link) -> Result<(), Error> {
         .x
         .xkb_use_extension(1, 0)
         .map_err(|_| missing("XKEYBOARD"))?;
-    xtest.reply().or_lost(link)?;
-    if !xkb.reply().or_lost(link)?.supported {
+    xtest.reply().or_display_error(link)?;
+    if !xkb.reply().or_display_error(link)?.supported {
         return Err(missing("XKEYBOARD 1.0"));
     }
     Ok(())

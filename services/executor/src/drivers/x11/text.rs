@@ -1,50 +1,50 @@
-//! How a text is to be entered: which of it as keys, as lent keys, or through the clipboard.
+//! Plans how to enter a text: as keys, as remapped keys, or through the clipboard.
 //!
-//! Pure: the plan is made from the text and from what the layout has; carrying it out is the session's business.
-//! Invariant: the pieces of a plan, one after the other, are the text, except that as keys a carriage return before a
-//! newline is left out (Return is one key).
+//! Pure: the plan depends on the text and the layout. The session carries it out. Invariant: the segments of a plan,
+//! concatenated, are the text, except that a carriage return before a newline is dropped for keys (Return is one key).
 
 use std::collections::HashSet;
 
 use motorium_proto::domain::action::ControlCharacters;
 
-use super::loans::MOST_LOANS;
+use super::key_remap::MAX_REMAPS;
 use crate::drivers::Error;
 
-/// Longer texts with characters that the layout lacks are pasted, even if few distinct ones are missing.
-const LONGEST_WITH_LOANS: usize = 100;
+/// Maximum length in characters for remapping. Longer texts with missing characters are pasted, even if few distinct
+/// ones are missing: this bounds how long the remapped keycodes stay in use.
+const MAX_LENGTH_WITH_REMAPS: usize = 100;
 
-/// A part of a text and how to enter it.
+/// A part of a text with its input method.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// The layout has every character; newline and tab are keys.
+pub(super) enum TextSegment {
+    /// As keys: the layout has every character; newline and tab are keys.
     Keys(String),
-    /// As keys, after these characters have been lent some.
-    Lent { text: String, missing: Vec<char> },
+    /// As keys, after remapping the missing characters.
+    Remapped { text: String, missing: Vec<char> },
     /// Through the clipboard.
     Pasted(String),
 }
 
-/// What a plan depends on besides the text.
+/// Conditions of a plan besides the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Circumstances {
+pub(super) struct PlanOptions {
     pub(super) control_characters: ControlCharacters,
-    /// How many characters can be lent keys.
-    pub(super) room: usize,
-    /// A secret: never through the clipboard, and no error tells a character of it.
+    /// Maximum number of remapped characters.
+    pub(super) max_remaps: usize,
+    /// The text is a secret: it is never pasted, and no error reveals a character of it.
     pub(super) secret: bool,
-    /// Keys may be taken by an input method, which leaves those of a password's field alone.
+    /// An input method may consume keys. It leaves those of password fields alone.
     pub(super) input_method: bool,
 }
 
-/// Plans how to enter `text` on a keyboard on which `in_layout` characters have keys.
+/// Plans how to enter `text`. `in_layout` tells whether the layout has a character.
 pub(super) fn plan(
     text: &str,
-    circumstances: Circumstances,
+    circumstances: PlanOptions,
     in_layout: impl Fn(char) -> bool,
-) -> Result<Vec<Piece>, Error> {
+) -> Result<Vec<TextSegment>, Error> {
     refuse_control_characters(text, circumstances.secret)?;
-    let room = circumstances.room.min(MOST_LOANS);
+    let room = circumstances.max_remaps.min(MAX_REMAPS);
     if circumstances.control_characters == ControlCharacters::AsText
         && text.contains(['\n', '\r', '\t'])
     {
@@ -60,28 +60,29 @@ pub(super) fn plan(
     }
     let missing = distinct(text.chars().filter(|&character| !has_key(character)));
     if missing.is_empty() {
-        return Ok(vec![Piece::Keys(text)]);
+        return Ok(vec![TextSegment::Keys(text)]);
     }
     if circumstances.secret {
         return in_batches(&text, room, has_key);
     }
-    if missing.len() <= room && text.chars().count() <= LONGEST_WITH_LOANS {
-        return Ok(vec![Piece::Lent { text, missing }]);
+    if missing.len() <= room && text.chars().count() <= MAX_LENGTH_WITH_REMAPS {
+        return Ok(vec![TextSegment::Remapped { text, missing }]);
     }
     Ok(by_line(&text, has_key))
 }
 
-fn paste_whole(text: &str, secret: bool) -> Result<Vec<Piece>, Error> {
+fn paste_whole(text: &str, secret: bool) -> Result<Vec<TextSegment>, Error> {
     if secret {
         return Err(Error::TextNotTypable {
-            why: "a secret goes in as keys, and newline and tab as text can only be pasted"
+            why: "a secret is entered as keys, but newline and tab as text can only be pasted"
                 .to_owned(),
         });
     }
-    Ok(vec![Piece::Pasted(text.to_owned())])
+    Ok(vec![TextSegment::Pasted(text.to_owned())])
 }
 
-/// Control characters other than newline, return and tab have no key, and applications drop them from a paste.
+/// Rejects control characters other than newline, return and tab: they have no key, and applications drop them from a
+/// paste.
 fn refuse_control_characters(text: &str, secret: bool) -> Result<(), Error> {
     let offender = text
         .chars()
@@ -109,15 +110,15 @@ fn distinct(characters: impl Iterator<Item = char>) -> Vec<char> {
         .collect()
 }
 
-/// Cuts the text so that no part needs more loans than there is room for.
+/// Splits the text so that no part needs more than `room` remapped characters.
 fn in_batches(
     text: &str,
     room: usize,
     has_key: impl Fn(char) -> bool,
-) -> Result<Vec<Piece>, Error> {
+) -> Result<Vec<TextSegment>, Error> {
     if room == 0 {
         return Err(Error::TextNotTypable {
-            why: "the keyboard's layout leaves no keys free for it".to_owned(),
+            why: "the keyboard layout has no unused keycode for it".to_owned(),
         });
     }
     let mut pieces = Vec::new();
@@ -125,7 +126,7 @@ fn in_batches(
     for character in text.chars() {
         if !has_key(character) && !missing.contains(&character) {
             if missing.len() == room {
-                pieces.push(Piece::Lent {
+                pieces.push(TextSegment::Remapped {
                     text: std::mem::take(&mut part),
                     missing: std::mem::take(&mut missing),
                 });
@@ -135,9 +136,9 @@ fn in_batches(
         part.push(character);
     }
     pieces.push(if missing.is_empty() {
-        Piece::Keys(part)
+        TextSegment::Keys(part)
     } else {
-        Piece::Lent {
+        TextSegment::Remapped {
             text: part,
             missing,
         }
@@ -145,26 +146,26 @@ fn in_batches(
     Ok(pieces)
 }
 
-/// Pastes what the layout lacks; newline and tab, and lines that need no paste, go in as keys.
-fn by_line(text: &str, has_key: impl Fn(char) -> bool) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
+/// Pastes lines with missing characters. Newline and tab, and all other lines, are entered as keys.
+fn by_line(text: &str, has_key: impl Fn(char) -> bool) -> Vec<TextSegment> {
+    let mut pieces: Vec<TextSegment> = Vec::new();
     for part in text.split_inclusive(['\n', '\t']) {
         let line = part.trim_end_matches(['\n', '\t']);
         if line.chars().all(&has_key) {
             append_keys(&mut pieces, part);
         } else {
-            pieces.push(Piece::Pasted(line.to_owned()));
+            pieces.push(TextSegment::Pasted(line.to_owned()));
             append_keys(&mut pieces, &part[line.len()..]);
         }
     }
     pieces
 }
 
-fn append_keys(pieces: &mut Vec<Piece>, text: &str) {
+fn append_keys(pieces: &mut Vec<TextSegment>, text: &str) {
     match pieces.last_mut() {
         _ if text.is_empty() => {}
-        Some(Piece::Keys(keys)) => keys.push_str(text),
-        _ => pieces.push(Piece::Keys(text.to_owned())),
+        Some(TextSegment::Keys(keys)) => keys.push_str(text),
+        _ => pieces.push(TextSegment::Keys(text.to_owned())),
     }
 }
 
@@ -172,38 +173,38 @@ fn append_keys(pieces: &mut Vec<Piece>, text: &str) {
 mod tests {
     use super::*;
 
-    fn keys(text: &str) -> Piece {
-        Piece::Keys(text.to_owned())
+    fn keys(text: &str) -> TextSegment {
+        TextSegment::Keys(text.to_owned())
     }
 
-    fn pasted(text: &str) -> Piece {
-        Piece::Pasted(text.to_owned())
+    fn pasted(text: &str) -> TextSegment {
+        TextSegment::Pasted(text.to_owned())
     }
 
-    fn lent(text: &str, missing: &str) -> Piece {
-        Piece::Lent {
+    fn lent(text: &str, missing: &str) -> TextSegment {
+        TextSegment::Remapped {
             text: text.to_owned(),
             missing: missing.chars().collect(),
         }
     }
 
-    const TYPED: Circumstances = Circumstances {
+    const TYPED: PlanOptions = PlanOptions {
         control_characters: ControlCharacters::AsKeys,
-        room: 18,
+        max_remaps: 18,
         secret: false,
         input_method: false,
     };
-    const AS_TEXT: Circumstances = Circumstances {
+    const AS_TEXT: PlanOptions = PlanOptions {
         control_characters: ControlCharacters::AsText,
         ..TYPED
     };
-    const SECRET: Circumstances = Circumstances {
+    const SECRET: PlanOptions = PlanOptions {
         secret: true,
-        room: 2,
+        max_remaps: 2,
         ..TYPED
     };
 
-    fn check(circumstances: Circumstances, text: &str, expected: &[Piece]) {
+    fn check(circumstances: PlanOptions, text: &str, expected: &[TextSegment]) {
         assert_eq!(
             plan(text, circumstances, |c| c.is_ascii()).unwrap(),
             expected,
@@ -211,7 +212,7 @@ mod tests {
         );
     }
 
-    fn check_refused(circumstances: Circumstances, text: &str, part: &str) {
+    fn check_refused(circumstances: PlanOptions, text: &str, part: &str) {
         let error = plan(text, circumstances, |c| c.is_ascii())
             .unwrap_err()
             .to_string();
@@ -241,7 +242,10 @@ mod tests {
         let long = format!("{}é", "x".repeat(100));
         check(TYPED, &long, &[pasted(&long)]);
         check(
-            Circumstances { room: 1, ..TYPED },
+            PlanOptions {
+                max_remaps: 1,
+                ..TYPED
+            },
             "你好",
             &[pasted("你好")],
         );
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn beside_an_input_method_letters_are_pasted_and_secrets_are_not() {
-        let beside = |circumstances| Circumstances {
+        let beside = |circumstances| PlanOptions {
             input_method: true,
             ..circumstances
         };
@@ -271,9 +275,16 @@ mod tests {
             "aäböcü1ä",
             &[lent("aäböc", "äö"), lent("ü1ä", "üä")],
         );
-        check_refused(Circumstances { room: 0, ..SECRET }, "ä", "no keys free");
         check_refused(
-            Circumstances {
+            PlanOptions {
+                max_remaps: 0,
+                ..SECRET
+            },
+            "ä",
+            "no unused keycode",
+        );
+        check_refused(
+            PlanOptions {
                 control_characters: ControlCharacters::AsText,
                 ..SECRET
             },

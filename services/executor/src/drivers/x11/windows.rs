@@ -1,4 +1,4 @@
-//! Windows, as the window manager tells of them (EWMH), and which of them has the keyboard.
+//! Windows as reported by the window manager (EWMH), and the focused window.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use x11rb::protocol::xproto::{
     GetPropertyReply, InputFocus, Window,
 };
 
-use super::link::{Link, OrLost};
+use super::connection::{OrDisplayError, X11Connection};
 use crate::drivers::pause::{check, pause};
-use crate::drivers::{Error, FocusedPage, Work};
-use crate::guard::targets::WindowPattern;
+use crate::drivers::{Error, FocusedPage, PreparedAction};
+use crate::guard::allowed_windows::WindowPattern;
 
 x11rb::atom_manager! {
-    /// The window manager's properties.
+    /// Atoms of the window manager's properties.
     pub(super) Atoms: AtomsCookie {
         _NET_ACTIVE_WINDOW,
         _NET_CLIENT_LIST,
@@ -34,57 +34,60 @@ x11rb::atom_manager! {
     }
 }
 
-/// How long the window manager is given to bring a window to the front.
-const FOCUS_PATIENCE: Duration = Duration::from_secs(5);
-/// How long an application is given to answer a ping.
-const PING_PATIENCE: Duration = Duration::from_secs(3);
-/// How long applications that take no pings are given to read what was typed.
-const WITHOUT_PING: Duration = Duration::from_millis(250);
-/// Between two looks at whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// Longest property that is read, in units of four bytes.
-const LONGEST_PROPERTY: u32 = 64 * 1024;
-/// A window's class stands on it or on one of so many windows above it.
-const DEEPEST: usize = 16;
-/// The source of a request that counts as the user's own wish (EWMH: a pager).
+/// Timeout for the window manager to activate a window.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for an application to answer a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
+/// Delay for applications without ping support to read what was typed.
+const NO_PING_DELAY: Duration = Duration::from_millis(250);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Maximum length of a property that is read, in units of four bytes.
+const MAX_PROPERTY_WORDS: u32 = 64 * 1024;
+/// Maximum number of ancestors that are searched for a window's class, title or protocols.
+const MAX_ANCESTORS: usize = 16;
+/// Source indication of a user request (EWMH: a pager), which window managers obey.
 const SOURCE_USER: u32 = 2;
 
-/// The window that has the keyboard.
+/// The focused window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Focused {
     pub(super) window: Window,
-    /// The application's window that it is, or is in.
-    top: Window,
-    /// The application's class, empty if it has none.
+    /// The application's top-level window that is or contains it.
+    top_level: Window,
+    /// Class of the application; empty if it has none.
     pub(super) application: String,
 }
 
-/// Looks up the atoms that this module needs.
-pub(super) fn look_up(link: &Link) -> Result<Atoms, Error> {
-    Atoms::new(&link.x).or_lost(link)?.reply().or_lost(link)
+/// Interns the atoms of this module.
+pub(super) fn look_up(link: &X11Connection) -> Result<Atoms, Error> {
+    Atoms::new(&link.x)
+        .or_display_error(link)?
+        .reply()
+        .or_display_error(link)
 }
 
-/// The window that has the keyboard; `None` if it follows the pointer or nothing has it.
-pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
+/// Returns the focused window; `None` if the focus follows the pointer or nothing has it.
+pub(super) fn focused(link: &X11Connection) -> Result<Option<Focused>, Error> {
     let focus = link
         .x
         .get_input_focus()
-        .or_lost(link)?
+        .or_display_error(link)?
         .reply()
-        .or_lost(link)?
+        .or_display_error(link)?
         .focus;
     if focus == u32::from(u8::from(InputFocus::NONE))
         || focus == u32::from(u8::from(InputFocus::POINTER_ROOT))
     {
         return Ok(None);
     }
-    // Toolkits often give the keyboard to a small window inside of the one that has the class.
+    // Toolkits often focus a child window of the one that has the class.
     let mut window = focus;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_ANCESTORS {
         if let Some(application) = class(link, window)? {
             return Ok(Some(Focused {
                 window: focus,
-                top: window,
+                top_level: window,
                 application,
             }));
         }
@@ -95,43 +98,45 @@ pub(super) fn focused(link: &Link) -> Result<Option<Focused>, Error> {
     }
     Ok(Some(Focused {
         window: focus,
-        top: focus,
+        top_level: focus,
         application: String::new(),
     }))
 }
 
-/// Who a text is for.
+/// Target of a typed text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Recipient<'a> {
-    /// What had the keyboard when the text began.
+pub(super) struct TextTarget<'a> {
+    /// The focused window at the start of the text.
     pub(super) window: Option<&'a Focused>,
-    /// If the text is a secret: where it may go.
-    pub(super) secret: Option<&'a Work>,
+    /// The action of a secret text, with its allowed windows.
+    pub(super) secret: Option<&'a PreparedAction>,
 }
 
-impl Recipient<'_> {
-    /// Refuses to go on when another window, or none, has the keyboard than before, or one that a secret may not go into.
-    pub(super) fn check(&self, link: &Link, atoms: &Atoms) -> Result<(), Error> {
+impl TextTarget<'_> {
+    /// Fails if the focus has moved to another window or nowhere, or to a window that is not allowed for the secret.
+    pub(super) fn check(&self, link: &X11Connection, atoms: &Atoms) -> Result<(), Error> {
         if let Some(before) = self.window {
             let now = focused(link)?;
-            // A toolkit may hand the keyboard on within its window while it is typed to.
-            if now.as_ref().map(|now| now.top) != Some(before.top) {
+            // A toolkit may move the focus within its top-level window during typing.
+            if now.as_ref().map(|now| now.top_level) != Some(before.top_level) {
                 let application = now.map(|focused| focused.application).unwrap_or_default();
                 return Err(Error::FocusLost { application });
             }
         }
         match self.secret {
-            Some(Work {
-                only_into, page, ..
-            }) => check_target(link, atoms, only_into, page.as_deref()),
+            Some(PreparedAction {
+                allowed_windows: only_into,
+                focused_page: page,
+                ..
+            }) => check_allowed_window(link, atoms, only_into, page.as_deref()),
             None => Ok(()),
         }
     }
 }
 
-/// Refuses to enter a secret into a window, or a page of a browser's, that is none of these.
-fn check_target(
-    link: &Link,
+/// Fails if neither the focused window nor the focused page is allowed for the secret.
+fn check_allowed_window(
+    link: &X11Connection,
     atoms: &Atoms,
     allowed: &[WindowPattern],
     page: Option<&dyn FocusedPage>,
@@ -153,62 +158,62 @@ fn check_target(
         .iter()
         .any(|one| matches!(one, WindowPattern::Url(_)));
     let address = match page.filter(|_| wants_page && is_browser(&application)) {
-        Some(page) => page.address()?,
+        Some(page) => page.url()?,
         None => None,
     };
     if let Some(address) = &address
-        && allowed.iter().any(|one| one.matches_page(address))
+        && allowed.iter().any(|one| one.matches_url(address))
     {
         return Ok(());
     }
     let names: Vec<String> = allowed.iter().map(ToString::to_string).collect();
     let host = address.as_ref().and_then(|address| address.host_str());
     let host = host.map(|host| format!(", {host}")).unwrap_or_default();
-    Err(Error::WrongWindow {
+    Err(Error::WindowNotAllowed {
         window: format!("`{application}`, \"{title}\"{host}"),
         allowed: names.join(", "),
     })
 }
 
-/// Waits until the application that has the keyboard has handled everything that was sent to it so far.
+/// Waits until the focused application has handled all input that was sent to it.
 ///
-/// It is asked by a ping (EWMH), which it answers in its turn. Where the application does not take pings a fixed time
-/// is waited instead.
-pub(super) fn await_application(
-    link: &Link,
+/// Applications answer a ping (EWMH) in order with their input. For applications without ping support a fixed delay is
+/// used.
+pub(super) fn wait_for_application(
+    link: &X11Connection,
     atoms: &Atoms,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let Some(window) = pingable(link, atoms)? else {
-        return pause(WITHOUT_PING, stop);
+        return pause(NO_PING_DELAY, stop);
     };
     let ping = [atoms._NET_WM_PING, 0, window, 0, 0];
     let message = ClientMessageEvent::new(32, window, atoms.WM_PROTOCOLS, ping);
     let listen = |events| {
         let attributes = ChangeWindowAttributesAux::new().event_mask(events);
         let changed = link.x.change_window_attributes(link.root, &attributes);
-        changed.or_lost(link).map(|_| ())
+        changed.or_display_error(link).map(|_| ())
     };
-    // Answers are sent to the root window.
+    // Pongs are sent to the root window.
     listen(EventMask::SUBSTRUCTURE_NOTIFY)?;
     link.x
         .send_event(false, window, EventMask::NO_EVENT, message)
-        .or_lost(link)?;
-    let answered = await_pong(link, atoms, window, stop);
+        .or_display_error(link)?;
+    let answered = wait_for_pong(link, atoms, window, stop);
     listen(EventMask::NO_EVENT)?;
     answered
 }
 
-fn await_pong(
-    link: &Link,
+fn wait_for_pong(
+    link: &X11Connection,
     atoms: &Atoms,
     window: Window,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let end = Instant::now() + PING_PATIENCE;
+    let end = Instant::now() + PING_TIMEOUT;
     link.flush()?;
     loop {
-        while let Some(event) = link.x.poll_for_event().or_lost(link)? {
+        while let Some(event) = link.x.poll_for_event().or_display_error(link)? {
             if let Event::ClientMessage(message) = event
                 && message.type_ == atoms.WM_PROTOCOLS
                 && message.data.as_data32()[0] == atoms._NET_WM_PING
@@ -220,21 +225,21 @@ fn await_pong(
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Error::WindowNotResponding {
-                waited: PING_PATIENCE,
+                waited: PING_TIMEOUT,
             });
         }
         check(stop)?;
-        link.wait(None, Some(left.min(LOOK_AGAIN)))?;
+        link.wait(None, Some(left.min(POLL_INTERVAL)))?;
     }
 }
 
-/// The window with the keyboard, or the one above it, that takes pings.
-fn pingable(link: &Link, atoms: &Atoms) -> Result<Option<Window>, Error> {
+/// Returns the focused window or its nearest ancestor that supports pings.
+fn pingable(link: &X11Connection, atoms: &Atoms) -> Result<Option<Window>, Error> {
     let Some(focused) = focused(link)? else {
         return Ok(None);
     };
     let mut window = focused.window;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_ANCESTORS {
         let protocols = property(link, window, atoms.WM_PROTOCOLS, AtomEnum::ATOM.into())?;
         if protocols
             .value32()
@@ -252,9 +257,9 @@ fn pingable(link: &Link, atoms: &Atoms) -> Result<Option<Window>, Error> {
     Ok(None)
 }
 
-/// Brings a window to the front, gives it the keyboard and waits until it has it.
+/// Activates a window and waits until it is active.
 pub(super) fn focus(
-    link: &Link,
+    link: &X11Connection,
     atoms: &Atoms,
     selector: &WindowSelector,
     stop: &CancellationToken,
@@ -271,23 +276,23 @@ pub(super) fn focus(
     let to_manager = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
     link.x
         .send_event(false, link.root, to_manager, message)
-        .or_lost(link)?;
+        .or_display_error(link)?;
     link.flush()?;
-    let end = Instant::now() + FOCUS_PATIENCE;
+    let end = Instant::now() + FOCUS_TIMEOUT;
     while active(link, atoms)? != Some(window) {
         if Instant::now() >= end {
             return Err(Error::WindowNotFocused {
                 selector: description(selector),
-                waited: FOCUS_PATIENCE,
+                waited: FOCUS_TIMEOUT,
             });
         }
-        pause(LOOK_AGAIN, stop)?;
+        pause(POLL_INTERVAL, stop)?;
     }
     Ok(())
 }
 
-/// The window that the window manager calls active.
-fn active(link: &Link, atoms: &Atoms) -> Result<Option<Window>, Error> {
+/// Returns the active window according to the window manager.
+fn active(link: &X11Connection, atoms: &Atoms) -> Result<Option<Window>, Error> {
     let windows = windows_of(link, atoms._NET_ACTIVE_WINDOW)?;
     Ok(windows
         .first()
@@ -295,8 +300,12 @@ fn active(link: &Link, atoms: &Atoms) -> Result<Option<Window>, Error> {
         .filter(|&window| window != x11rb::NONE))
 }
 
-/// The topmost window that is like that.
-fn find(link: &Link, atoms: &Atoms, selector: &WindowSelector) -> Result<Option<Window>, Error> {
+/// Returns the topmost window that matches the selector.
+fn find(
+    link: &X11Connection,
+    atoms: &Atoms,
+    selector: &WindowSelector,
+) -> Result<Option<Window>, Error> {
     let stacked = windows_of(link, atoms._NET_CLIENT_LIST_STACKING)?;
     let windows = if stacked.is_empty() {
         windows_of(link, atoms._NET_CLIENT_LIST)?
@@ -312,7 +321,7 @@ fn find(link: &Link, atoms: &Atoms, selector: &WindowSelector) -> Result<Option<
 }
 
 fn is_selected(
-    link: &Link,
+    link: &X11Connection,
     atoms: &Atoms,
     selector: &WindowSelector,
     window: Window,
@@ -327,7 +336,7 @@ fn is_selected(
     })
 }
 
-/// Identifiers are decimal, or hexadecimal as X's own tools print them.
+/// Parses a window id: decimal, or hexadecimal as printed by the X tools.
 fn parse_id(id: &str) -> Option<Window> {
     match id.strip_prefix("0x") {
         Some(digits) => Window::from_str_radix(digits, 16).ok(),
@@ -335,7 +344,7 @@ fn parse_id(id: &str) -> Option<Window> {
     }
 }
 
-fn title(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Error> {
+fn title(link: &X11Connection, atoms: &Atoms, window: Window) -> Result<String, Error> {
     let modern = property(link, window, atoms._NET_WM_NAME, atoms.UTF8_STRING)?.value;
     let bytes = match modern.is_empty() {
         true => property(link, window, AtomEnum::WM_NAME.into(), AtomEnum::ANY.into())?.value,
@@ -344,10 +353,10 @@ fn title(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The title of a window, or of the nearest one around it that has one: toolkits give the keyboard to parts.
-fn title_above(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Error> {
+/// Returns the title of a window, or of its nearest ancestor with one: toolkits may focus child windows.
+fn title_above(link: &X11Connection, atoms: &Atoms, window: Window) -> Result<String, Error> {
     let mut window = window;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_ANCESTORS {
         let title = title(link, atoms, window)?;
         if !title.is_empty() {
             return Ok(title);
@@ -360,7 +369,7 @@ fn title_above(link: &Link, atoms: &Atoms, window: Window) -> Result<String, Err
     Ok(String::new())
 }
 
-fn class(link: &Link, window: Window) -> Result<Option<String>, Error> {
+fn class(link: &X11Connection, window: Window) -> Result<Option<String>, Error> {
     let reply = property(
         link,
         window,
@@ -371,30 +380,30 @@ fn class(link: &Link, window: Window) -> Result<Option<String>, Error> {
     Ok(class.map(|class| String::from_utf8_lossy(class.class()).into_owned()))
 }
 
-fn parent(link: &Link, window: Window) -> Result<Option<Window>, Error> {
-    match link.x.query_tree(window).or_lost(link)?.reply() {
+fn parent(link: &X11Connection, window: Window) -> Result<Option<Window>, Error> {
+    match link.x.query_tree(window).or_display_error(link)?.reply() {
         Ok(tree) if tree.parent != x11rb::NONE && tree.parent != tree.root => Ok(Some(tree.parent)),
         Ok(_) | Err(x11rb::errors::ReplyError::X11Error(_)) => Ok(None),
         Err(error) => Err(link.error(error)),
     }
 }
 
-fn windows_of(link: &Link, name: Atom) -> Result<Vec<Window>, Error> {
+fn windows_of(link: &X11Connection, name: Atom) -> Result<Vec<Window>, Error> {
     let reply = property(link, link.root, name, AtomEnum::WINDOW.into())?;
     Ok(reply.value32().into_iter().flatten().collect())
 }
 
-/// A property; empty if it is not there, or if the window has just gone.
+/// Reads a property; empty if it does not exist or the window is gone.
 fn property(
-    link: &Link,
+    link: &X11Connection,
     window: Window,
     name: Atom,
     kind: Atom,
 ) -> Result<GetPropertyReply, Error> {
     match link
         .x
-        .get_property(false, window, name, kind, 0, LONGEST_PROPERTY)
-        .or_lost(link)?
+        .get_property(false, window, name, kind, 0, MAX_PROPERTY_WORDS)
+        .or_display_error(link)?
         .reply()
     {
         Ok(reply) => Ok(reply),

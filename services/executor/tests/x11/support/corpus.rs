@@ -1,21 +1,21 @@
-//! Texts that others get wrong: every script at many lengths, mixtures, and what is known to be hard.
+//! Corpus of difficult texts: many scripts at many lengths, mixtures, and known problem cases.
 //!
-//! The same ones in every run. The suite takes a few of them; `MOTORIUM_TEXTS=all` takes all.
+//! Deterministic. A run uses a sample; `MOTORIUM_TEXTS=all` uses all texts.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 
-/// From one character to five thousand.
+/// Text lengths in characters or clusters.
 const LENGTHS: [usize; 18] = [
     1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, 5000,
 ];
 const MIXTURES: usize = 130;
-const LONGEST_MIXTURE: usize = 200;
-/// In a run that takes only a few, each so manieth.
-const FEW: usize = 29;
+const MAX_MIXTURE_LENGTH: usize = 200;
+/// Sampling step of a normal run.
+const SAMPLE_STEP: usize = 29;
 
-/// A script and its characters, by ranges and by whole clusters.
+/// A script with its character ranges and grapheme clusters.
 type Script = (
     &'static str,
     &'static [(char, char)],
@@ -125,7 +125,7 @@ const HARD: &[&str] = &[
     "ends with a newline\n",
 ];
 
-/// The texts of this run, each with the name of its kind.
+/// Returns the texts of this run, each with the name of its kind.
 pub(crate) fn corpus() -> Vec<(String, String)> {
     let all = everything();
     if std::env::var("MOTORIUM_TEXTS").is_ok_and(|which| which == "all") {
@@ -133,9 +133,9 @@ pub(crate) fn corpus() -> Vec<(String, String)> {
     }
     let few = all
         .iter()
-        .step_by(FEW)
+        .step_by(SAMPLE_STEP)
         .filter(|(_, text)| text.len() < 2_000);
-    // Whatever is known to be hard is tried every time.
+    // Known problem cases are part of every run.
     let hard = all.iter().filter(|(kind, _)| kind == "hard");
     few.chain(hard).cloned().collect()
 }
@@ -150,7 +150,7 @@ fn everything() -> Vec<(String, String)> {
         }
     }
     for number in 0..MIXTURES {
-        let length = random.random_range(1..LONGEST_MIXTURE);
+        let length = random.random_range(1..MAX_MIXTURE_LENGTH);
         let scripts: Vec<Script> = SCRIPTS.choose_multiple(&mut random, 3).copied().collect();
         let text = made_of(&mut random, &scripts, length);
         texts.push((format!("mixture {number}"), text));
@@ -163,7 +163,7 @@ fn everything() -> Vec<(String, String)> {
     texts
 }
 
-/// So many characters or clusters of these scripts.
+/// Generates a text of `length` characters or clusters of these scripts.
 fn made_of(random: &mut StdRng, scripts: &[Script], length: usize) -> String {
     let one = |random: &mut StdRng| {
         let (_, ranges, clusters) = scripts.choose(random).unwrap();

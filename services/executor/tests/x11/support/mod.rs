@@ -1,4 +1,4 @@
-//! A desktop of a test's own: a display server, a window manager, and programs that tell what they received.
+//! A test desktop: a display server, a window manager, and programs that report what they received.
 
 pub(crate) mod corpus;
 pub(crate) mod page;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// Nothing that is waited for in these tests takes longer, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of all waits, sufficient on a busy machine.
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process that ends with the test.
+/// A process that is killed with the test.
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
@@ -42,10 +42,10 @@ impl Process {
 
     /// Waits until the process has ended.
     pub(crate) fn wait_gone(&self) {
-        // It stays in the table until it is dropped; what it does there is nothing.
+        // It remains a zombie until it is dropped.
         let stat = format!("/proc/{}/stat", self.id());
         let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         while !gone() {
             assert!(Instant::now() < end, "the process does not end");
             std::thread::yield_now();
@@ -69,10 +69,10 @@ impl Drop for Process {
     }
 }
 
-/// A display with a window manager, and a home of its own.
+/// A display with a window manager and its own home.
 #[derive(Debug)]
 pub(crate) struct Desktop {
-    // Dropped in this order: programs, window manager, server, files, seat.
+    // Dropped in this order: programs, window manager, server, files, slot.
     programs: Vec<Process>,
     _window_manager: Process,
     _server: Process,
@@ -81,8 +81,8 @@ pub(crate) struct Desktop {
     _seat: SemaphorePermit<'static>,
 }
 
-/// A browser keeps two cores busy, and one that has to wait for its turn takes no notice of keys now and then.
-fn seats() -> &'static Semaphore {
+/// Limits concurrent desktops: a browser uses two cores, and on an overloaded machine it sometimes loses keys.
+fn desktop_slots() -> &'static Semaphore {
     static SEATS: OnceLock<Semaphore> = OnceLock::new();
 
     SEATS.get_or_init(|| {
@@ -92,9 +92,9 @@ fn seats() -> &'static Semaphore {
 }
 
 impl Desktop {
-    /// Starts a desktop with the given keyboard layout. There are as many at a time as the machine has room for.
+    /// Starts a desktop with the given keyboard layout, once the machine has room for one more.
     pub(crate) async fn start(layout: &str) -> Self {
-        let seat = seats().acquire().await.unwrap();
+        let seat = desktop_slots().acquire().await.unwrap();
         let (server, display) = start_server(1280, 800);
         let home = tempfile::tempdir().unwrap();
         let set = Command::new("setxkbmap")
@@ -123,7 +123,7 @@ impl Desktop {
         desktop
     }
 
-    /// A command that runs on this desktop.
+    /// Returns a command that runs on this desktop.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         in_home(&mut command, &self.display, self.home.path());
@@ -138,7 +138,7 @@ impl Desktop {
         self.wait_active(class).await;
     }
 
-    /// Waits until a window of that class has the keyboard.
+    /// Waits until a window of this class is active.
     pub(crate) async fn wait_active(&self, class: &str) {
         wait_for(&format!("an active window of {class}"), || {
             let active = self.xprop(&["-root", "_NET_ACTIVE_WINDOW"]);
@@ -152,7 +152,7 @@ impl Desktop {
         .await;
     }
 
-    /// The active window's number, as X's tools print it.
+    /// Returns the active window's id, as printed by the X tools.
     pub(crate) fn active_window(&self) -> String {
         let active = self.xprop(&["-root", "_NET_ACTIVE_WINDOW"]);
         active.split("# ").nth(1).unwrap().trim().to_owned()
@@ -186,14 +186,14 @@ fn in_home(command: &mut Command, display: &str, home: &Path) {
         .env_remove("XAUTHORITY");
 }
 
-/// Starts a display server on a number that it chooses itself, so that tests can run side by side.
+/// Starts a display server that chooses a free number, so that tests can run in parallel.
 pub(crate) fn start_server(width: u32, height: u32) -> (Process, String) {
     let mut command = Command::new("Xvfb");
     command.args(["-displayfd", "1", "-noreset", "-nolisten", "tcp"]);
     started(command.args(["-screen", "0", &format!("{width}x{height}x24")]))
 }
 
-/// Starts a display server on a number that is known to be free.
+/// Starts a display server on a known free number.
 pub(crate) fn start_server_at(display: &str, width: u32, height: u32) -> Process {
     let mut command = Command::new("Xvfb");
     command.args([display, "-displayfd", "1", "-noreset", "-nolisten", "tcp"]);
@@ -201,7 +201,7 @@ pub(crate) fn start_server_at(display: &str, width: u32, height: u32) -> Process
     started(&mut command).0
 }
 
-/// Starts a server and waits until it tells its number.
+/// Starts a server and waits until it prints its number.
 fn started(command: &mut Command) -> (Process, String) {
     let mut server = Process::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
     let mut number = String::new();
@@ -215,14 +215,14 @@ fn started(command: &mut Command) -> (Process, String) {
     (server, format!(":{}", number.trim()))
 }
 
-/// Looks again and again until there is something to see.
+/// Polls `look` until it returns a value.
 pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_TIMEOUT;
     loop {
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

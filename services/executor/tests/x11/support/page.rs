@@ -1,4 +1,4 @@
-//! A browser page that reports every event it receives, and the server that it reports to.
+//! A browser page that reports every received event, and the server for it.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,17 +11,17 @@ use motorium_proto::domain::geometry::CapturePoint;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::server::Foreigner;
+use super::server::OtherClient;
 use super::{Desktop, wait_for};
 use crate::{chord, perform};
 
-/// A key that has not arrived by then has been lost.
-const STRIKE_AGAIN: Duration = Duration::from_secs(3);
+/// Time after which a key counts as lost and is pressed again.
+const KEY_RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
-/// After so long without an answer the page is called again.
-const CALL_AGAIN: Duration = Duration::from_millis(500);
+/// Interval for probing the page.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Events in the order in which the page saw them.
+/// A page with its events in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     reports: Arc<Mutex<Vec<Value>>>,
@@ -29,14 +29,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Opens the page in a browser window of its own, and waits until it has the keyboard.
+    /// Opens the page in its own browser window and waits until it has the focus.
     pub(crate) async fn open(desktop: &mut Desktop, html: &'static str) -> Self {
         let page = Self::serve(html);
         let argument = format!("--app={}", page.address);
         page.open_in_browser(desktop, argument, &[]).await
     }
 
-    /// The same in a browser that draws everything larger.
+    /// Opens the page in a scaled browser.
     pub(crate) async fn open_scaled(desktop: &mut Desktop, html: &'static str, scale: f64) -> Self {
         let page = Self::serve(html);
         let argument = format!("--app={}", page.address);
@@ -44,7 +44,7 @@ impl Page {
         page.open_in_browser(desktop, argument, &[&scale]).await
     }
 
-    /// The same in a window with an address bar.
+    /// Opens the page in a window with an address bar.
     pub(crate) async fn open_with_address_bar(desktop: &mut Desktop, html: &'static str) -> Self {
         let page = Self::serve(html);
         let argument = page.address.clone();
@@ -52,7 +52,7 @@ impl Page {
     }
 
     async fn open_in_browser(self, desktop: &mut Desktop, argument: String, more: &[&str]) -> Self {
-        // Of its own: a browser that is about to end would take over the page of another with its profile.
+        // A separate profile: a browser that is shutting down would take over pages of the same profile.
         let port = self.address.trim_end_matches('/').rsplit(':').next();
         let profile = desktop.path(&format!("profile-{}", port.unwrap_or_default()));
         let mut browser = desktop.command("chromium");
@@ -81,13 +81,14 @@ impl Page {
         self
     }
 
-    /// Waits until keys reach the page. The browser drops them until it has painted the page, which it does not tell.
+    /// Waits until keys reach the page. The browser drops them until it has painted the page, which cannot be
+    /// observed.
     pub(crate) async fn wait_awake(&self, display: &str) {
-        let foreigner = Foreigner::connect(display);
+        let foreigner = OtherClient::connect(display);
         let mut called: Option<Instant> = None;
-        wait_for("the page to be awake", || {
+        wait_for("keys to reach the page", || {
             let answered = self.events().iter().any(|event| event["kind"] == "awake");
-            if !answered && called.is_none_or(|called| called.elapsed() > CALL_AGAIN) {
+            if !answered && called.is_none_or(|called| called.elapsed() > PROBE_INTERVAL) {
                 foreigner.call();
                 called = Some(Instant::now());
             }
@@ -113,20 +114,20 @@ impl Page {
         page
     }
 
-    /// All events so far.
+    /// Returns all events so far.
     pub(crate) fn events(&self) -> Vec<Value> {
         self.reports.lock().unwrap().clone()
     }
 
-    /// Forgets the events so far.
+    /// Clears the events.
     pub(crate) fn clear(&self) {
         self.reports.lock().unwrap().clear();
     }
 
-    /// What the page sees of an action: all of it that `is_whole` waits for, and whatever else comes.
+    /// Performs an action and returns the page's events, once `is_whole` accepts them and a following key has arrived.
     ///
-    /// A window manager and the browser may hold a button back while keys go past it (the one looks whose window it is, the
-    /// other which part of the page), so a key alone does not tell that everything before it has been seen.
+    /// A following key alone is not enough: the window manager and the browser may delay a button event past keys (to
+    /// find its window or its part of the page).
     pub(crate) async fn events_of(
         &self,
         driver: &dyn Driver,
@@ -141,19 +142,19 @@ impl Page {
         self.events()
     }
 
-    /// Strikes a key and waits until the page has it: keys come in order.
+    /// Presses a key and waits until it reaches the page: keys arrive in order.
     ///
-    /// A browser that is busy with a gesture takes no notice of a key now and then, so it is struck again.
+    /// A browser that is busy with a gesture sometimes ignores a key, so it is pressed again.
     async fn has_seen_everything(&self, driver: &dyn Driver) {
         let is_it = |event: &Value| event["kind"] == "keyup" && event["key"] == "F9";
         for _ in 0..20 {
             perform(driver, chord("f9")).await.unwrap();
             let seen = self.wait("the key after the gesture", is_it);
-            if timeout(STRIKE_AGAIN, seen).await.is_ok() {
+            if timeout(KEY_RETRY_INTERVAL, seen).await.is_ok() {
                 return;
             }
         }
-        panic!("the page takes no notice of keys: {:?}", self.events());
+        panic!("the page ignores keys: {:?}", self.events());
     }
 
     /// Waits for an event.
@@ -169,12 +170,12 @@ pub(crate) fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Whether `count` events of a kind are among those seen, for [`Page::events_of`].
+/// Returns whether `count` events of a kind have arrived, for [`Page::events_of`].
 pub(crate) fn has(kind: &'static str, count: usize) -> impl Fn(&[Value]) -> bool {
     move |events| of_kind(events, kind).len() >= count
 }
 
-/// Connections are kept, so that reports come in order.
+/// Keeps connections alive, so that reports arrive in order.
 fn answer(stream: TcpStream, html: &str, reports: &Mutex<Vec<Value>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut writer = stream;
@@ -229,7 +230,7 @@ fn read_head(reader: &mut impl std::io::BufRead) -> Option<(String, usize)> {
     }
 }
 
-/// A text area over the whole page. F9 reports what it holds: keys come in order, so everything before has arrived.
+/// A text area over the whole page. F9 reports its content: keys arrive in order, so all earlier input is included.
 pub(crate) const TEXT: &str = concat!(
     "<!doctype html><meta charset=utf-8><title>text</title><body style='margin:0'>",
     "<textarea id=t autofocus spellcheck=false style='width:100vw;height:95vh'></textarea><script>",

@@ -14,7 +14,7 @@ function ready() {
   if (!document.hasFocus()) return setTimeout(ready, 20);
   requestAnimationFrame(() => requestAnimationFrame(() => report('ready', { address: location.href })));
 }
-// F8 is a call: who hears it gets keys. Nobody else is to see it.
+// F8 probes whether keys reach the page. No other handler may see it.
 for (const kind of ['keydown', 'keyup']) {
   addEventListener(kind, e => {
     if (e.key != 'F8') return;
@@ -23,5 +23,5 @@ for (const kind of ['keydown', 'keyup']) {
     report('awake', {});
   }, true);
 }
-// Also when the browser brings a page back that it has kept.
+// Also when the browser restores the page from its back/forward cache.
 addEventListener('pageshow', ready);

@@ -1,4 +1,4 @@
-//! The program itself, serving a display of the tests.
+//! The program itself, serving a test display.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -14,22 +14,22 @@ use tonic::transport::Channel;
 use super::{Desktop, Process};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_motorium-executor");
-/// Longer than any test.
+/// Lease duration, longer than any test.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
 
 /// The program, serving one display.
-pub(crate) struct Served {
+pub(crate) struct ExecutorProcess {
     pub(crate) process: Process,
     pub(crate) executor: ExecutorClient<Channel>,
     pub(crate) display: DisplayId,
 }
 
-impl Served {
+impl ExecutorProcess {
     pub(crate) async fn start(desktop: &Desktop) -> Self {
         Self::start_by(desktop, desktop.command(PROGRAM)).await
     }
 
-    /// Starts it by a command of the caller's, which gets the program's arguments.
+    /// Starts the program with a custom command, to which its arguments are added.
     pub(crate) async fn start_by(desktop: &Desktop, mut command: Command) -> Self {
         let config = desktop.path("motorium.toml");
         if !config.exists() {
@@ -85,7 +85,7 @@ impl Served {
     }
 }
 
-/// The address that the program tells in its log. The rest of the log is read and dropped.
+/// Reads the program's address from its log. The rest of the log is drained.
 fn address(process: &mut Process) -> String {
     let mut lines = BufReader::new(process.stderr()).lines();
     let address = lines.by_ref().map_while(Result::ok).find_map(|line| {

@@ -1,4 +1,4 @@
-//! The display server as another client sees and disturbs it.
+//! Another client of the display server, which observes and interferes.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
-/// The core keyboard in XKB requests.
+/// The core keyboard's device id in XKB requests.
 const CORE_KEYBOARD: u16 = 0x100;
-/// The bit of Caps Lock.
+/// Modifier bit of Caps Lock.
 pub(crate) const LOCK: u8 = 2;
-/// The left Shift key of evdev's keycodes.
+/// Evdev keycode of the left Shift key.
 const SHIFT: u8 = 50;
-/// F8 of evdev's keycodes.
+/// Evdev keycode of F8.
 const F8: u8 = 74;
 
-/// Another client.
-pub(crate) struct Foreigner {
+/// Another client of the display.
+pub(crate) struct OtherClient {
     x: RustConnection,
     root: Window,
 }
 
-impl Foreigner {
+impl OtherClient {
     pub(crate) fn connect(display: &str) -> Self {
         let (x, screen) = x11rb::connect(Some(display)).unwrap();
         x.xkb_use_extension(1, 0).unwrap().reply().unwrap();
@@ -36,7 +36,7 @@ impl Foreigner {
         Self { x, root }
     }
 
-    /// Names of everything that the server counts as pressed.
+    /// Returns the names of all pressed keys and buttons.
     pub(crate) fn pressed(&self) -> Vec<String> {
         let keys = self.x.query_keymap().unwrap().reply().unwrap().keys;
         let keys = (0..=255u8).filter(|key| keys[usize::from(key / 8)] & (1 << (key % 8)) != 0);
@@ -93,7 +93,7 @@ impl Foreigner {
             .unwrap();
     }
 
-    /// The record of lent keys on the root window: pairs of keycode and keysym.
+    /// Returns the remapped keycodes recorded on the root window: pairs of keycode and keysym.
     pub(crate) fn lent(&self) -> Vec<u32> {
         let name = self
             .x
@@ -115,7 +115,7 @@ impl Foreigner {
             .collect()
     }
 
-    /// The symbols of every key, as far as it has any.
+    /// Returns the keysyms of every key.
     pub(crate) fn keymap(&self) -> Vec<Vec<u32>> {
         let setup = self.x.setup();
         let (first, last) = (setup.min_keycode, setup.max_keycode);
@@ -129,7 +129,7 @@ impl Foreigner {
         keys.map(trimmed).collect()
     }
 
-    /// Whether an input method answers on this display.
+    /// Returns whether an input method is running on this display.
     pub(crate) fn has_input_method(&self) -> bool {
         let atom = |name: &[u8]| {
             self.x
@@ -162,7 +162,7 @@ impl Foreigner {
         servers.iter().any(owned)
     }
 
-    /// Strikes the keys of an American keyboard, without any care.
+    /// Presses keys of a US keyboard, without normalising the keyboard.
     pub(crate) async fn strike(&self, text: &str) {
         for character in text.chars() {
             let keycode = match character {
@@ -176,7 +176,7 @@ impl Foreigner {
         }
     }
 
-    /// Strikes F8, which the pages of these tests take for a call.
+    /// Presses F8, to which the test pages respond.
     pub(crate) fn call(&self) {
         self.tap(F8);
     }
@@ -224,13 +224,13 @@ impl Foreigner {
     }
 }
 
-/// Every press of a button on a display, by where it was.
+/// Records all button presses on a display by position.
 pub(crate) struct Presses {
     x: RustConnection,
 }
 
 impl Presses {
-    /// Covers the display with a window that takes every click.
+    /// Covers the display with a window that receives every click.
     pub(crate) fn watch(display: &str) -> Self {
         let (x, screen) = x11rb::connect(Some(display)).unwrap();
         let screen = &x.setup().roots[screen];
@@ -259,9 +259,9 @@ impl Presses {
         Self { x }
     }
 
-    /// How often each point was pressed so far.
+    /// Returns the number of presses per point so far.
     pub(crate) fn so_far(&self) -> HashMap<(i32, i32), u32> {
-        // Its answer comes after every event before it.
+        // The reply arrives after all earlier events.
         self.x.get_input_focus().unwrap().reply().unwrap();
         let mut presses = HashMap::new();
         while let Some(event) = self.x.poll_for_event().unwrap() {

@@ -1,4 +1,4 @@
-//! A little web: one server behind all names below `.test`, which remembers who was asked for what.
+//! A test web: one server for all hosts below `.test`, which records the requests per host.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use axum::response::IntoResponse;
 
 use super::wait_for;
 
-/// Pages by path; `REDIRECT address` leads on, `PORT` stands for the server's.
+/// Pages by path. `REDIRECT address` redirects, and `PORT` stands for the server's port.
 type Pages = BTreeMap<&'static str, String>;
 
 #[derive(Clone)]
@@ -38,12 +38,12 @@ impl Web {
         web
     }
 
-    /// An address of this web.
+    /// Returns a URL of this web.
     pub(crate) fn address(&self, host: &str, path: &str) -> String {
         format!("http://{host}:{}{path}", self.port)
     }
 
-    /// What was asked of a host so far, as paths with their queries.
+    /// Returns the requests to a host so far, as paths with queries.
     pub(crate) fn asked_of(&self, host: &str) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let paths = asked
@@ -55,7 +55,7 @@ impl Web {
             .collect()
     }
 
-    /// Waits until a host was asked for a path.
+    /// Waits until a path of a host was requested.
     pub(crate) async fn wait_asked(&self, host: &str, path: &str) {
         wait_for(&format!("{host}{path} to be asked for"), || {
             self.asked_of(host)
@@ -86,7 +86,7 @@ async fn answer(State(web): State<Web>, headers: HeaderMap, request: Request) ->
         true => "text/javascript",
         false => "text/html; charset=utf-8",
     };
-    // A browser that is answered before it has sent everything takes that for a failure.
+    // Read the whole body first: a browser treats an early response as a failure.
     to_bytes(request.into_body(), usize::MAX).await.unwrap();
     answer.insert(CONTENT_TYPE, kind.parse().unwrap());
     match page.strip_prefix("REDIRECT ") {

@@ -1,94 +1,99 @@
-//! Hooks around pictures of the screen.
+//! Hooks around screenshots.
 
 use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{CaptureArea, Redaction};
 
-use super::{Flow, Runner, or_fail};
-use crate::hooks::happening::Seen;
-use crate::hooks::{Denial, Happening, Point};
-use crate::task::secret_fields::redactions;
+use super::{RunResult, Runner, or_fail};
+use crate::hooks::event::HookScreenshot;
+use crate::hooks::{HookDenial, HookEvent, HookPoint};
+use motorium_task::secret_fields::redactions;
 
 impl Runner {
-    /// Asks what is to be painted over from now on.
-    pub(in crate::run) async fn before_screenshot(&mut self) -> Flow {
-        if !self.wants(Point::BeforeScreenshot) {
-            self.hooks.hidden.clear();
+    /// Asks the hooks for redactions of the following captures.
+    pub(in crate::run) async fn before_screenshot(&mut self) -> RunResult {
+        if !self.wants(HookPoint::BeforeScreenshot) {
+            self.hooks.redactions.clear();
             return Ok(());
         }
-        let (hidden, denial) = self.ask_what_to_hide().await?;
-        or_fail(denial, "the screen may not be looked at")?;
-        self.hooks.hidden = hidden;
+        let (hidden, denial) = self.ask_redactions().await?;
+        or_fail(denial, "no screenshot may be taken")?;
+        self.hooks.redactions = hidden;
         Ok(())
     }
 
-    /// The same for the look that begins the next step, while pictures of this one are still compared. `None`: it may not
-    /// be looked yet.
-    pub(in crate::run) async fn before_next_screenshot(&mut self) -> Flow<Option<Vec<Redaction>>> {
-        self.hooks.hidden_next = None;
-        if self.wants(Point::BeforeScreenshot) {
-            let (hidden, denial) = self.ask_what_to_hide().await?;
+    /// As [`Runner::before_screenshot`], for the observation of the next step, while captures of this step are still
+    /// compared. Returns `None` if a hook denies it.
+    pub(in crate::run) async fn before_next_screenshot(
+        &mut self,
+    ) -> RunResult<Option<Vec<Redaction>>> {
+        self.hooks.next_redactions = None;
+        if self.wants(HookPoint::BeforeScreenshot) {
+            let (hidden, denial) = self.ask_redactions().await?;
             if denial.is_some() {
                 return Ok(None);
             }
-            self.hooks.hidden_next = Some(hidden);
+            self.hooks.next_redactions = Some(hidden);
         }
-        Ok(Some(self.hooks.hidden_next.clone().unwrap_or_default()))
+        Ok(Some(self.hooks.next_redactions.clone().unwrap_or_default()))
     }
 
-    pub(in crate::run) fn hooks_decide_what_is_seen(&self) -> bool {
-        self.wants(Point::BeforeScreenshot)
+    pub(in crate::run) fn hooks_set_redactions(&self) -> bool {
+        self.wants(HookPoint::BeforeScreenshot)
     }
 
-    /// The look that has begun already is the one to go by.
-    pub(in crate::run) fn next_screenshot_is_taken(&mut self) {
-        self.hooks.hidden = self.hooks.hidden_next.take().unwrap_or_default();
+    /// Applies the redactions of the observation that was started early.
+    pub(in crate::run) fn use_next_redactions(&mut self) {
+        self.hooks.redactions = self.hooks.next_redactions.take().unwrap_or_default();
     }
 
-    async fn ask_what_to_hide(&mut self) -> Flow<(Vec<Redaction>, Option<Denial>)> {
-        let mut happening = Happening::BeforeScreenshot(Vec::new());
+    async fn ask_redactions(&mut self) -> RunResult<(Vec<Redaction>, Option<HookDenial>)> {
+        let mut happening = HookEvent::BeforeScreenshot(Vec::new());
         let denial = self.ask_hooks(&mut happening, None).await?;
         match happening {
-            Happening::BeforeScreenshot(hidden) => Ok((hidden, denial)),
-            _ => unreachable!("a happening stays what it is"),
+            HookEvent::BeforeScreenshot(hidden) => Ok((hidden, denial)),
+            _ => unreachable!("a hook cannot change an event's kind"),
         }
     }
 
-    /// Tells what was seen.
+    /// Notifies the hooks of a screenshot.
     pub(in crate::run) async fn after_screenshot(&mut self, frame: &Frame, image: Option<&Image>) {
-        if self.wants(Point::AfterScreenshot) {
-            let seen = Happening::AfterScreenshot(Seen { frame, image });
+        if self.wants(HookPoint::AfterScreenshot) {
+            let seen = HookEvent::AfterScreenshot(HookScreenshot { frame, image });
             self.tell_hooks(seen, None).await;
         }
     }
 
-    /// What is painted over in a picture of the whole display: these boxes, and what hooks want.
-    pub(in crate::run) fn painted_over(&self, boxes: &[CaptureRect]) -> Vec<Redaction> {
-        with_hidden(boxes, &self.hooks.hidden)
+    /// Returns the redactions of a capture of the whole display: these boxes and those of hooks.
+    pub(in crate::run) fn redactions(&self, boxes: &[CaptureRect]) -> Vec<Redaction> {
+        with_redactions(boxes, &self.hooks.redactions)
     }
 
-    /// What is painted over in a picture of this area: where secrets were entered, and what hooks want.
-    pub(in crate::run) fn painted_over_on(&self, area: &CaptureArea) -> Vec<Redaction> {
+    /// Returns the redactions of a capture of this area: fields with secrets and those of hooks.
+    pub(in crate::run) fn redactions_in(&self, area: &CaptureArea) -> Vec<Redaction> {
         let CaptureArea::Region(part) = area else {
-            return self.painted_over(&self.task.secret_fields.boxes());
+            return self.redactions(&self.task.secret_fields.boxes());
         };
         let hidden: Vec<Redaction> = self
             .hooks
-            .hidden
+            .redactions
             .iter()
             .filter_map(|hidden| within(hidden, *part))
             .collect();
-        with_hidden(&self.task.secret_fields.boxes_within(*part), &hidden)
+        with_redactions(&self.task.secret_fields.boxes_within(*part), &hidden)
     }
 }
 
-/// Boxes, and what hooks want.
-pub(in crate::run) fn with_hidden(boxes: &[CaptureRect], hidden: &[Redaction]) -> Vec<Redaction> {
+/// Combines boxes and hooks' redactions.
+pub(in crate::run) fn with_redactions(
+    boxes: &[CaptureRect],
+    hidden: &[Redaction],
+) -> Vec<Redaction> {
     let boxes = redactions(boxes).into_iter();
     boxes.chain(hidden.iter().cloned()).collect()
 }
 
-/// The same as named in a picture of a part of the display.
+/// Converts a redaction to the coordinates of a part of the display; `None` if it lies outside.
 fn within(hidden: &Redaction, part: CaptureRect) -> Option<Redaction> {
     match hidden {
         Redaction::Region(region) => {

@@ -1,7 +1,7 @@
-//! The orchestrator with a real store, and the services that it calls, all on sockets of the loopback interface.
+//! The orchestrator with a real store and the services that it calls, all on sockets of the loopback interface.
 //!
-//! The orchestrator has a runtime of its own. Killing it takes that runtime away: whatever it was doing ends in the
-//! middle, its connections break, and only what is in the store is left.
+//! The orchestrator has a runtime of its own. Killing it drops that runtime: its work stops midway, its connections
+//! break, and only the store remains.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use motorium_client::{Client, Update};
 use motorium_kit::client::Config as ClientConfig;
-use motorium_kit::config::{Listen, Span};
-use motorium_kit::server::{Builder, Config as ServerConfig, Running};
+use motorium_kit::config::{HumanDuration, ListenAddress};
+use motorium_kit::server::{Builder, Config as ServerConfig, RunningServer};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::config::{DesktopSettings, Nearby, channel, connector};
-use motorium_orchestrator::desktops::Desktops;
+use motorium_orchestrator::config::{DesktopSettings, LocalServices, channel, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::hooks::Hook;
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_orchestrator::{Orchestrator, Settings};
@@ -31,24 +31,24 @@ use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
 
-use super::crash::{Point, StopsAt};
+use super::faulty_store::{CrashPoint, FaultyStore};
 use super::in_time;
-use super::story::{Story, is_end, kind};
-use super::world::{StandIn, World};
+use super::simulated_desktop::{FakeServices, SimulatedDesktop};
+use super::task_events::{TaskEvents, is_end, kind};
 
-/// The one desktop that is configured.
+/// Name of the configured desktop.
 pub(crate) const DESKTOP: &str = "desktops/local";
 
-/// A server of the stand-ins. It can go away and come back.
-pub(crate) struct Served {
-    world: Arc<World>,
+/// A server of the fake services. It can stop and restart.
+pub(crate) struct ServedDesktop {
+    world: Arc<SimulatedDesktop>,
     address: SocketAddr,
-    running: Option<Running>,
+    running: Option<RunningServer>,
 }
 
-impl Served {
-    /// All three services on one port.
-    pub(crate) async fn start(world: &Arc<World>) -> Self {
+impl ServedDesktop {
+    /// Serves all three services on one port.
+    pub(crate) async fn start(world: &Arc<SimulatedDesktop>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut served = Self {
             world: world.clone(),
@@ -63,22 +63,22 @@ impl Served {
         format!("http://{}", self.address)
     }
 
-    /// Ends it: connections break, and new ones are refused.
+    /// Stops it: connections break, and new ones are refused.
     pub(crate) async fn go_away(&mut self) {
         let running = self.running.take().expect("it is there");
-        in_time("a server to end", running.end()).await.unwrap();
+        in_time("a server to end", running.stop()).await.unwrap();
     }
 
-    /// Serves again, at the same address.
+    /// Restarts it at the same address.
     pub(crate) async fn come_back(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.serve(listener).await;
     }
 
     async fn serve(&mut self, listener: TcpListener) {
-        let stand_in = Arc::new(StandIn(self.world.clone()));
+        let stand_in = Arc::new(FakeServices(self.world.clone()));
         let config = ServerConfig {
-            grace: Duration::ZERO,
+            grace_period: Duration::ZERO,
             ..ServerConfig::loopback()
         };
         let server = Builder::new(config)
@@ -93,22 +93,22 @@ impl Served {
     }
 }
 
-/// An orchestrator that runs.
-struct Process {
+/// A running orchestrator.
+struct OrchestratorProcess {
     runtime: Option<Runtime>,
     shutdown: Shutdown,
-    store: Arc<StopsAt>,
+    store: Arc<FaultyStore>,
     address: SocketAddr,
     ended: JoinHandle<()>,
 }
 
-impl Process {
+impl OrchestratorProcess {
     async fn start(
         settings: Settings,
         stores: StoreSettings,
         data: &Path,
         planner: &str,
-        point: Option<Point>,
+        point: Option<CrashPoint>,
         hooks: Vec<Arc<dyn Hook>>,
     ) -> Self {
         let runtime = runtime::Builder::new_multi_thread()
@@ -144,13 +144,13 @@ impl Process {
 
     async fn kill(mut self) {
         let runtime = self.runtime.take().expect("it runs");
-        // Waits until nothing of it is left.
-        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::PATIENCE));
+        // Waits until all of its tasks are gone.
+        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::TIMEOUT));
         gone.await.unwrap();
     }
 }
 
-impl Drop for Process {
+impl Drop for OrchestratorProcess {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -158,31 +158,31 @@ impl Drop for Process {
     }
 }
 
-/// What the program's `main` does, without a configuration file and signals.
+/// Does what `main` does, without a configuration file and signals.
 async fn start(
     settings: Settings,
     stores: StoreSettings,
     data: std::path::PathBuf,
     planner: String,
-    point: Option<Point>,
+    point: Option<CrashPoint>,
     hooks: Vec<Arc<dyn Hook>>,
     shutdown: Shutdown,
-) -> (Arc<StopsAt>, Running, JoinHandle<()>) {
+) -> (Arc<FaultyStore>, RunningServer, JoinHandle<()>) {
     let config = settings.resolve().unwrap();
     let opened = stores.open(&data).await.unwrap();
     let Storage {
         tasks,
         blobs,
-        doorbell,
+        notifier: doorbell,
     } = opened;
-    let store = StopsAt::new(tasks, point);
+    let store = FaultyStore::new(tasks, point);
     let base = ClientConfig::new("");
-    let nearby = Nearby {
+    let nearby = LocalServices {
         planner: Arc::new(PlannerClient::new(channel(&base, &planner).unwrap())),
         perception: None,
         executor: None,
     };
-    let desktops = Desktops::new(connector(base, nearby));
+    let desktops = DesktopPool::new(connector(base, nearby));
     for desktop in config.desktops.clone() {
         desktops.register(desktop).unwrap();
     }
@@ -190,14 +190,14 @@ async fn start(
     let storage = Storage {
         tasks: store.clone(),
         blobs,
-        doorbell,
+        notifier: doorbell,
     };
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
     let orchestrator = hooks
         .into_iter()
         .fold(orchestrator, Orchestrator::with_hook);
     let server = Builder::new(ServerConfig {
-        listen: Listen::default(),
+        listen: ListenAddress::default(),
         ..ServerConfig::loopback()
     });
     let server = server.service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
@@ -205,40 +205,40 @@ async fn start(
     (store, running, orchestrator.start())
 }
 
-fn client_of(process: &Process) -> Client<Channel> {
+fn client_of(process: &OrchestratorProcess) -> Client<Channel> {
     let url = format!("http://{}", process.address);
     Client::new(Endpoint::from_shared(url).unwrap().connect_lazy())
 }
 
-/// An orchestrator, a world for it, and a user's connection.
+/// An orchestrator, its simulated desktop, and a user's connection.
 pub(crate) struct Cluster {
-    pub(crate) world: Arc<World>,
-    pub(crate) services: Served,
+    pub(crate) world: Arc<SimulatedDesktop>,
+    pub(crate) services: ServedDesktop,
     folder: TempDir,
     settings: Settings,
     stores: StoreSettings,
-    /// Of a binary that has its own.
+    /// Hooks added by the binary.
     hooks: Vec<Arc<dyn Hook>>,
-    process: Option<Process>,
+    process: Option<OrchestratorProcess>,
     /// A second orchestrator on the same store.
-    other: Option<Process>,
+    other: Option<OrchestratorProcess>,
 }
 
 impl Cluster {
-    /// One desktop, and a planner that decides these.
+    /// Starts a cluster with one desktop and a planner that returns these decisions.
     pub(crate) async fn start(script: Vec<Next>) -> Self {
         Self::start_until(script, None).await
     }
 
-    /// The same, but the orchestrator stands still at this point.
-    pub(crate) async fn start_until(script: Vec<Next>, point: Option<Point>) -> Self {
+    /// As [`Cluster::start`], but the orchestrator stops at this crash point.
+    pub(crate) async fn start_until(script: Vec<Next>, point: Option<CrashPoint>) -> Self {
         Self::start_until_with(script, point, |_| {}).await
     }
 
-    /// The same, configured otherwise.
+    /// As above, with changed settings.
     pub(crate) async fn start_until_with(
         script: Vec<Next>,
-        point: Option<Point>,
+        point: Option<CrashPoint>,
         change: impl FnOnce(&mut Settings),
     ) -> Self {
         let mut cluster = Self::prepare(script).await;
@@ -247,12 +247,12 @@ impl Cluster {
         cluster
     }
 
-    /// The same, configured otherwise.
+    /// As above, with changed settings.
     pub(crate) async fn start_with(script: Vec<Next>, change: impl FnOnce(&mut Settings)) -> Self {
         Self::start_until_with(script, None, change).await
     }
 
-    /// The same, in a binary that adds these hooks.
+    /// As [`Cluster::start`], with these hooks.
     pub(crate) async fn start_hooked<const N: usize>(
         script: Vec<Next>,
         hooks: [Arc<dyn Hook>; N],
@@ -260,7 +260,7 @@ impl Cluster {
         Self::start_hooked_with(script, hooks, |_| {}).await
     }
 
-    /// The same, configured otherwise.
+    /// As above, with changed settings.
     pub(crate) async fn start_hooked_with<const N: usize>(
         script: Vec<Next>,
         hooks: [Arc<dyn Hook>; N],
@@ -274,14 +274,14 @@ impl Cluster {
     }
 
     async fn prepare(script: Vec<Next>) -> Self {
-        let world = World::new(script);
+        let world = SimulatedDesktop::new(script);
         Self {
-            services: Served::start(&world).await,
+            services: ServedDesktop::start(&world).await,
             world,
             folder: tempfile::tempdir().unwrap(),
             settings: Settings {
-                // Most tests are about other things than what needs approval.
-                rules: "free".to_owned(),
+                // Most tests are not about approvals.
+                policy: "free".to_owned(),
                 ..Settings::default()
             },
             stores: StoreSettings::default(),
@@ -291,12 +291,12 @@ impl Cluster {
         }
     }
 
-    /// Two orchestrators, named `one` and `other`, on a database of this address, with short leases.
+    /// Starts two orchestrators, `one` and `other`, on this database, with short leases.
     pub(crate) async fn start_two(script: Vec<Next>, database: String) -> Self {
         let mut cluster = Self::prepare(script).await;
         cluster.stores.tasks = Some(database.into());
-        // Not so short that a machine which does other work too lets one run out.
-        cluster.settings.lease = Span(Duration::from_secs(2));
+        // Long enough that a lease does not expire on a busy machine.
+        cluster.settings.lease_duration = HumanDuration(Duration::from_secs(2));
         cluster.settings.name = Some("other".to_owned());
         cluster.start_process("local", None).await;
         cluster.other = cluster.process.take();
@@ -305,7 +305,7 @@ impl Cluster {
         cluster
     }
 
-    /// Kills the orchestrator of this name; the one that is left is asked from then on.
+    /// Kills this orchestrator; the remaining one is used from then on.
     pub(crate) async fn kill_one_of_two(&mut self, name: &str) {
         let killed = match name {
             "one" => std::mem::replace(&mut self.process, self.other.take()),
@@ -314,12 +314,12 @@ impl Cluster {
         killed.expect("there are two").kill().await;
     }
 
-    /// A user's client at the other orchestrator.
+    /// Returns a client of the other orchestrator.
     pub(crate) fn other_client(&self) -> Client<Channel> {
         client_of(self.other.as_ref().expect("there are two"))
     }
 
-    async fn start_process(&mut self, desktop_name: &str, point: Option<Point>) {
+    async fn start_process(&mut self, desktop_name: &str, point: Option<CrashPoint>) {
         let url = self.services.url();
         let desktop = DesktopSettings {
             perception: url.clone(),
@@ -332,26 +332,26 @@ impl Cluster {
         };
         let stores = self.stores.clone();
         let (data, hooks) = (self.folder.path(), self.hooks.clone());
-        let process = Process::start(settings, stores, data, &url, point, hooks).await;
+        let process = OrchestratorProcess::start(settings, stores, data, &url, point, hooks).await;
         self.process = Some(process);
     }
 
-    fn process(&self) -> &Process {
+    fn process(&self) -> &OrchestratorProcess {
         self.process.as_ref().expect("the orchestrator runs")
     }
 
-    /// How often the loop has written to the journal.
+    /// Returns how often the loop has written to the log.
     pub(crate) fn writes(&self) -> usize {
         self.process().store.writes()
     }
 
-    /// Whether the disk has no space left.
+    /// Simulates a full disk.
     pub(crate) fn set_full(&self, full: bool) {
         self.process().store.set_full(full);
     }
 
-    /// Waits until the orchestrator stands still.
-    pub(crate) async fn stands_still(&self) {
+    /// Waits until the orchestrator has reached its crash point.
+    pub(crate) async fn crash_point_reached(&self) {
         let mut reached = self.process().store.reached();
         let reached = reached.wait_for(|reached| *reached);
         in_time("the point of the journal", reached).await.unwrap();
@@ -373,17 +373,17 @@ impl Cluster {
         self.start_process("local", None).await;
     }
 
-    /// The same, but its configuration has another desktop than before.
+    /// As [`Cluster::start_again`], configured with a different desktop.
     pub(crate) async fn start_without_desktop(&mut self) {
         self.start_process("another", None).await;
     }
 
-    /// Begins an orderly end.
+    /// Starts a graceful shutdown.
     pub(crate) fn drain(&self) {
         self.process().shutdown.drain();
     }
 
-    /// Waits for the orderly end.
+    /// Waits for the graceful shutdown to complete.
     pub(crate) async fn end(&mut self) {
         self.drain();
         let mut process = self.process.take().expect("it runs");
@@ -391,19 +391,19 @@ impl Cluster {
         process.kill().await;
     }
 
-    /// A user's client.
+    /// Returns a client.
     pub(crate) fn client(&self) -> Client<Channel> {
         client_of(self.process())
     }
 
-    // === What users do ===
+    // === User actions ===
 
-    /// Creates a task with a goal, and gives its name.
+    /// Creates a task and returns its name.
     pub(crate) async fn create(&self) -> String {
         self.create_with(wire::Task::default()).await
     }
 
-    /// Creates a task like this one; the goal is filled in.
+    /// Creates a task from this template; the goal is filled in.
     pub(crate) async fn create_with(&self, task: wire::Task) -> String {
         let task = wire::Task {
             goal: "do it".to_owned(),
@@ -417,20 +417,20 @@ impl Cluster {
     }
 
     /// Creates a task and follows it to its end.
-    pub(crate) async fn carry_out(&self) -> Story {
+    pub(crate) async fn carry_out(&self) -> TaskEvents {
         let name = self.create().await;
         self.follow(&name).await
     }
 
-    /// The same, for a task like this one.
-    pub(crate) async fn carry_out_with(&self, task: wire::Task) -> Story {
+    /// As [`Cluster::carry_out`], for this template.
+    pub(crate) async fn carry_out_with(&self, task: wire::Task) -> TaskEvents {
         let name = self.create_with(task).await;
         self.follow(&name).await
     }
 
-    /// All events of a task, once it has ended.
-    pub(crate) async fn follow(&self, task: &str) -> Story {
-        let mut story = Story::default();
+    /// Returns all events of a task once it has ended.
+    pub(crate) async fn follow(&self, task: &str) -> TaskEvents {
+        let mut story = TaskEvents::default();
         let mut updates = self.client().watch(task);
         self.read_until(&mut updates, &mut story, is_end).await;
         story.check();
@@ -438,13 +438,13 @@ impl Cluster {
     }
 
     /// Waits until an event of this kind has happened to a task.
-    pub(crate) async fn happened(&self, task: &str, name: &str) -> Story {
+    pub(crate) async fn happened(&self, task: &str, name: &str) -> TaskEvents {
         self.happened_times(task, name, 1).await
     }
 
-    /// The same, so many times.
-    pub(crate) async fn happened_times(&self, task: &str, name: &str, times: usize) -> Story {
-        let mut story = Story::default();
+    /// Waits until an event of this kind has happened this many times.
+    pub(crate) async fn happened_times(&self, task: &str, name: &str, times: usize) -> TaskEvents {
+        let mut story = TaskEvents::default();
         let mut updates = self.client().watch(task);
         for _ in 0..times {
             self.read_until(&mut updates, &mut story, |event| kind(event) == name)
@@ -456,11 +456,11 @@ impl Cluster {
     async fn read_until(
         &self,
         updates: &mut BoxStream<'static, motorium_client::Result<Update>>,
-        story: &mut Story,
+        story: &mut TaskEvents,
         wanted: impl Fn(&wire::Event) -> bool,
     ) {
         loop {
-            let next = tokio::time::timeout(super::PATIENCE, updates.next()).await;
+            let next = tokio::time::timeout(super::TIMEOUT, updates.next()).await;
             let Ok(Some(update)) = next else {
                 panic!("waited in vain ({next:?}); so far:\n{}", story.text());
             };
@@ -478,7 +478,7 @@ impl Cluster {
         self.client().get_task(task).await.unwrap()
     }
 
-    /// Cancels a task, and asks again until it has ended: the call itself waits a few seconds for that.
+    /// Cancels a task and waits until it has ended: the call itself waits only a few seconds.
     pub(crate) async fn cancel(&self, task: &str) -> wire::Task {
         let client = self.client();
         let cancelled = async {
@@ -492,7 +492,7 @@ impl Cluster {
         in_time("a task to be cancelled", cancelled).await
     }
 
-    /// Answers what a task asks.
+    /// Answers a task's question.
     pub(crate) async fn acknowledge(&self, task: &str, message: &str) -> wire::Task {
         let request = wire::AcknowledgeUserActionRequest {
             name: task.to_owned(),
@@ -503,7 +503,7 @@ impl Cluster {
         answered.unwrap().into_inner().task.unwrap()
     }
 
-    /// Answers the question of this number, once it is asked.
+    /// Answers the question with this number once it is asked.
     pub(crate) async fn acknowledge_once_asked(&self, task: &str, number: usize, message: &str) {
         self.happened_times(task, "user_asked", number).await;
         self.acknowledge(task, message).await;

@@ -1,33 +1,33 @@
-//! An orchestrator, and everything around it that a test wants to have in its hands.
+//! An orchestrator and everything around it that a test controls.
 //!
 //! - [`world`]: Perception, Planner and Executor, scripted
 //! - [`cluster`]: the orchestrator on its own runtime, which can be killed, and the services on sockets
-//! - [`crash`]: a store that stands still at a chosen point of the journal
-//! - [`people`]: what people do with a task that runs
-//! - [`script`]: decisions in a word each
-//! - [`story`]: events, in the words of the contract
-//! - [`tools`]: a ToolService and MCP servers, real ones
+//! - [`crash`]: a store that blocks at a chosen write
+//! - [`people`]: what users do with a running task
+//! - [`script`]: short constructors for decisions
+//! - [`story`]: a task's events and assertions about them
+//! - [`tools`]: a scripted ToolService and MCP servers
 //!
-//! Nothing here sleeps: whatever is waited for is a condition, and one that does not come about within
-//! [`PATIENCE`] fails the test and says what it was.
+//! Nothing here sleeps: tests wait on conditions, and a condition that is not met within [`PATIENCE`] fails the test
+//! with its name.
 
 pub(crate) mod cluster;
-pub(crate) mod crash;
-pub(crate) mod people;
+pub(crate) mod faulty_store;
 pub(crate) mod script;
-pub(crate) mod story;
+pub(crate) mod simulated_desktop;
+pub(crate) mod task_events;
 pub(crate) mod tools;
-pub(crate) mod world;
+pub(crate) mod user_actions;
 
 use std::future::Future;
 use std::time::Duration;
 
-/// Nothing that is waited for takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time to wait for a condition, even on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What comes of `work`, which was to bring about `what`.
+/// Returns the result of `work`; panics with `what` on a timeout.
 pub(crate) async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, work).await {
+    match tokio::time::timeout(TIMEOUT, work).await {
         Ok(done) => done,
         Err(_) => panic!("waited in vain for {what}"),
     }

@@ -1,4 +1,4 @@
-//! Decisions, in a word each.
+//! Short constructors for decisions and actions.
 
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text,
@@ -7,7 +7,7 @@ use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::domain::key::Key;
 
-/// A click on the element of this number. It may be repeated.
+/// A click on this element. It may be repeated.
 pub(crate) fn click(element: u32) -> PlannedAction {
     PlannedAction {
         action: Action::Click {
@@ -22,7 +22,7 @@ pub(crate) fn click(element: u32) -> PlannedAction {
     }
 }
 
-/// The same, but for what is not to be done twice.
+/// As [`click`], but not repeatable.
 pub(crate) fn click_once(element: u32) -> PlannedAction {
     PlannedAction {
         repeatable: false,
@@ -44,12 +44,12 @@ pub(crate) fn scroll_down() -> PlannedAction {
     }
 }
 
-/// A text for whatever has the keyboard.
+/// Text typed into the focused element.
 pub(crate) fn typing(text: &str) -> PlannedAction {
     entering(Text::Literal(text.to_owned()), text)
 }
 
-/// A stroke of the Enter key.
+/// A press of the Enter key.
 pub(crate) fn enter(intent: &str) -> PlannedAction {
     PlannedAction {
         action: Action::KeyChord {
@@ -93,7 +93,7 @@ pub(crate) fn call<const N: usize>(calls: [(&str, &str); N]) -> Next {
     Next::CallFunctions(calls.into_iter().enumerate().map(call).collect())
 }
 
-/// The claim of success, with what shows it.
+/// A claim of success with its evidence.
 pub(crate) fn done_because(answer: &str, evidence: &str) -> Next {
     Next::Done {
         answer: answer.to_owned(),
@@ -111,7 +111,7 @@ pub(crate) fn done(answer: &str) -> Next {
 pub(crate) fn ask(question: &str) -> Next {
     Next::Ask {
         question: question.to_owned(),
-        needs_hands: false,
+        requires_manual_action: false,
     }
 }
 

@@ -1,8 +1,8 @@
-//! A ToolService and MCP servers, real ones on the loopback interface, that do as they are told.
+//! A scripted ToolService and scripted MCP servers on the loopback interface.
 //!
-//! All have the same functions. `note` keeps a text and says how many there are; `fail` fails; `hang` never answers; `large`
-//! answers with more than anybody reads; `remove_note` only has its name, and `tidy` what an MCP server says of it. Every call is written down, and so is when one
-//! was given up.
+//! All have the same functions. `note` stores a text and returns how many there are; `fail` fails; `hang` never
+//! returns; `large` returns more than a planner is shown; `remove_note` is destructive by its name only, `tidy` by its
+//! MCP hints. Every call and every cancellation is recorded.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -32,48 +32,48 @@ use tonic::{Request, Response, Status};
 
 use super::in_time;
 
-/// More than a planner is shown.
-pub(crate) const LARGE: usize = 200_000;
+/// Size of a result that is larger than a planner is shown.
+pub(crate) const LARGE_RESULT_BYTES: usize = 200_000;
 
-/// What happened at a tool.
+/// An event at a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Deed {
+pub(crate) enum ToolEvent {
     Listed,
-    /// With the id of the call, where the tool knows one, and its arguments.
+    /// A call, with its id if the tool knows one, and its arguments.
     Called(String, String, Value),
-    /// Nobody waits for this function any more.
+    /// The call of this function was cancelled.
     GivenUp(String),
 }
 
-/// What all of its tools have in common, and what tests see of it.
+/// State shared by all tools, and visible to tests.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes {
-    deeds: watch::Sender<Vec<Deed>>,
-    /// `hang` answers after all.
+pub(crate) struct NotesTool {
+    deeds: watch::Sender<Vec<ToolEvent>>,
+    /// True once `hang` returns.
     wakes: Arc<Mutex<bool>>,
 }
 
-impl Notes {
-    fn did(&self, deed: Deed) {
+impl NotesTool {
+    fn did(&self, deed: ToolEvent) {
         self.deeds.send_modify(|deeds| deeds.push(deed));
     }
 
-    /// The functions that were called, in order, with their ids.
+    /// Returns the functions that were called, in order, with their ids.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
         let deeds = self.deeds.borrow();
         let called = deeds.iter().filter_map(|deed| match deed {
-            Deed::Called(name, id, _) => Some((name.clone(), id.clone())),
+            ToolEvent::Called(name, id, _) => Some((name.clone(), id.clone())),
             _ => None,
         });
         called.collect()
     }
 
-    /// Their names alone.
+    /// Returns the names of the functions that were called.
     pub(crate) fn names(&self) -> Vec<String> {
         self.calls().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// From now on, `hang` answers.
+    /// Lets `hang` return from now on.
     pub(crate) fn wake(&self) {
         *self.wakes.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -82,46 +82,52 @@ impl Notes {
         *self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something of the kind has happened so often.
-    pub(crate) async fn happened(&self, what: &str, times: usize, is_it: impl Fn(&Deed) -> bool) {
+    /// Waits until this kind of event has happened this many times.
+    pub(crate) async fn happened(
+        &self,
+        what: &str,
+        times: usize,
+        is_it: impl Fn(&ToolEvent) -> bool,
+    ) {
         let mut deeds = self.deeds.subscribe();
         let seen = deeds.wait_for(|deeds| deeds.iter().filter(|deed| is_it(deed)).count() >= times);
         in_time(what, seen).await.unwrap();
     }
 
-    /// Waits until a function was called so often.
+    /// Waits until a function was called this many times.
     pub(crate) async fn called(&self, name: &str, times: usize) {
-        let is_it = |deed: &Deed| matches!(deed, Deed::Called(called, ..) if called == name);
+        let is_it =
+            |deed: &ToolEvent| matches!(deed, ToolEvent::Called(called, ..) if called == name);
         self.happened("a function to be called", times, is_it).await;
     }
 
-    /// Waits until a function was given up.
+    /// Waits until a call of this function was cancelled.
     pub(crate) async fn given_up(&self, name: &str) {
-        let wanted = Deed::GivenUp(name.to_owned());
+        let wanted = ToolEvent::GivenUp(name.to_owned());
         self.happened("a call to be given up", 1, |deed| *deed == wanted)
             .await;
     }
 
     async fn answer(&self, name: &str, id: &str, arguments: Value) -> Result<Value, String> {
-        self.did(Deed::Called(name.to_owned(), id.to_owned(), arguments));
+        self.did(ToolEvent::Called(name.to_owned(), id.to_owned(), arguments));
         match name {
             "hang" if !self.is_awake() => {
-                let _given_up = GivenUp(self.clone(), name.to_owned());
+                let _given_up = CancelOnDrop(self.clone(), name.to_owned());
                 std::future::pending().await
             }
             "fail" => Err("the notebook is full".to_owned()),
-            "large" => Ok(Value::from("x".repeat(LARGE))),
+            "large" => Ok(Value::from("x".repeat(LARGE_RESULT_BYTES))),
             _ => Ok(json!({"notes": self.calls().len()})),
         }
     }
 }
 
-/// Tells when whoever holds it is dropped.
-struct GivenUp(Notes, String);
+/// Records a cancellation when dropped.
+struct CancelOnDrop(NotesTool, String);
 
-impl Drop for GivenUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.did(Deed::GivenUp(self.1.clone()));
+        self.0.did(ToolEvent::GivenUp(self.1.clone()));
     }
 }
 
@@ -140,12 +146,12 @@ fn functions() -> Vec<(&'static str, Value)> {
 }
 
 #[async_trait]
-impl ToolService for Notes {
+impl ToolService for NotesTool {
     async fn list_functions(
         &self,
         _: Request<ListFunctionsRequest>,
     ) -> Result<Response<ListFunctionsResponse>, Status> {
-        self.did(Deed::Listed);
+        self.did(ToolEvent::Listed);
         let declared = |(name, schema): (&str, Value)| wire::FunctionDeclaration {
             name: name.to_owned(),
             description: format!("For tests: {name}."),
@@ -178,7 +184,7 @@ impl ToolService for Notes {
     }
 }
 
-impl ServerHandler for Notes {
+impl ServerHandler for NotesTool {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -188,13 +194,13 @@ impl ServerHandler for Notes {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.did(Deed::Listed);
+        self.did(ToolEvent::Listed);
         let tool = |(name, schema): (&'static str, Value)| {
             let schema: JsonObject = serde_json::from_value(schema).expect("it is an object");
             let tool = Tool::new(name, format!("For tests: {name}."), schema);
             match name {
                 "tidy" => tool.annotate(ToolAnnotations::new().destructive(true)),
-                // It says that it only reads, which its name contradicts.
+                // Declared read-only, which contradicts its name.
                 "remove_note" => tool.annotate(ToolAnnotations::new().read_only(true)),
                 _ => tool,
             }
@@ -223,22 +229,22 @@ impl ServerHandler for Notes {
     }
 }
 
-/// A server that can go away and come back at its address. It has a runtime of its own, so that its connections go with
-/// it.
+/// A server that can stop and restart at its address. It has a runtime of its own, so that its connections break when
+/// it stops.
 pub(crate) struct Tools {
-    pub(crate) notes: Notes,
+    pub(crate) notes: NotesTool,
     address: SocketAddr,
     is_mcp: bool,
     runtime: Option<Runtime>,
 }
 
 impl Tools {
-    /// A ToolService.
+    /// Starts a ToolService.
     pub(crate) async fn service() -> Self {
         Self::start(false).await
     }
 
-    /// An MCP server by streamable HTTP.
+    /// Starts an MCP server over streamable HTTP.
     pub(crate) async fn mcp() -> Self {
         Self::start(true).await
     }
@@ -247,7 +253,7 @@ impl Tools {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut tools = Self {
             address: free.local_addr().unwrap(),
-            notes: Notes::default(),
+            notes: NotesTool::default(),
             is_mcp,
             runtime: None,
         };
@@ -256,7 +262,7 @@ impl Tools {
         tools
     }
 
-    /// As a task or the configuration names it.
+    /// Returns the address as a task or the configuration names it.
     pub(crate) fn address(&self) -> String {
         if self.is_mcp {
             format!("mcp+http://{}/mcp", self.address)
@@ -265,14 +271,14 @@ impl Tools {
         }
     }
 
-    /// Ends it in the middle of whatever it does.
+    /// Stops the server immediately.
     pub(crate) async fn go_away(&mut self) {
         let runtime = self.runtime.take().expect("it is there");
-        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::PATIENCE));
+        let gone = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(super::TIMEOUT));
         gone.await.unwrap();
     }
 
-    /// Serves again, knowing nothing of what was before.
+    /// Restarts the server without its previous state.
     pub(crate) async fn come_back(&mut self) {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -301,13 +307,13 @@ impl Drop for Tools {
     }
 }
 
-async fn serve_grpc(notes: Notes, listener: TcpListener) {
+async fn serve_grpc(notes: NotesTool, listener: TcpListener) {
     let server = tonic::transport::Server::builder().add_service(ToolServiceServer::new(notes));
     let incoming = TcpIncoming::from(listener);
     server.serve_with_incoming(incoming).await.unwrap();
 }
 
-async fn serve_mcp(notes: Notes, listener: TcpListener) {
+async fn serve_mcp(notes: NotesTool, listener: TcpListener) {
     let sessions = Arc::new(LocalSessionManager::default());
     let config = StreamableHttpServerConfig::default();
     let service = StreamableHttpService::new(move || Ok(notes.clone()), sessions, config);
@@ -315,10 +321,10 @@ async fn serve_mcp(notes: Notes, listener: TcpListener) {
     axum::serve(listener, router).await.unwrap();
 }
 
-/// An MCP server as a program, in plain Python: it answers as one of the protocol's older versions.
-pub(crate) const PROGRAM: &str = include_str!("notes.py");
+/// An MCP server as a program in plain Python. It speaks an older version of the protocol.
+pub(crate) const NOTES_PROGRAM: &str = include_str!("notes.py");
 
-/// Whether there is a process whose command line has this in it.
+/// Returns whether a process with this text in its command line exists.
 pub(crate) async fn runs(mark: &str) -> bool {
     let found = tokio::process::Command::new("pgrep")
         .args(["-f", "--", mark])

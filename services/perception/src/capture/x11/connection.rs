@@ -1,4 +1,4 @@
-//! One connection to an X server: opening it, what the server can do, and what its errors mean.
+//! Connection to an X server: opening it, its extensions, and the meaning of its errors.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use x11rb::reexports::x11rb_protocol::parse_display::{
 use x11rb::reexports::x11rb_protocol::xauth::get_auth;
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
-use super::stream::{Deadline, WatchedStream};
+use super::stream::{Deadline, DeadlineStream};
 use crate::error::Error;
 
 x11rb::atom_manager! {
-    /// The atoms that are asked for, interned once per connection.
+    /// Atoms used by this crate, interned once per connection.
     pub(super) Atoms: AtomsCookie {
         UTF8_STRING,
         WM_STATE,
@@ -43,42 +43,44 @@ x11rb::atom_manager! {
     }
 }
 
-/// What an X request may fail with, before it is known for which display.
+/// Failure of an X request, before it is attributed to a display.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// The deadline passed.
-    Silent,
-    /// The connection is gone.
+pub(super) enum X11Fault {
+    /// The deadline has passed.
+    TimedOut,
+    /// The connection was lost.
     Lost(String),
     /// The server answered with an error.
     Refused(X11ErrorKind, String),
-    /// The server has answered everything; what was asked for is not there.
-    Answer(Error),
+    /// All requests succeeded, but the capture itself is not possible.
+    Capture(Error),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for X11Fault {
     fn from(error: Error) -> Self {
-        Self::Answer(error)
+        Self::Capture(error)
     }
 }
 
-impl Fault {
-    /// Whether the connection can no longer be used.
+impl X11Fault {
+    /// Returns whether the connection is no longer usable.
     pub(super) fn ends_connection(&self) -> bool {
-        matches!(self, Self::Silent | Self::Lost(_))
+        matches!(self, Self::TimedOut | Self::Lost(_))
     }
 }
 
-impl From<ConnectionError> for Fault {
+impl From<ConnectionError> for X11Fault {
     fn from(error: ConnectionError) -> Self {
         match error {
-            ConnectionError::IoError(error) if error.kind() == ErrorKind::TimedOut => Self::Silent,
+            ConnectionError::IoError(error) if error.kind() == ErrorKind::TimedOut => {
+                Self::TimedOut
+            }
             other => Self::Lost(other.to_string()),
         }
     }
 }
 
-impl From<ReplyError> for Fault {
+impl From<ReplyError> for X11Fault {
     fn from(error: ReplyError) -> Self {
         match error {
             ReplyError::ConnectionError(error) => error.into(),
@@ -93,7 +95,7 @@ impl From<ReplyError> for Fault {
     }
 }
 
-impl From<ReplyOrIdError> for Fault {
+impl From<ReplyOrIdError> for X11Fault {
     fn from(error: ReplyOrIdError) -> Self {
         match error {
             ReplyOrIdError::IdsExhausted => Self::Lost("all resource ids are used".to_owned()),
@@ -103,20 +105,20 @@ impl From<ReplyOrIdError> for Fault {
     }
 }
 
-/// Where a display's server listens.
+/// Address of a display server.
 #[derive(Debug, Clone)]
 pub(super) struct Address(ParsedDisplay);
 
 impl Address {
-    /// Reads a display's name. Only servers of this machine, reached by a socket, are accepted: a request must not be
-    /// able to make the service connect to another host.
+    /// Parses the name of a display. Only local servers, reached by a socket, are accepted: a request must not make the
+    /// service connect to another host.
     pub(super) fn parse(display: &DisplayId) -> Result<Self, Error> {
         let not_found = |detail: &str| Error::DisplayNotFound {
             display: display.clone(),
             detail: detail.to_owned(),
         };
         let parsed = parse_display(Some(display.as_str()))
-            .map_err(|_| not_found("it is not of the form `:N`, for example `:99`"))?;
+            .map_err(|_| not_found("the name must have the form `:N`, for example `:99`"))?;
         let names_a_host = !parsed.host.is_empty()
             || parsed
                 .protocol
@@ -124,61 +126,61 @@ impl Address {
                 .is_some_and(|name| name != "unix");
         if names_a_host {
             return Err(not_found(
-                "only displays of this machine can be captured, by a name like `:99`",
+                "only local displays can be captured; use a name like `:99`",
             ));
         }
         Ok(Self(parsed))
     }
 }
 
-/// An open connection and what does not change while it lasts.
+/// Open connection and the data that does not change while it lasts.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) x: RustConnection<WatchedStream>,
+    pub(super) x: RustConnection<DeadlineStream>,
     pub(super) root: Window,
     pub(super) atoms: Atoms,
-    /// Extent of the root window when the connection was opened.
+    /// Size of the root window when the connection was opened.
     pub(super) size: CaptureSize,
     pub(super) extensions: Extensions,
 }
 
-/// Which optional extensions the server has.
+/// Optional extensions that the server supports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extensions {
-    /// MIT-SHM 1.2: shared memory by descriptor.
+    /// MIT-SHM 1.2: shared memory by file descriptor.
     pub(super) shared_memory: bool,
     pub(super) xfixes: bool,
     /// DAMAGE; only used together with XFIXES, whose regions it fills.
     pub(super) damage: bool,
     pub(super) monitors: bool,
-    /// SHAPE: windows that are no boxes.
+    /// SHAPE: non-rectangular windows.
     pub(super) shape: bool,
 }
 
-/// Why a connection could not be opened.
+/// Failure to open a connection.
 #[derive(Debug)]
-pub(super) enum OpenFault {
-    /// Nothing listens there, or it does not let us in.
-    Absent(String),
+pub(super) enum X11OpenFault {
+    /// No server is listening, or it denies access.
+    Unavailable(String),
     Unsupported(String),
-    Fault(Fault),
+    Fault(X11Fault),
 }
 
-impl<F: Into<Fault>> From<F> for OpenFault {
+impl<F: Into<X11Fault>> From<F> for X11OpenFault {
     fn from(fault: F) -> Self {
         Self::Fault(fault.into())
     }
 }
 
 impl Connection {
-    /// Connects, checks that the pixels can be read, and asks for the events that tell of a new layout.
-    pub(super) fn open(address: &Address, deadline: &Arc<Deadline>) -> Result<Self, OpenFault> {
+    /// Connects, checks the pixel format, and subscribes to layout changes.
+    pub(super) fn open(address: &Address, deadline: &Arc<Deadline>) -> Result<Self, X11OpenFault> {
         let (x, screen_number) = connect(&address.0, deadline)?;
         let screen = x.setup().roots[screen_number].clone();
         check_pixel_format(&x, screen.root_depth, screen.root_visual)
-            .map_err(OpenFault::Unsupported)?;
+            .map_err(X11OpenFault::Unsupported)?;
         let atoms = Atoms::new(&x)?;
-        let extensions = Extensions::of(&x)?;
+        let extensions = Extensions::query(&x)?;
         let layout_events =
             ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
         x.change_window_attributes(screen.root, &layout_events)?;
@@ -203,8 +205,8 @@ impl Connection {
 fn connect(
     display: &ParsedDisplay,
     deadline: &Arc<Deadline>,
-) -> Result<(RustConnection<WatchedStream>, usize), OpenFault> {
-    let mut refusal = "no server listens there".to_owned();
+) -> Result<(RustConnection<DeadlineStream>, usize), X11OpenFault> {
+    let mut refusal = "no server is listening".to_owned();
     let sockets = display
         .connect_instruction()
         .filter(|address| matches!(address, ConnectAddress::Socket(_)));
@@ -212,7 +214,7 @@ fn connect(
         let (stream, (family, peer)) = match DefaultStream::connect(&address) {
             Ok(connected) => connected,
             Err(error) => {
-                refusal = format!("no server listens there ({error})");
+                refusal = format!("no server is listening ({error})");
                 continue;
             }
         };
@@ -220,34 +222,35 @@ fn connect(
             .ok()
             .flatten()
             .unwrap_or_default();
-        let stream = WatchedStream::new(stream, Arc::clone(deadline));
+        let stream = DeadlineStream::new(stream, Arc::clone(deadline));
         let screen = usize::from(display.screen);
         let x = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)
             .map_err(open_fault)?;
         return Ok((x, screen));
     }
-    Err(OpenFault::Absent(refusal))
+    Err(X11OpenFault::Unavailable(refusal))
 }
 
-fn open_fault(error: ConnectError) -> OpenFault {
+fn open_fault(error: ConnectError) -> X11OpenFault {
     match error {
         ConnectError::IoError(error) => ConnectionError::IoError(error).into(),
         ConnectError::InvalidScreen => {
-            OpenFault::Absent("the server has no screen of that number".to_owned())
+            X11OpenFault::Unavailable("the server has no screen with this number".to_owned())
         }
-        ConnectError::SetupFailed(failed) => OpenFault::Absent(format!(
-            "the server refused: {}",
+        ConnectError::SetupFailed(failed) => X11OpenFault::Unavailable(format!(
+            "the server denied access: {}",
             String::from_utf8_lossy(&failed.reason).trim()
         )),
-        ConnectError::SetupAuthenticate(failed) => OpenFault::Absent(format!(
-            "the server wants a password: {}",
+        ConnectError::SetupAuthenticate(failed) => X11OpenFault::Unavailable(format!(
+            "the server requires authentication: {}",
             String::from_utf8_lossy(&failed.reason).trim()
         )),
-        other => OpenFault::Absent(other.to_string()),
+        other => X11OpenFault::Unavailable(other.to_string()),
     }
 }
 
-/// Everything downstream reads pixels as little-endian `0x00RRGGBB`; no server in use draws otherwise at 24 bits.
+/// Checks that pixels are little-endian `0x00RRGGBB`, which all later code assumes. Common servers use this format at
+/// 24 bits.
 fn check_pixel_format<S: x11rb::rust_connection::Stream>(
     x: &RustConnection<S>,
     depth: u8,
@@ -279,12 +282,14 @@ fn check_pixel_format<S: x11rb::rust_connection::Stream>(
     if readable {
         Ok(())
     } else {
-        Err(format!("its pixels have depth {depth} in {bits} bits"))
+        Err(format!(
+            "unsupported pixel format: depth {depth}, {bits} bits per pixel"
+        ))
     }
 }
 
 impl Extensions {
-    fn of<S: x11rb::rust_connection::Stream>(x: &RustConnection<S>) -> Result<Self, Fault> {
+    fn query<S: x11rb::rust_connection::Stream>(x: &RustConnection<S>) -> Result<Self, X11Fault> {
         let names = [
             shm::X11_EXTENSION_NAME,
             xfixes::X11_EXTENSION_NAME,

@@ -1,7 +1,8 @@
-//! Word of what was drawn, by the DAMAGE extension.
+//! Change notifications through the DAMAGE extension.
 //!
-//! The server is asked to say only *that* something was drawn (`NonEmpty`); the boxes are then fetched at most once
-//! per [`INTERVAL`]. So a film costs no more than a hundred small requests a second, and nothing is lost.
+//! The server reports only *that* something was drawn (`NonEmpty`); the boxes are fetched at most once per
+//! [`MIN_REPORT_INTERVAL`]. A playing video then costs at most about a hundred small requests a second, and no change
+//! is lost.
 
 use std::time::Duration;
 
@@ -14,38 +15,40 @@ use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 use x11rb::protocol::xproto::Rectangle;
 
-use super::connection::{Connection, Fault};
-use crate::capture::Change;
+use super::connection::{Connection, X11Fault};
+use crate::capture::ScreenChange;
 use crate::error::Error;
 
-/// Shortest time between two reports.
-const INTERVAL: Duration = Duration::from_millis(8);
+/// Minimum time between two reports.
+///
+/// Half a frame at 60 Hz: short enough for the stream, long enough to bound the requests.
+const MIN_REPORT_INTERVAL: Duration = Duration::from_millis(8);
 
-/// How many reports wait for a watcher before they are joined into one.
-pub(super) const BACKLOG: usize = 64;
+/// Capacity of a subscriber's channel. Further reports are merged into one.
+pub(super) const CHANNEL_CAPACITY: usize = 64;
 
-/// Most boxes that are held for a watcher that does not take its reports; of more, only what encloses them all is kept.
-const MOST_HELD: usize = 256;
+/// Maximum number of boxes kept for a slow subscriber. Beyond it, only their bounding box is kept.
+const MAX_PENDING_BOXES: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct DamageWatch {
     damage: Damage,
     region: Region,
-    /// Drawn, and not yet fetched.
+    /// True if something was drawn that has not been fetched yet.
     dirty: bool,
     reported_at: Instant,
-    watchers: Vec<Watcher>,
+    watchers: Vec<ChangeSubscriber>,
 }
 
 #[derive(Debug)]
-struct Watcher {
-    sender: mpsc::Sender<Result<Change, Error>>,
-    /// What a slow watcher has not taken yet.
-    held: Vec<CaptureRect>,
+struct ChangeSubscriber {
+    sender: mpsc::Sender<Result<ScreenChange, Error>>,
+    /// Boxes that a slow subscriber has not received yet.
+    pending: Vec<CaptureRect>,
 }
 
 impl DamageWatch {
-    pub(super) fn begin(connection: &Connection) -> Result<Self, Fault> {
+    pub(super) fn begin(connection: &Connection) -> Result<Self, X11Fault> {
         let x = &connection.x;
         let damage = x.generate_id()?;
         let region = x.generate_id()?;
@@ -60,15 +63,15 @@ impl DamageWatch {
         })
     }
 
-    pub(super) fn add(&mut self, sender: mpsc::Sender<Result<Change, Error>>) {
-        self.watchers.push(Watcher {
+    pub(super) fn add(&mut self, sender: mpsc::Sender<Result<ScreenChange, Error>>) {
+        self.watchers.push(ChangeSubscriber {
             sender,
-            held: Vec::new(),
+            pending: Vec::new(),
         });
     }
 
-    /// The server says of this damage that it is no longer empty.
-    pub(super) fn something_was_drawn(&mut self, damage: Damage) {
+    /// Records that this damage object is no longer empty.
+    pub(super) fn mark_dirty(&mut self, damage: Damage) {
         self.dirty |= damage == self.damage;
     }
 
@@ -76,57 +79,57 @@ impl DamageWatch {
         self.watchers.is_empty()
     }
 
-    /// Reports what is due. Returns when to come back, if something is not due yet.
-    pub(super) fn attend(
+    /// Sends the reports that are due. Returns when to call again, if something is pending.
+    pub(super) fn report_due(
         &mut self,
         connection: &Connection,
         now: Instant,
-    ) -> Result<Option<Instant>, Fault> {
+    ) -> Result<Option<Instant>, X11Fault> {
         self.watchers.retain(|watcher| !watcher.sender.is_closed());
-        let due = self.reported_at + INTERVAL;
+        let due = self.reported_at + MIN_REPORT_INTERVAL;
         if self.dirty && now >= due {
             self.report(connection, now)?;
         }
-        // A watcher that was slow gets what is held for it also if nothing more is drawn.
+        // A slow subscriber receives its pending boxes even if nothing more is drawn.
         let mut is_held = false;
         for watcher in &mut self.watchers {
-            watcher.tell(&[]);
-            is_held |= !watcher.held.is_empty();
+            watcher.send(&[]);
+            is_held |= !watcher.pending.is_empty();
         }
         let waiting = self.dirty || is_held;
-        Ok(waiting.then_some(self.reported_at.max(now) + INTERVAL))
+        Ok(waiting.then_some(self.reported_at.max(now) + MIN_REPORT_INTERVAL))
     }
 
-    /// Fetches what was drawn since the last report and hands it to every watcher.
-    pub(super) fn report(&mut self, connection: &Connection, now: Instant) -> Result<(), Fault> {
+    /// Fetches the boxes drawn since the last report and sends them to every subscriber.
+    pub(super) fn report(&mut self, connection: &Connection, now: Instant) -> Result<(), X11Fault> {
         let x = &connection.x;
         x.damage_subtract(self.damage, x11rb::NONE, self.region)?;
         let fetched = x.xfixes_fetch_region(self.region)?.reply()?;
         self.dirty = false;
         self.reported_at = now;
         let whole = CaptureRect::from_size(connection.size);
-        let regions = boxes_of(&fetched.rectangles, whole);
+        let regions = clipped_boxes(&fetched.rectangles, whole);
         for watcher in &mut self.watchers {
-            watcher.tell(&regions);
+            watcher.send(&regions);
         }
         Ok(())
     }
 
-    pub(super) fn stop(&self, connection: &Connection) -> Result<(), Fault> {
+    pub(super) fn stop(&self, connection: &Connection) -> Result<(), X11Fault> {
         connection.x.damage_destroy(self.damage)?;
         connection.x.xfixes_destroy_region(self.region)?;
         Ok(connection.x.flush()?)
     }
 
-    pub(super) fn end(self, why: &Error) {
+    pub(super) fn close(self, why: &Error) {
         for watcher in self.watchers {
             let _ = watcher.sender.try_send(Err(why.clone()));
         }
     }
 }
 
-/// The rectangles of a region as far as they lie in `whole`.
-pub(super) fn boxes_of(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<CaptureRect> {
+/// Returns the rectangles of a region, clipped to `whole`.
+pub(super) fn clipped_boxes(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<CaptureRect> {
     let boxed = |drawn: &Rectangle| {
         let origin = CapturePoint::new(drawn.x.into(), drawn.y.into());
         let size = CaptureSize::new(drawn.width.into(), drawn.height.into());
@@ -135,23 +138,23 @@ pub(super) fn boxes_of(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<Capt
     rectangles.iter().filter_map(boxed).collect()
 }
 
-impl Watcher {
-    fn tell(&mut self, regions: &[CaptureRect]) {
-        self.held.extend_from_slice(regions);
-        if self.held.is_empty() {
+impl ChangeSubscriber {
+    fn send(&mut self, regions: &[CaptureRect]) {
+        self.pending.extend_from_slice(regions);
+        if self.pending.is_empty() {
             return;
         }
-        let change = Change {
-            regions: std::mem::take(&mut self.held),
+        let change = ScreenChange {
+            regions: std::mem::take(&mut self.pending),
         };
         if let Err(TrySendError::Full(Ok(change))) = self.sender.try_send(Ok(change)) {
-            self.held = at_most(MOST_HELD, change.regions);
+            self.pending = merge_beyond(MAX_PENDING_BOXES, change.regions);
         }
     }
 }
 
-/// The boxes, or the one that encloses them if there are too many.
-fn at_most(most: usize, boxes: Vec<CaptureRect>) -> Vec<CaptureRect> {
+/// Returns the boxes, or their bounding box if there are more than `most`.
+fn merge_beyond(most: usize, boxes: Vec<CaptureRect>) -> Vec<CaptureRect> {
     if boxes.len() <= most {
         return boxes;
     }
@@ -170,18 +173,22 @@ mod tests {
     #[test]
     fn a_slow_watcher_is_told_all_of_it_in_little_room() {
         let (sender, mut receiver) = mpsc::channel(1);
-        let mut watcher = Watcher {
+        let mut watcher = ChangeSubscriber {
             sender,
-            held: Vec::new(),
+            pending: Vec::new(),
         };
         for x in 0..10_000 {
-            watcher.tell(&[at(x)]);
+            watcher.send(&[at(x)]);
         }
-        assert!(watcher.held.len() <= MOST_HELD, "{}", watcher.held.len());
+        assert!(
+            watcher.pending.len() <= MAX_PENDING_BOXES,
+            "{}",
+            watcher.pending.len()
+        );
         assert_eq!(receiver.try_recv().unwrap().unwrap().regions, [at(0)]);
-        // Nothing more is drawn: what is held is told all the same, and once.
-        watcher.tell(&[]);
-        watcher.tell(&[]);
+        // Nothing more is drawn: pending boxes are still sent, once.
+        watcher.send(&[]);
+        watcher.send(&[]);
         let told = receiver.try_recv().unwrap().unwrap().regions;
         let enclosing = told.into_iter().reduce(|all, one| all.union(&one)).unwrap();
         assert_eq!(enclosing, at(1).union(&at(9_999)));

@@ -1,4 +1,4 @@
-//! A display's monitors and scale.
+//! Monitors and scale of a display.
 
 use motorium_proto::domain::frame::{Display, Monitor};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize, LogicalSize};
@@ -6,20 +6,20 @@ use motorium_proto::domain::id::DisplayId;
 use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
-use super::connection::{Connection, Fault};
+use super::connection::{Connection, X11Fault};
 
-/// Dots per inch at which the interface is drawn at scale 1.
+/// Dots per inch at scale 1 (the X11 desktop convention).
 const DPI_AT_SCALE_ONE: f64 = 96.0;
 
-/// Longest resource database that is read, in words of four bytes.
-const MAX_RESOURCES: u32 = 64 * 1024;
+/// Maximum length of the resource database that is read, in words of four bytes.
+const MAX_RESOURCE_WORDS: u32 = 64 * 1024;
 
-/// Asks for the layout. `scale` overrides what the desktop says of itself.
+/// Queries the layout. `scale` overrides the scale that the desktop reports.
 pub(super) fn read(
     connection: &Connection,
     id: &DisplayId,
     scale: Option<f64>,
-) -> Result<Display, Fault> {
+) -> Result<Display, X11Fault> {
     let geometry = connection.x.get_geometry(connection.root)?;
     let monitors = if connection.extensions.monitors {
         Some(connection.x.randr_get_monitors(connection.root, true)?)
@@ -32,7 +32,7 @@ pub(super) fn read(
         AtomEnum::RESOURCE_MANAGER,
         AtomEnum::STRING,
         0,
-        MAX_RESOURCES,
+        MAX_RESOURCE_WORDS,
     )?;
     let geometry = geometry.reply()?;
     let size = CaptureSize::new(geometry.width.into(), geometry.height.into());
@@ -66,7 +66,7 @@ fn describe(id: &DisplayId, size: CaptureSize, mut monitors: Vec<Monitor>, scale
             primary: true,
         });
     }
-    // A virtual server has one monitor and does not call it primary.
+    // A virtual server has one monitor and does not mark it as primary.
     if !monitors.iter().any(|monitor| monitor.primary) {
         monitors[0].primary = true;
     }
@@ -83,7 +83,7 @@ fn describe(id: &DisplayId, size: CaptureSize, mut monitors: Vec<Monitor>, scale
     }
 }
 
-/// The scale that the desktop's resource database implies (`Xft.dpi`), if it says anything sensible.
+/// Derives the scale from the desktop's resource database (`Xft.dpi`), if it has a plausible value.
 fn scale_of(resources: &[u8]) -> Option<f64> {
     let text = String::from_utf8_lossy(resources);
     let dpi = text

@@ -1,8 +1,7 @@
-//! The whole display as it was last captured, of which only what was drawn since is fetched again.
+//! Copy of the whole display, updated by fetching only what was drawn since the last capture.
 //!
-//! A capture of a display on which nothing was drawn costs one question to the server, and gives the very same pixels:
-//! whoever compares them sees at once that nothing changed. That rests on DAMAGE, which drivers have been seen to bypass;
-//! so the whole is fetched every now and then all the same.
+//! A capture without changes costs one round trip and returns the same `Arc` of pixels, so equality is cheap to detect.
+//! This relies on DAMAGE, which some drivers bypass; the whole display is therefore fetched periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,42 +13,44 @@ use x11rb::connection::Connection as _;
 use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
-use super::connection::{Connection, Fault};
-use super::damage::boxes_of;
+use super::connection::{Connection, X11Fault};
+use super::damage::clipped_boxes;
 
-/// For so long it is believed what the server says of what was drawn.
-const TRUSTED: Duration = Duration::from_secs(5);
+/// Interval after which the whole display is fetched regardless of DAMAGE.
+///
+/// Bounds how long a missed update can stay visible.
+const FULL_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// More boxes than this are fetched as one that holds them all: each costs a round trip.
-const MOST_BOXES: usize = 8;
+/// Maximum number of boxes fetched separately; more are merged into one, because each costs a round trip.
+const MAX_REGIONS: usize = 8;
 
-/// Share of the display from which on it is fetched as a whole.
-const MOST: f64 = 0.4;
+/// Fraction of the display from which one full fetch is cheaper than patching.
+const FULL_FETCH_FRACTION: f64 = 0.4;
 
-/// Pixels of the whole display, and who knows what was drawn since.
+/// Pixels of the whole display, with the damage object that tracks later drawing.
 #[derive(Debug)]
-pub(super) struct Mirror {
+pub(super) struct ScreenMirror {
     damage: Damage,
     region: Region,
     pixels: Arc<RgbaImage>,
-    /// When all of them were fetched.
-    complete_at: Instant,
+    /// Time of the last full fetch.
+    refreshed_at: Instant,
 }
 
-/// What has to be fetched.
+/// Part of the display that has to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stale {
     Nothing,
-    Parts(Vec<CaptureRect>),
+    Regions(Vec<CaptureRect>),
     Everything,
 }
 
-impl Mirror {
-    /// Begins to take note of what is drawn. `fetch` gets everything, afterwards, so that nothing falls in between.
+impl ScreenMirror {
+    /// Starts tracking damage, then calls `fetch` for the whole display, so that nothing drawn in between is lost.
     pub(super) fn begin(
         connection: &Connection,
-        fetch: impl FnOnce() -> Result<RgbaImage, Fault>,
-    ) -> Result<Self, Fault> {
+        fetch: impl FnOnce() -> Result<RgbaImage, X11Fault>,
+    ) -> Result<Self, X11Fault> {
         let x = &connection.x;
         let (damage, region) = (x.generate_id()?, x.generate_id()?);
         x.damage_create(damage, connection.root, ReportLevel::NON_EMPTY)?;
@@ -58,12 +59,12 @@ impl Mirror {
             damage,
             region,
             pixels: Arc::default(),
-            complete_at: Instant::now(),
+            refreshed_at: Instant::now(),
         };
         match fetch() {
             Ok(pixels) => mirror.replace(pixels),
             Err(fault) => {
-                mirror.end(connection)?;
+                mirror.close(connection)?;
                 return Err(fault);
             }
         }
@@ -74,32 +75,32 @@ impl Mirror {
         Arc::clone(&self.pixels)
     }
 
-    /// For the parts to be drawn into; a copy if somebody still looks at the pixels as they were.
+    /// Returns the pixels for patching; copies them first if they are shared.
     pub(super) fn pixels_mut(&mut self) -> &mut RgbaImage {
         Arc::make_mut(&mut self.pixels)
     }
 
     pub(super) fn replace(&mut self, pixels: RgbaImage) {
-        // Whoever has the pixels from before sees at once that they are the same.
+        // Holders of the previous pixels can detect equality by pointer.
         if *self.pixels != pixels {
             self.pixels = Arc::new(pixels);
         }
-        self.complete_at = Instant::now();
+        self.refreshed_at = Instant::now();
     }
 
-    /// Asks what was drawn since it was last asked. What is drawn while the answer is acted upon is told the next time.
-    pub(super) fn stale(&self, connection: &Connection, now: Instant) -> Result<Stale, Fault> {
+    /// Queries what was drawn since the last query. Drawing that happens later is reported by the next one.
+    pub(super) fn stale(&self, connection: &Connection, now: Instant) -> Result<Stale, X11Fault> {
         let x = &connection.x;
         x.damage_subtract(self.damage, x11rb::NONE, self.region)?;
         let drawn = x.xfixes_fetch_region(self.region)?.reply()?;
-        if now.saturating_duration_since(self.complete_at) >= TRUSTED {
+        if now.saturating_duration_since(self.refreshed_at) >= FULL_REFRESH_INTERVAL {
             return Ok(Stale::Everything);
         }
         let whole = CaptureRect::from_size(connection.size);
-        Ok(stale(boxes_of(&drawn.rectangles, whole), whole))
+        Ok(stale(clipped_boxes(&drawn.rectangles, whole), whole))
     }
 
-    pub(super) fn end(&self, connection: &Connection) -> Result<(), Fault> {
+    pub(super) fn close(&self, connection: &Connection) -> Result<(), X11Fault> {
         connection.x.damage_destroy(self.damage)?;
         connection.x.xfixes_destroy_region(self.region)?;
         Ok(())
@@ -110,17 +111,17 @@ fn stale(drawn: Vec<CaptureRect>, whole: CaptureRect) -> Stale {
     let Some(all) = drawn.iter().copied().reduce(|all, one| all.union(&one)) else {
         return Stale::Nothing;
     };
-    let parts = if drawn.len() > MOST_BOXES {
+    let parts = if drawn.len() > MAX_REGIONS {
         vec![all]
     } else {
         drawn
     };
     let area = |of: CaptureRect| of.to_f64().area();
     let fetched: f64 = parts.iter().copied().map(area).sum();
-    if fetched > MOST * area(whole) {
+    if fetched > FULL_FETCH_FRACTION * area(whole) {
         return Stale::Everything;
     }
-    Stale::Parts(parts)
+    Stale::Regions(parts)
 }
 
 #[cfg(test)]
@@ -141,9 +142,9 @@ mod tests {
         let whole = at(0, 0, 1000, 1000);
         assert_eq!(stale(vec![], whole), Stale::Nothing);
         let few = vec![at(0, 0, 10, 10), at(900, 900, 50, 10)];
-        assert_eq!(stale(few.clone(), whole), Stale::Parts(few));
+        assert_eq!(stale(few.clone(), whole), Stale::Regions(few));
         let many: Vec<_> = (0..20).map(|row| at(10, row * 4, 100, 2)).collect();
-        assert_eq!(stale(many, whole), Stale::Parts(vec![at(10, 0, 100, 78)]));
+        assert_eq!(stale(many, whole), Stale::Regions(vec![at(10, 0, 100, 78)]));
         assert_eq!(stale(vec![at(0, 0, 900, 900)], whole), Stale::Everything);
     }
 }

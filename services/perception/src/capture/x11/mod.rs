@@ -1,14 +1,14 @@
 //! Capture on X11: MIT-SHM for pixels, XFIXES for the cursor, RandR for monitors, DAMAGE for changes, EWMH for windows.
 //!
-//! Each display has one thread that owns its connection ([`server`]); [`X11Screen`] is the way to it. Optional
-//! extensions that are absent are done without: pixels over the socket, one monitor, changes by comparison.
+//! Each display has one thread that owns its connection ([`server_thread`]); [`X11Screen`] is its handle. Missing
+//! optional extensions have fallbacks: pixels over the socket, one monitor, changes by polling.
 
 mod connection;
 mod damage;
 mod layout;
-mod live;
 mod mirror;
-mod server;
+mod server_thread;
+mod session;
 mod shared_memory;
 mod stream;
 mod windows;
@@ -21,14 +21,14 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::DisplayId;
 use tokio::sync::mpsc;
 
-use super::ticks::Ticks;
-use super::{CaptureRequest, Change, Changes, Screen, Shot};
+use super::polling::PollingChanges;
+use super::{CaptureOptions, ChangeStream, RawCapture, Screen, ScreenChange};
 use crate::error::Error;
 use connection::Address;
-use live::Watching;
-use server::{Handle, Settings};
+use server_thread::{Handle, Settings};
+use session::WatchMode;
 
-/// One X display. Cheap to make: the connection is opened by the first call.
+/// Handle of an X display. Cheap to create: the first call opens the connection.
 #[derive(Debug)]
 pub struct X11Screen {
     id: DisplayId,
@@ -36,17 +36,17 @@ pub struct X11Screen {
 }
 
 impl X11Screen {
-    /// The display of that name (`:99`). `limit` is the longest that one call may wait for the server; `scale`
-    /// overrides the scale that the desktop reports of itself.
+    /// Creates the handle of the display with this name (`:99`). `limit` is the timeout of one call; `scale` overrides
+    /// the scale that the desktop reports.
     ///
     /// # Errors
-    /// [`Error::DisplayNotFound`] if the name is not that of a display of this machine.
+    /// [`Error::DisplayNotFound`] if the name is not that of a local display.
     pub fn new(id: DisplayId, limit: Duration, scale: Option<f64>) -> Result<Self, Error> {
         let address = Address::parse(&id)?;
         let server = Handle::start(Settings {
             id: id.clone(),
             address,
-            limit,
+            timeout: limit,
             scale,
         })?;
         Ok(Self { id, server })
@@ -63,11 +63,11 @@ impl Screen for X11Screen {
         self.server.call(|live| live.describe()).await
     }
 
-    async fn capture(&self, wanted: CaptureRequest) -> Result<Shot, Error> {
+    async fn capture(&self, wanted: CaptureOptions) -> Result<RawCapture, Error> {
         self.server.call(move |live| live.capture(&wanted)).await
     }
 
-    async fn cursor(&self) -> Result<Option<CapturePoint>, Error> {
+    async fn cursor_position(&self) -> Result<Option<CapturePoint>, Error> {
         self.server.call(|live| live.cursor().map(Some)).await
     }
 
@@ -75,15 +75,17 @@ impl Screen for X11Screen {
         self.server.call(|live| live.windows()).await
     }
 
-    fn has_ended(&self) -> bool {
-        self.server.has_ended()
+    fn is_terminated(&self) -> bool {
+        self.server.is_terminated()
     }
 
-    async fn watch(&self) -> Result<Box<dyn Changes>, Error> {
-        let (sender, receiver) = mpsc::channel(damage::BACKLOG);
+    async fn watch(&self) -> Result<Box<dyn ChangeStream>, Error> {
+        let (sender, receiver) = mpsc::channel(damage::CHANNEL_CAPACITY);
         let watching = self.server.call(|live| live.watch(sender)).await?;
-        if let Watching::OnlyByLooking(display) = watching {
-            return Ok(Box::new(Ticks::new(CaptureRect::from_size(display.size))));
+        if let WatchMode::Polling(display) = watching {
+            return Ok(Box::new(PollingChanges::new(CaptureRect::from_size(
+                display.size,
+            ))));
         }
         Ok(Box::new(DamageReports {
             id: self.id.clone(),
@@ -92,19 +94,19 @@ impl Screen for X11Screen {
     }
 }
 
-/// Reports from the server's thread.
+/// Change reports received from the server thread.
 #[derive(Debug)]
 struct DamageReports {
     id: DisplayId,
-    receiver: mpsc::Receiver<Result<Change, Error>>,
+    receiver: mpsc::Receiver<Result<ScreenChange, Error>>,
 }
 
 #[async_trait]
-impl Changes for DamageReports {
-    async fn next(&mut self) -> Result<Change, Error> {
+impl ChangeStream for DamageReports {
+    async fn next(&mut self) -> Result<ScreenChange, Error> {
         let ended = || Error::DisplayLost {
             display: self.id.clone(),
-            detail: "its reports have ended".to_owned(),
+            detail: "its change reports ended".to_owned(),
         };
         self.receiver.recv().await.unwrap_or_else(|| Err(ended()))
     }

@@ -7,14 +7,14 @@ use std::os::fd::OwnedFd;
 use memmap2::{Mmap, MmapOptions};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-/// A piece of memory that two processes see.
+/// Memory mapped by this process and the X server.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     map: Mmap,
 }
 
 impl SharedMemory {
-    /// Makes `bytes` bytes of memory, and the descriptor by which the server maps the same memory.
+    /// Allocates `bytes` bytes and returns them with the file descriptor that the server maps.
     pub(super) fn new(bytes: usize) -> std::io::Result<(Self, OwnedFd)> {
         let file = memfd_create(
             "motorium-capture",
@@ -34,7 +34,7 @@ impl SharedMemory {
         Ok((Self { map }, file))
     }
 
-    /// The bytes as the server left them. Only to be read between a reply and the next request.
+    /// Returns the bytes that the server wrote. Must only be read between a reply and the next request.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.map
     }

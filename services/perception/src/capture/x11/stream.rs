@@ -1,7 +1,7 @@
-//! The socket to an X server, with a limit on how long it may be waited for.
+//! Socket to an X server with a deadline on every wait.
 //!
-//! Every X library waits without end for a server that has stopped. Here each unit of work has a deadline, and a wait
-//! that passes it ends the connection with `TimedOut`.
+//! X client libraries wait forever for a stopped server. Here each job has a deadline, and a wait that exceeds it fails
+//! with `TimedOut`, which ends the connection.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,28 +14,28 @@ use tokio::time::Instant;
 use x11rb::rust_connection::{DefaultStream, PollMode, Stream};
 use x11rb::utils::RawFdContainer;
 
-/// When the work at hand must be done.
+/// Deadline of the current job.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    limit: Duration,
+    timeout: Duration,
     at: Mutex<Instant>,
 }
 
 impl Deadline {
     pub(super) fn new(limit: Duration) -> Arc<Self> {
         Arc::new(Self {
-            limit,
+            timeout: limit,
             at: Mutex::new(Instant::now() + limit),
         })
     }
 
-    /// New work begins: it has the whole limit.
+    /// Starts a new job with the full timeout.
     pub(super) fn restart(&self) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + self.limit;
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + self.timeout;
     }
 
     pub(super) fn limit(&self) -> Duration {
-        self.limit
+        self.timeout
     }
 
     fn remaining(&self) -> Duration {
@@ -44,26 +44,26 @@ impl Deadline {
     }
 }
 
-/// A stream whose waits end at the deadline.
+/// Stream whose waits end at the deadline.
 #[derive(Debug)]
-pub(super) struct WatchedStream {
+pub(super) struct DeadlineStream {
     inner: DefaultStream,
     deadline: Arc<Deadline>,
 }
 
-impl WatchedStream {
+impl DeadlineStream {
     pub(super) fn new(inner: DefaultStream, deadline: Arc<Deadline>) -> Self {
         Self { inner, deadline }
     }
 }
 
-impl AsFd for WatchedStream {
+impl AsFd for DeadlineStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         AsFd::as_fd(&self.inner)
     }
 }
 
-impl Stream for WatchedStream {
+impl Stream for DeadlineStream {
     fn poll(&self, mode: PollMode) -> io::Result<()> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, mode.readable());
@@ -99,7 +99,7 @@ impl Stream for WatchedStream {
     }
 }
 
-/// `poll(2)` with a duration; `None` waits without end.
+/// Calls `poll(2)` with a duration; `None` waits without limit.
 pub(super) fn wait(
     descriptors: &mut [PollFd<'_>],
     limit: Option<Duration>,

@@ -1,8 +1,8 @@
-//! The windows of a display, as the window manager (EWMH) and the server tell of them.
+//! Window list of a display, from the window manager (EWMH) and the server.
 //!
-//! Pop-ups (menus, lists, tooltips) are not managed and appear in no client list; they are found as mapped
-//! override-redirect children of the root that frame no client. Requests go out together and replies are collected
-//! afterwards, so that the list costs a handful of round trips however many windows there are.
+//! Pop-ups (menus, lists, tooltips) are unmanaged and appear in no client list. They are found as mapped
+//! override-redirect children of the root that frame no client. Requests are pipelined and replies collected
+//! afterwards, so the list costs a constant number of round trips.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,45 +19,48 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::rust_connection::RustConnection;
 
-use super::connection::{Connection, Fault};
-use super::stream::WatchedStream;
+use super::connection::{Connection, X11Fault};
+use super::stream::DeadlineStream;
 
-/// How many windows deep a window manager may wrap a client; icewm uses two.
+/// Maximum nesting depth of a client within window manager frames; icewm uses two levels.
 const MAX_FRAME_DEPTH: usize = 5;
 
-/// Longest property that is read, in words of four bytes.
-const MAX_PROPERTY: u32 = 1024;
+/// Maximum length of a property that is read, in words of four bytes.
+const MAX_PROPERTY_WORDS: u32 = 1024;
 
-/// `WM_STATE` of a window that has been made an icon (ICCCM 4.1.3.1).
+/// `WM_STATE` value of an iconified window (ICCCM 4.1.3.1).
 const ICONIC_STATE: u32 = 3;
 
-/// The id of a window in requests and answers.
+/// Formats a window id as used in requests and responses.
 pub(super) fn format_id(id: Id) -> String {
     format!("{id:#x}")
 }
 
-/// Most windows that are searched for what an unknown frame holds.
-const MAX_SEARCHED: usize = 64;
+/// Maximum number of windows searched for the content of an unknown frame; bounds the round trips.
+const MAX_SEARCHED_WINDOWS: usize = 64;
 
-/// A window, and whether it surely covers what is below it.
+/// Listed window, and whether it certainly covers what is below it.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ListedWindow {
     pub(super) window: Window,
-    pub(super) covers: bool,
+    pub(super) is_opaque: bool,
 }
 
-/// How much care is taken to know whose pixels are whose.
+/// Precision of the window list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
-    /// As a list for people.
-    Usual,
-    /// As something that is hidden needs it: windows with holes cover nothing, and a frame that its manager has not
-    /// announced yet is searched for the window in it.
-    Utmost,
+pub(super) enum WindowDetail {
+    /// For display: a cheap list.
+    Basic,
+    /// For redaction: windows with holes count as non-covering, and unannounced frames are searched for the client in
+    /// them.
+    Exact,
 }
 
-/// All windows, topmost first.
-pub(super) fn list(connection: &Connection, care: Care) -> Result<Vec<Seen>, Fault> {
+/// Lists all windows, topmost first.
+pub(super) fn list(
+    connection: &Connection,
+    care: WindowDetail,
+) -> Result<Vec<ListedWindow>, X11Fault> {
     let x = &connection.x;
     let atoms = &connection.atoms;
     let stacking = property(
@@ -81,7 +84,7 @@ pub(super) fn list(connection: &Connection, care: Care) -> Result<Vec<Seen>, Fau
     let tree = x.query_tree(connection.root)?;
 
     let stacking = stacking.reply()?;
-    // Without a window manager there is no client list: then every mapped child counts.
+    // Without a window manager there is no client list, so every mapped child counts.
     let managed = stacking.format != 0;
     let mut clients = ids(&stacking);
     if clients.is_empty() {
@@ -111,72 +114,78 @@ pub(super) fn list(connection: &Connection, care: Care) -> Result<Vec<Seen>, Fau
     };
 
     let mut windows = Vec::new();
-    for (id, facts) in gather(connection, frames.keys().copied())? {
+    for (id, facts) in query_properties(connection, frames.keys().copied())? {
         let frame = frames.get(&id).copied().unwrap_or(id);
         windows.push((place_of(id), [id, frame], facts));
     }
-    for (frame, facts) in gather(connection, loose.into_iter())? {
+    for (frame, facts) in query_properties(connection, loose.into_iter())? {
         if facts.is_popup(connection.size, managed) {
-            let (id, facts) = content_of(connection, frame, facts, care)?;
+            let (id, facts) = unwrap_frame(connection, frame, facts, care)?;
             windows.push((place_of(frame), [id, frame], facts));
         }
     }
     windows.sort_by_key(|&(place, ..)| std::cmp::Reverse(place));
     let mut seen = Vec::with_capacity(windows.len());
     for (_, [id, frame], facts) in windows {
-        let holes = care == Care::Utmost && has_holes(connection, [id, frame], facts.bounds())?;
+        let holes =
+            care == WindowDetail::Exact && has_holes(connection, [id, frame], facts.bounds())?;
         let covers = facts.is_opaque() && !holes;
         let window = facts.into_window(id, active, atoms);
-        seen.push(Seen { window, covers });
+        seen.push(ListedWindow {
+            window,
+            is_opaque: covers,
+        });
     }
     Ok(seen)
 }
 
-/// A window manager wraps its own bars like it wraps clients, but lists them nowhere. A wrapper without a class stands
-/// for the window inside it.
-fn content_of(
+/// Resolves a frame to the window inside it.
+///
+/// A window manager wraps its own bars like clients but lists them nowhere. A wrapper without a class stands for the
+/// window in it.
+fn unwrap_frame(
     connection: &Connection,
     id: Id,
-    facts: Facts,
-    care: Care,
-) -> Result<(Id, Facts), Fault> {
+    facts: WindowProperties,
+    care: WindowDetail,
+) -> Result<(Id, WindowProperties), X11Fault> {
     let mut level = vec![id];
     if !facts.class.value.is_empty() {
         return Ok((id, facts));
     }
     for _ in 0..MAX_FRAME_DEPTH {
         level = children_of(connection, &level)?;
-        // A wrapper of one window is seen through at no cost; one of many is searched only if it matters.
-        if level.is_empty() || (level.len() > 1 && care == Care::Usual) {
+        // A wrapper with one child is cheap to resolve; one with many children is searched only for redaction.
+        if level.is_empty() || (level.len() > 1 && care == WindowDetail::Basic) {
             break;
         }
         if let Some(inside) = first_with_class(connection, &level)? {
-            let found = gather(connection, std::iter::once(inside))?.pop();
+            let found = query_properties(connection, std::iter::once(inside))?.pop();
             return Ok(found.unwrap_or((id, facts)));
         }
     }
     Ok((id, facts))
 }
 
-fn children_of(connection: &Connection, parents: &[Id]) -> Result<Vec<Id>, Fault> {
+fn children_of(connection: &Connection, parents: &[Id]) -> Result<Vec<Id>, X11Fault> {
     let cookies = parents
         .iter()
         .map(|&parent| connection.x.query_tree(parent))
         .collect::<Result<Vec<_>, _>>()?;
     let mut children = Vec::new();
     for cookie in cookies {
-        let tree = unless_gone(cookie.reply())?;
+        let tree = ignore_gone(cookie.reply())?;
         // The server lists the topmost last.
         let topmost_first = tree
             .into_iter()
             .flat_map(|tree| tree.children.into_iter().rev());
         children.extend(topmost_first);
     }
-    children.truncate(MAX_SEARCHED);
+    children.truncate(MAX_SEARCHED_WINDOWS);
     Ok(children)
 }
 
-fn first_with_class(connection: &Connection, windows: &[Id]) -> Result<Option<Id>, Fault> {
+fn first_with_class(connection: &Connection, windows: &[Id]) -> Result<Option<Id>, X11Fault> {
     let class = AtomEnum::WM_CLASS.into();
     let cookies = windows
         .iter()
@@ -186,10 +195,10 @@ fn first_with_class(connection: &Connection, windows: &[Id]) -> Result<Option<Id
                 property(connection, id, class, AtomEnum::STRING.into())?,
             ))
         })
-        .collect::<Result<Vec<_>, Fault>>()?;
+        .collect::<Result<Vec<_>, X11Fault>>()?;
     let mut found = None;
     for (id, cookie) in cookies {
-        let class = unless_gone(cookie.reply())?;
+        let class = ignore_gone(cookie.reply())?;
         if class.is_some_and(|class| !class.value.is_empty()) {
             found = found.or(Some(id));
         }
@@ -197,8 +206,13 @@ fn first_with_class(connection: &Connection, windows: &[Id]) -> Result<Option<Id
     Ok(found)
 }
 
-/// Whether what lies below a window shows within its box, because it or what frames it has a shape (SHAPE extension).
-fn has_holes(connection: &Connection, framed: [Id; 2], bounds: CaptureRect) -> Result<bool, Fault> {
+/// Returns whether content below a window is visible within its box, because the window or its frame has a shape (SHAPE
+/// extension).
+fn has_holes(
+    connection: &Connection,
+    framed: [Id; 2],
+    bounds: CaptureRect,
+) -> Result<bool, X11Fault> {
     if !connection.extensions.shape {
         return Ok(false);
     }
@@ -213,21 +227,21 @@ fn has_holes(connection: &Connection, framed: [Id; 2], bounds: CaptureRect) -> R
     });
     for (extents, rectangles, place) in cookies {
         let (extents, rectangles, place) = (extents?, rectangles?, place?);
-        let shaped = unless_gone(extents.reply())?.is_some_and(|extents| extents.bounding_shaped);
-        let rectangles = unless_gone(rectangles.reply())?;
-        let place = unless_gone(place.reply())?;
+        let shaped = ignore_gone(extents.reply())?.is_some_and(|extents| extents.bounding_shaped);
+        let rectangles = ignore_gone(rectangles.reply())?;
+        let place = ignore_gone(place.reply())?;
         let (Some(rectangles), Some(place)) = (rectangles, place) else {
             continue;
         };
-        if shaped && leaves_open(bounds, &rectangles.rectangles, [place.dst_x, place.dst_y]) {
+        if shaped && leaves_gap(bounds, &rectangles.rectangles, [place.dst_x, place.dst_y]) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Whether rectangles, which do not overlap and are given relative to a corner, leave something of a box open.
-fn leaves_open(bounds: CaptureRect, rectangles: &[Rectangle], [x, y]: [i16; 2]) -> bool {
+/// Returns whether non-overlapping rectangles, relative to a corner, leave a part of a box uncovered.
+fn leaves_gap(bounds: CaptureRect, rectangles: &[Rectangle], [x, y]: [i16; 2]) -> bool {
     let corner = euclid::vec2(x.into(), y.into());
     let covered = rectangles.iter().filter_map(|rectangle| {
         let origin = CapturePoint::new(rectangle.x.into(), rectangle.y.into());
@@ -238,17 +252,17 @@ fn leaves_open(bounds: CaptureRect, rectangles: &[Rectangle], [x, y]: [i16; 2]) 
     covered.map(|part| part.to_i64().area()).sum::<i64>() < bounds.to_i64().area()
 }
 
-type PropertyCookie<'c> = Cookie<'c, RustConnection<WatchedStream>, GetPropertyReply>;
+type PropertyCookie<'c> = Cookie<'c, RustConnection<DeadlineStream>, GetPropertyReply>;
 
 fn property(
     connection: &Connection,
     window: Id,
     name: Atom,
     kind: Atom,
-) -> Result<PropertyCookie<'_>, Fault> {
+) -> Result<PropertyCookie<'_>, X11Fault> {
     Ok(connection
         .x
-        .get_property(false, window, name, kind, 0, MAX_PROPERTY)?)
+        .get_property(false, window, name, kind, 0, MAX_PROPERTY_WORDS)?)
 }
 
 fn ids(reply: &GetPropertyReply) -> Vec<Id> {
@@ -260,18 +274,18 @@ fn ids(reply: &GetPropertyReply) -> Vec<Id> {
         .collect()
 }
 
-/// For each client that still exists, the child of the root that holds it (itself, if it is not framed).
-fn frames_of(connection: &Connection, clients: &[Id]) -> Result<HashMap<Id, Id>, Fault> {
+/// Maps each existing client to the child of the root that contains it (itself if it is not framed).
+fn frames_of(connection: &Connection, clients: &[Id]) -> Result<HashMap<Id, Id>, X11Fault> {
     let mut frames = HashMap::new();
     let mut climbing: Vec<(Id, Id)> = clients.iter().map(|&client| (client, client)).collect();
     for _ in 0..MAX_FRAME_DEPTH {
         let cookies: Vec<_> = climbing
             .iter()
             .map(|&(client, at)| Ok((client, at, connection.x.query_tree(at)?)))
-            .collect::<Result<_, Fault>>()?;
+            .collect::<Result<_, X11Fault>>()?;
         climbing.clear();
         for (client, at, cookie) in cookies {
-            let Some(tree) = unless_gone(cookie.reply())? else {
+            let Some(tree) = ignore_gone(cookie.reply())? else {
                 continue;
             };
             if tree.parent == connection.root {
@@ -287,8 +301,8 @@ fn frames_of(connection: &Connection, clients: &[Id]) -> Result<HashMap<Id, Id>,
     Ok(frames)
 }
 
-/// A window may be closed between two requests: that is no failure, it is just not there.
-fn unless_gone<T>(reply: Result<T, ReplyError>) -> Result<Option<T>, Fault> {
+/// Maps errors about a window that was closed between two requests to `None`.
+fn ignore_gone<T>(reply: Result<T, ReplyError>) -> Result<Option<T>, X11Fault> {
     match reply {
         Ok(value) => Ok(Some(value)),
         Err(ReplyError::X11Error(_)) => Ok(None),
@@ -296,9 +310,9 @@ fn unless_gone<T>(reply: Result<T, ReplyError>) -> Result<Option<T>, Fault> {
     }
 }
 
-/// What the server tells of one window.
+/// Attributes and properties of one window.
 #[derive(Debug)]
-struct Facts {
+struct WindowProperties {
     attributes: GetWindowAttributesReply,
     geometry: GetGeometryReply,
     position: TranslateCoordinatesReply,
@@ -312,10 +326,10 @@ struct Facts {
     transient_for: GetPropertyReply,
 }
 
-fn gather(
+fn query_properties(
     connection: &Connection,
     windows: impl Iterator<Item = Id>,
-) -> Result<Vec<(Id, Facts)>, Fault> {
+) -> Result<Vec<(Id, WindowProperties)>, X11Fault> {
     let x = &connection.x;
     let atoms = &connection.atoms;
     let any = Atom::from(AtomEnum::ANY);
@@ -353,16 +367,16 @@ fn gather(
                 ],
             ))
         })
-        .collect::<Result<Vec<_>, Fault>>()?;
+        .collect::<Result<Vec<_>, X11Fault>>()?;
     x.flush()?;
     let mut found = Vec::with_capacity(cookies.len());
     for (id, attributes, geometry, position, properties) in cookies {
-        let attributes = unless_gone(attributes.reply())?;
-        let geometry = unless_gone(geometry.reply())?;
-        let position = unless_gone(position.reply())?;
+        let attributes = ignore_gone(attributes.reply())?;
+        let geometry = ignore_gone(geometry.reply())?;
+        let position = ignore_gone(position.reply())?;
         let mut values = Vec::with_capacity(properties.len());
         for cookie in properties {
-            values.extend(unless_gone(cookie.reply())?);
+            values.extend(ignore_gone(cookie.reply())?);
         }
         let properties: Result<[GetPropertyReply; 8], _> = values.try_into();
         let (Some(attributes), Some(geometry), Some(position), Ok(properties)) =
@@ -380,7 +394,7 @@ fn gather(
             kind,
             transient_for,
         ] = properties;
-        let facts = Facts {
+        let facts = WindowProperties {
             attributes,
             geometry,
             position,
@@ -398,7 +412,7 @@ fn gather(
     Ok(found)
 }
 
-impl Facts {
+impl WindowProperties {
     fn bounds(&self) -> CaptureRect {
         CaptureRect::from_origin_and_size(
             CapturePoint::new(self.position.dst_x.into(), self.position.dst_y.into()),
@@ -406,16 +420,19 @@ impl Facts {
         )
     }
 
-    /// Whether an unmanaged child of the root is something a person sees. Toolkits keep tiny or hidden helper windows.
+    /// Returns whether an unmanaged child of the root is a visible pop-up. Toolkits also keep tiny or hidden helper
+    /// windows, which are excluded.
     fn is_popup(&self, screen: CaptureSize, managed: bool) -> bool {
         let visible = self.attributes.map_state == MapState::VIEWABLE
             && self.attributes.class == WindowClass::INPUT_OUTPUT;
+        // Toolkits create helper windows of 1 or 2 px; a real pop-up is larger.
         let substantial = self.geometry.width > 2 && self.geometry.height > 2;
         let on_screen = self.bounds().intersects(&CaptureRect::from_size(screen));
         visible && substantial && on_screen && (self.attributes.override_redirect || !managed)
     }
 
-    /// A depth of 32 bits has room for an alpha channel; what is not viewable is on another workspace.
+    /// Returns whether the window is viewable and has no alpha channel. A depth of 32 bits has one; an unviewable
+    /// window is on another workspace.
     fn is_opaque(&self) -> bool {
         self.attributes.map_state == MapState::VIEWABLE && self.geometry.depth < 32
     }
@@ -450,7 +467,7 @@ fn utf8(bytes: &[u8]) -> String {
         .to_owned()
 }
 
-/// `WM_NAME` is Latin-1 by its definition, yet many programs put UTF-8 into it.
+/// Decodes `WM_NAME`, which is Latin-1 by definition although many programs store UTF-8.
 fn latin1(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.trim_end_matches('\0').to_owned(),
@@ -462,7 +479,7 @@ fn latin1(bytes: &[u8]) -> String {
     }
 }
 
-/// `WM_CLASS` holds two strings, instance and class, each ended by a zero. The class names the application.
+/// Returns the application name from `WM_CLASS`, which holds two zero-terminated strings: instance and class.
 fn class_of(bytes: &[u8]) -> String {
     let mut parts = bytes.split(|&byte| byte == 0).map(latin1);
     let instance = parts.next().unwrap_or_default();
@@ -487,7 +504,7 @@ mod tests {
             height,
         };
         let check = |rectangles: &[Rectangle], corner, expected| {
-            assert_eq!(leaves_open(bounds, rectangles, corner), expected);
+            assert_eq!(leaves_gap(bounds, rectangles, corner), expected);
         };
         check(&[rectangle(0, 0, 40, 30)], [100, 50], false);
         check(

@@ -1,4 +1,4 @@
-//! What pictograms mean, as one of some 270 everyday words.
+//! Classifies icons into about 270 everyday meanings.
 
 use std::sync::Arc;
 
@@ -9,39 +9,39 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use serde::Deserialize;
 
-use super::squares::{SIDE, Squares, add_planes};
-use super::{about, failed};
+use super::patches::{PATCH_SIZE, PatchExtractor, add_planes};
+use super::{failed, metadata};
 use crate::error::Error;
 use crate::parse::detect::Detection;
 
-/// The network that is trained in `training/icons`.
+/// Model trained in `training/icons`.
 pub(super) const MODEL: &[u8] = include_bytes!("../../../models/icons.onnx");
 
-/// Of the longer side of a box is shown around it on each side.
+/// Margin shown around an icon, as a fraction of the longer side of its box.
 const MARGIN: f64 = 0.1;
-/// What is longer is no pictogram: its network never saw one of more than 80 pixels.
-const LONGEST: i32 = 96;
-/// How much longer than wide a pictogram with its frame can be.
-const MOST_OBLONG: f64 = 1.7;
+/// Maximum side of an icon in pixels; the model was trained on icons of up to 80 pixels.
+const MAX_ICON_SIDE: i32 = 96;
+/// Maximum aspect ratio of an icon with its frame.
+const MAX_ASPECT_RATIO: f64 = 1.7;
 
-/// A network that says what a pictogram means, and from which probability on it may be said.
+/// Icon classifier with its confidence threshold.
 #[derive(Debug)]
-pub(super) struct IconNames {
+pub(super) struct IconClassifier {
     session: Session,
     names: Vec<Arc<str>>,
-    least_probability: f32,
+    confidence_threshold: f32,
 }
 
-/// What the network tells about itself.
+/// Metadata stored in the model file.
 #[derive(Debug, Deserialize)]
-struct About {
-    /// In the order of its outputs, of which one more says that it is nothing of this.
+struct ModelMetadata {
+    /// Names in the order of the outputs. An additional last output means "none of these".
     names: Vec<String>,
     least_probability: f32,
 }
 
-/// Whether it may be a pictogram alone. What has text as well is named by its text.
-pub(super) fn may_be_named(found: &Detection) -> bool {
+/// Returns whether a detection may be an icon. A control that also shows text is named by its text later.
+pub(super) fn is_icon_candidate(found: &Detection) -> bool {
     let (width, height) = (found.bounds.width(), found.bounds.height());
     let (shorter, longer) = (width.min(height), width.max(height));
     let kind = matches!(
@@ -52,36 +52,36 @@ pub(super) fn may_be_named(found: &Detection) -> bool {
             | ElementKind::Control
             | ElementKind::WindowControl
     );
-    kind && longer <= LONGEST && f64::from(longer) <= MOST_OBLONG * f64::from(shorter)
+    kind && longer <= MAX_ICON_SIDE && f64::from(longer) <= MAX_ASPECT_RATIO * f64::from(shorter)
 }
 
-impl IconNames {
+impl IconClassifier {
     pub(super) fn new(mut session: Session) -> Result<Self, Error> {
-        let About {
+        let ModelMetadata {
             names,
             least_probability,
-        } = about(&mut session)?;
+        } = metadata(&mut session)?;
         let names = names.into_iter().map(|name| name.replace('_', " ").into());
         Ok(Self {
             session,
             names: names.collect(),
-            least_probability,
+            confidence_threshold: least_probability,
         })
     }
 
-    /// Names those that it is sure enough of.
-    pub(super) fn name(
+    /// Sets the names of detections that are classified with sufficient confidence.
+    pub(super) fn classify(
         &mut self,
         pixels: &RgbaImage,
-        squares: &mut Squares,
+        squares: &mut PatchExtractor,
         found: &mut [&mut Detection],
     ) -> Result<(), Error> {
-        let mut input = Vec::with_capacity(found.len() * 3 * SIDE * SIDE);
+        let mut input = Vec::with_capacity(found.len() * 3 * PATCH_SIZE * PATCH_SIZE);
         for found in found.iter() {
-            let (corner, side) = shown_for(found.bounds);
-            add_planes(&mut input, &[squares.cut(pixels, corner, side)?]);
+            let (corner, side) = patch_bounds(found.bounds);
+            add_planes(&mut input, &[squares.extract(pixels, corner, side)?]);
         }
-        let shape = [found.len(), 3, SIDE, SIDE];
+        let shape = [found.len(), 3, PATCH_SIZE, PATCH_SIZE];
         let input = TensorRef::from_array_view((shape, &*input)).map_err(failed)?;
         let outputs = self.session.run(ort::inputs![input]).map_err(failed)?;
         let (_, probabilities) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
@@ -89,13 +89,13 @@ impl IconNames {
             .iter_mut()
             .zip(probabilities.chunks_exact(self.names.len() + 1))
         {
-            found.name = best(&self.names, probabilities, self.least_probability);
+            found.name = best(&self.names, probabilities, self.confidence_threshold);
         }
         Ok(())
     }
 }
 
-/// The likeliest name if it is likely enough.
+/// Returns the most probable name if its probability reaches the threshold.
 fn best(names: &[Arc<str>], probabilities: &[f32], least: f32) -> Option<Arc<str>> {
     let (name, probability) = names
         .iter()
@@ -104,8 +104,8 @@ fn best(names: &[Arc<str>], probabilities: &[f32], least: f32) -> Option<Arc<str
     (*probability >= least).then(|| Arc::clone(name))
 }
 
-/// The square with a pictogram in its middle.
-fn shown_for(bounds: CaptureRect) -> (CapturePoint, i32) {
+/// Returns the square shown to the model, with the icon in its centre.
+fn patch_bounds(bounds: CaptureRect) -> (CapturePoint, i32) {
     let longer = f64::from(bounds.width().max(bounds.height()));
     let side = ((longer * (1.0 + 2.0 * MARGIN)).round() as i32).max(4);
     let corner = |least: i32, most: i32| (f64::from(least + most - side) / 2.0).floor() as i32;
@@ -136,7 +136,7 @@ mod tests {
         };
         check(&[0.1, 0.8, 0.1], Some("menu"));
         check(&[0.5, 0.4, 0.1], None);
-        // It is something else.
+        // It is none of the known meanings.
         check(&[0.05, 0.05, 0.9], None);
         check(&[f32::NAN, 0.1, 0.1], None);
     }
@@ -145,7 +145,7 @@ mod tests {
     fn pictograms_are_small_and_about_as_wide_as_high() {
         let check = |kind, bounds, expected: bool| {
             let found = Detection::new(rect(bounds), kind, 0.9);
-            assert_eq!(may_be_named(&found), expected, "{kind} {bounds:?}");
+            assert_eq!(is_icon_candidate(&found), expected, "{kind} {bounds:?}");
         };
         check(ElementKind::Icon, [10, 10, 34, 34], true);
         check(ElementKind::Button, [10, 10, 56, 42], true);
@@ -157,14 +157,17 @@ mod tests {
     #[test]
     fn a_pictogram_is_shown_with_a_margin_in_the_middle_of_a_square() {
         assert_eq!(
-            shown_for(rect([100, 50, 120, 70])),
+            patch_bounds(rect([100, 50, 120, 70])),
             (CapturePoint::new(98, 48), 24)
         );
         // 36 × 1.2 = 43.2
         assert_eq!(
-            shown_for(rect([0, 0, 36, 20])),
+            patch_bounds(rect([0, 0, 36, 20])),
             (CapturePoint::new(-4, -12), 43)
         );
-        assert_eq!(shown_for(rect([7, 7, 8, 8])), (CapturePoint::new(5, 5), 4));
+        assert_eq!(
+            patch_bounds(rect([7, 7, 8, 8])),
+            (CapturePoint::new(5, 5), 4)
+        );
     }
 }

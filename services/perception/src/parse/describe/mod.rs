@@ -1,14 +1,14 @@
-//! A closer look at the controls that were found: what a pictogram means, and which state shows.
+//! Describes detected controls: the meaning of icons and the visible states.
 //!
-//! [`icons`] names pictograms, [`states`] says checked, selected and the like. Both are small networks of our own, trained
-//! in `training/icons`, that are shown squares of a picture ([`squares`]). What they are not sure enough of stays unknown:
-//! below a sureness that was measured on screens and icon sets they never saw, they say nothing.
+//! [`icons`] names icons, [`states`] predicts checked, selected and similar states. Both are small models trained in
+//! `training/icons`; their inputs are square patches of the image ([`patches`]). Below a confidence threshold, which
+//! was calibrated on screens and icon sets that they were not trained on, a property stays unknown.
 //!
-//! What it does not do: find controls ([`super::detect`]), or read what is written on them. Whether a control has text of
-//! its own, and needs no other name, is seen when both are merged.
+//! Detection is done in [`super::detect`], text recognition in [`super::read`]. Whether a control has text, and
+//! therefore needs no name, is decided when both are merged.
 
 mod icons;
-mod squares;
+mod patches;
 mod states;
 
 use std::path::PathBuf;
@@ -21,62 +21,63 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::detect::{Detection, Detector};
-use super::runtime::OnDemand;
-use super::{runtime, stop_if};
+use super::runtime::LazyModel;
+use super::{check_cancelled, runtime};
 use crate::error::Error;
-use icons::IconNames;
-use squares::Squares;
-use states::States;
+use icons::IconClassifier;
+use patches::PatchExtractor;
+use states::StateClassifier;
 
-/// Controls that are shown to a network at a time: what one is shown takes 40 KB.
-const AT_ONCE: usize = 64;
+/// Controls per model run; one patch takes 40 KB.
+const BATCH_SIZE: usize = 64;
 
-/// Key of the metadata under which a network tells about itself.
-const ABOUT: &str = "about";
+/// Metadata key under which a model describes itself.
+const METADATA_KEY: &str = "about";
 
-/// How to look.
+/// Settings of the description models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribeSettings {
     /// The ONNX Runtime library.
     pub runtime: PathBuf,
-    /// Threads to compute with.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// A detector that looks at what another one found. The networks are loaded by the first call.
+/// Detector that describes the detections of another one. The models are loaded by the first call.
 #[derive(Debug)]
-pub struct Describing {
+pub struct DescribingDetector {
     detector: Arc<dyn Detector>,
     settings: DescribeSettings,
-    networks: OnDemand<Networks>,
+    models: LazyModel<DescriptionModels>,
 }
 
 #[derive(Debug)]
-struct Networks {
-    squares: Squares,
-    icons: IconNames,
-    states: States,
+struct DescriptionModels {
+    squares: PatchExtractor,
+    icons: IconClassifier,
+    states: StateClassifier,
 }
 
-impl Describing {
+impl DescribingDetector {
     #[must_use]
     pub fn new(detector: Arc<dyn Detector>, settings: DescribeSettings) -> Self {
         Self {
             detector,
             settings,
-            networks: OnDemand::new(),
+            models: LazyModel::new(),
         }
     }
 
-    fn with_networks<T>(
+    fn with_models<T>(
         &self,
-        work: impl FnOnce(&mut Networks) -> Result<T, Error>,
+        work: impl FnOnce(&mut DescriptionModels) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.networks.with(|| Networks::load(&self.settings), work)
+        self.models
+            .with(|| DescriptionModels::load(&self.settings), work)
     }
 }
 
-impl Detector for Describing {
+impl Detector for DescribingDetector {
     fn detect(
         &self,
         pixels: &RgbaImage,
@@ -84,24 +85,26 @@ impl Detector for Describing {
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
         let mut found = self.detector.detect(pixels, within, cancel)?;
-        self.with_networks(|networks| networks.describe(pixels, &mut found, cancel))?;
+        self.with_models(|networks| networks.describe(pixels, &mut found, cancel))?;
         Ok(found)
     }
 
     fn warm_up(&self) -> Result<(), Error> {
         self.detector.warm_up()?;
-        self.with_networks(|_| Ok(()))
+        self.with_models(|_| Ok(()))
     }
 }
 
-impl Networks {
+impl DescriptionModels {
     fn load(settings: &DescribeSettings) -> Result<Self, Error> {
         let environment = runtime::environment(&settings.runtime)?;
-        let load = |model| runtime::built_in(&environment, model, settings.threads).map_err(failed);
+        let load = |model| {
+            runtime::session_from_memory(&environment, model, settings.threads).map_err(failed)
+        };
         Ok(Self {
-            squares: Squares::default(),
-            icons: IconNames::new(load(icons::MODEL)?)?,
-            states: States::new(load(states::MODEL)?)?,
+            squares: PatchExtractor::default(),
+            icons: IconClassifier::new(load(icons::MODEL)?)?,
+            states: StateClassifier::new(load(states::MODEL)?)?,
         })
     }
 
@@ -112,13 +115,13 @@ impl Networks {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let (squares, icons, states) = (&mut self.squares, &mut self.icons, &mut self.states);
-        let pictograms = chosen(found, icons::may_be_named);
-        in_groups(pictograms, cancel, |group| {
-            icons.name(pixels, squares, group)
+        let pictograms = chosen(found, icons::is_icon_candidate);
+        in_batches(pictograms, cancel, |group| {
+            icons.classify(pixels, squares, group)
         })?;
-        let in_a_state = chosen(found, |found| states.tells_of(found.kind));
-        in_groups(in_a_state, cancel, |group| {
-            states.tell(pixels, squares, group)
+        let in_a_state = chosen(found, |found| states.supports(found.kind));
+        in_batches(in_a_state, cancel, |group| {
+            states.classify(pixels, squares, group)
         })
     }
 }
@@ -127,28 +130,28 @@ fn chosen(found: &mut [Detection], is_chosen: impl Fn(&Detection) -> bool) -> Ve
     found.iter_mut().filter(|found| is_chosen(found)).collect()
 }
 
-/// Does some work for these, so many at a time.
-fn in_groups(
+/// Runs `work` on batches of detections.
+fn in_batches(
     mut chosen: Vec<&mut Detection>,
     cancel: &CancellationToken,
     mut work: impl FnMut(&mut [&mut Detection]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for group in chosen.chunks_mut(AT_ONCE) {
-        stop_if(cancel)?;
+    for group in chosen.chunks_mut(BATCH_SIZE) {
+        check_cancelled(cancel)?;
         work(group)?;
     }
     Ok(())
 }
 
-/// What a network tells about itself.
-fn about<T: DeserializeOwned>(session: &mut Session) -> Result<T, Error> {
+/// Reads the metadata of a model.
+fn metadata<T: DeserializeOwned>(session: &mut Session) -> Result<T, Error> {
     let metadata = session.metadata().map_err(failed)?;
-    let text = metadata.custom(ABOUT).unwrap_or_default();
+    let text = metadata.custom(METADATA_KEY).unwrap_or_default();
     serde_json::from_str(&text).map_err(failed)
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::ParseFailed {
-        detail: format!("looking at controls: {error}"),
+        detail: format!("describing controls: {error}"),
     }
 }

@@ -1,4 +1,5 @@
-//! Which state shows on a control: checked, selected, disabled, focused, expanded, and whether its text is a hint.
+//! Predicts the visible states of controls: checked, selected, disabled, focused, expanded, and whether the text is a
+//! placeholder.
 
 use std::collections::HashMap;
 
@@ -10,49 +11,49 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use serde::Deserialize;
 
-use super::squares::{SIDE, Squares, add_planes};
-use super::{about, failed};
+use super::patches::{PATCH_SIZE, PatchExtractor, add_planes};
+use super::{failed, metadata};
 use crate::error::Error;
 use crate::parse::detect::Detection;
 
-/// The network that is trained in `training/icons/states.py`.
+/// Model trained in `training/icons/states.py`.
 pub(super) const MODEL: &[u8] = include_bytes!("../../../models/states.onnx");
 
-/// Of the shorter side of a box is shown beyond it.
-const AROUND: f64 = 0.25;
+/// Context shown beyond the box, as a fraction of its shorter side.
+const CONTEXT_MARGIN: f64 = 0.25;
 
-/// A network that sees states, and what it may be believed.
+/// State classifier with its thresholds.
 #[derive(Debug)]
-pub(super) struct States {
+pub(super) struct StateClassifier {
     session: Session,
-    table: Table,
+    table: StateTable,
 }
 
-/// What the network tells about itself.
+/// Metadata stored in the model file.
 #[derive(Debug, Deserialize)]
-struct About {
-    /// Of controls, in the order of their numbers.
+struct ModelMetadata {
+    /// Kinds of controls, in the order of their numbers.
     kinds: Vec<String>,
-    /// In the order of its outputs.
+    /// States, in the order of the outputs.
     states: Vec<String>,
-    /// Which states each kind can have, by their names.
+    /// States that each kind can have, by name.
     applies: HashMap<String, Vec<String>>,
-    /// Of each state, how sure is enough.
+    /// Confidence threshold of each state.
     least_sureness: HashMap<String, f32>,
 }
 
-/// Which states are told of which kind, and from which sureness on.
+/// States predicted for each kind, with their thresholds.
 #[derive(Debug)]
-struct Table {
-    of_kinds: HashMap<ElementKind, Row>,
+struct StateTable {
+    of_kinds: HashMap<ElementKind, KindStates>,
     states: usize,
 }
 
 #[derive(Debug)]
-struct Row {
+struct KindStates {
     number: i64,
-    /// The column, what it stands for, and how sure is enough.
-    told: Vec<(usize, State, f32)>,
+    /// Output column, state and confidence threshold.
+    thresholds: Vec<(usize, State, f32)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl State {
         })
     }
 
-    fn of(self, state: &mut ElementState) -> &mut Option<bool> {
+    fn field_mut(self, state: &mut ElementState) -> &mut Option<bool> {
         match self {
             Self::Checked => &mut state.checked,
             Self::Selected => &mut state.selected,
@@ -90,14 +91,14 @@ impl State {
     }
 }
 
-impl Table {
-    fn new(about: &About) -> Self {
+impl StateTable {
+    fn new(about: &ModelMetadata) -> Self {
         let column = |name: &String| about.states.iter().position(|state| state == name);
         let told = |kind: &String| {
             let names = about.applies.get(kind).into_iter().flatten();
             let told = names.filter_map(|name| {
                 let least = *about.least_sureness.get(name)?;
-                // So sure it cannot be: on no screen was it right often enough.
+                // A threshold of 1 disables the state: no threshold reached the required accuracy in calibration.
                 (least < 1.0).then_some((column(name)?, State::from_name(name)?, least))
             });
             told.collect::<Vec<_>>()
@@ -105,7 +106,13 @@ impl Table {
         let rows = about.kinds.iter().zip(0..).filter_map(|(name, number)| {
             let told = told(name);
             let kind = ElementKind::from_name(name)?;
-            (!told.is_empty()).then_some((kind, Row { number, told }))
+            (!told.is_empty()).then_some((
+                kind,
+                KindStates {
+                    number,
+                    thresholds: told,
+                },
+            ))
         });
         Self {
             of_kinds: rows.collect(),
@@ -117,52 +124,52 @@ impl Table {
         self.of_kinds.contains_key(&kind)
     }
 
-    /// What is told of a control, by the probability of each state.
-    fn told(&self, kind: ElementKind, probabilities: &[f32]) -> ElementState {
+    /// Converts the output probabilities of a control to its state.
+    fn predict(&self, kind: ElementKind, probabilities: &[f32]) -> ElementState {
         let mut state = ElementState::default();
         let row = self.of_kinds.get(&kind);
-        for &(column, which, least) in row.map_or(&[][..], |row| &row.told) {
+        for &(column, which, least) in row.map_or(&[][..], |row| &row.thresholds) {
             let probability = probabilities[column];
             if probability.max(1.0 - probability) >= least {
-                *which.of(&mut state) = Some(probability >= 0.5);
+                *which.field_mut(&mut state) = Some(probability >= 0.5);
             }
         }
         state
     }
 }
 
-impl States {
+impl StateClassifier {
     pub(super) fn new(mut session: Session) -> Result<Self, Error> {
-        let table = Table::new(&about(&mut session)?);
+        let table = StateTable::new(&metadata(&mut session)?);
         Ok(Self { session, table })
     }
 
-    /// Whether anything can be told of such a control.
-    pub(super) fn tells_of(&self, kind: ElementKind) -> bool {
+    /// Returns whether any state of this kind can be predicted.
+    pub(super) fn supports(&self, kind: ElementKind) -> bool {
         self.table.has(kind)
     }
 
-    /// Tells what shows of controls that it can tell of.
-    pub(super) fn tell(
+    /// Predicts the states of controls whose kinds are supported.
+    pub(super) fn classify(
         &mut self,
         pixels: &RgbaImage,
-        squares: &mut Squares,
+        squares: &mut PatchExtractor,
         found: &mut [&mut Detection],
     ) -> Result<(), Error> {
-        let mut pieces = Vec::with_capacity(found.len() * 3 * 2 * SIDE * SIDE);
+        let mut pieces = Vec::with_capacity(found.len() * 3 * 2 * PATCH_SIZE * PATCH_SIZE);
         let mut kinds = Vec::with_capacity(found.len());
         for found in found.iter() {
-            let (corners, side) = shown_for(found.bounds);
+            let (corners, side) = patch_bounds(found.bounds);
             let [first, second] = corners;
             let ends = [
-                squares.cut(pixels, first, side)?,
-                squares.cut(pixels, second, side)?,
+                squares.extract(pixels, first, side)?,
+                squares.extract(pixels, second, side)?,
             ];
             add_planes(&mut pieces, &ends);
             kinds.push(self.table.of_kinds[&found.kind].number);
         }
-        let pieces =
-            ArrayView4::from_shape((found.len(), 3, 2 * SIDE, SIDE), &pieces).map_err(failed)?;
+        let pieces = ArrayView4::from_shape((found.len(), 3, 2 * PATCH_SIZE, PATCH_SIZE), &pieces)
+            .map_err(failed)?;
         let kinds = ArrayView1::from(&kinds);
         let outputs = self
             .session
@@ -176,17 +183,18 @@ impl States {
             .iter_mut()
             .zip(probabilities.chunks_exact(self.table.states))
         {
-            found.state = self.table.told(found.kind, probabilities);
+            found.state = self.table.predict(found.kind, probabilities);
         }
         Ok(())
     }
 }
 
-/// The squares at both ends of a control, left and right or above and below, by their upper left corners, and their side.
-fn shown_for(bounds: CaptureRect) -> ([CapturePoint; 2], i32) {
+/// Returns the upper left corners and the side of the squares at both ends of a control: left and right, or top and
+/// bottom.
+fn patch_bounds(bounds: CaptureRect) -> ([CapturePoint; 2], i32) {
     let shorter = f64::from(bounds.width().min(bounds.height()));
-    let side = ((shorter * (1.0 + 2.0 * AROUND)).round() as i32).max(6);
-    let beyond = (shorter * AROUND).round() as i32;
+    let side = ((shorter * (1.0 + 2.0 * CONTEXT_MARGIN)).round() as i32).max(6);
+    let beyond = (shorter * CONTEXT_MARGIN).round() as i32;
     let first = CapturePoint::new(bounds.min.x - beyond, bounds.min.y - beyond);
     let second = CapturePoint::new(bounds.max.x + beyond - side, bounds.max.y + beyond - side);
     ([first, second], side)
@@ -196,14 +204,14 @@ fn shown_for(bounds: CaptureRect) -> ([CapturePoint; 2], i32) {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
+    fn table() -> StateTable {
         let about = r#"{
             "kinds": ["button", "checkbox", "poodle", "image"],
             "states": ["checked", "disabled", "barking", "focused"],
             "applies": {"checkbox": ["checked", "disabled", "barking"], "button": ["focused"], "poodle": ["barking"]},
             "least_sureness": {"checked": 0.8, "disabled": 0.6, "focused": 1.0, "barking": 0.5}
         }"#;
-        Table::new(&serde_json::from_str(about).unwrap())
+        StateTable::new(&serde_json::from_str(about).unwrap())
     }
 
     #[test]
@@ -214,7 +222,7 @@ mod tests {
                 disabled,
                 ..ElementState::default()
             };
-            let told = table().told(ElementKind::Checkbox, &probabilities);
+            let told = table().predict(ElementKind::Checkbox, &probabilities);
             assert_eq!(told, expected, "{probabilities:?}");
         };
         check([0.9, 0.1, 0.9, 0.9], Some(true), Some(false));
@@ -227,7 +235,7 @@ mod tests {
     fn of_kinds_without_a_state_that_can_be_told_nothing_is_looked_at() {
         let table = table();
         assert!(table.has(ElementKind::Checkbox));
-        // Its only state is never sure enough.
+        // Its only state has a threshold of 1.
         assert!(!table.has(ElementKind::Button));
         assert!(!table.has(ElementKind::Image));
     }
@@ -239,11 +247,11 @@ mod tests {
         };
         let points = |points: [[i32; 2]; 2]| points.map(|[x, y]| CapturePoint::new(x, y));
         assert_eq!(
-            shown_for(rect([100, 50, 200, 70])),
+            patch_bounds(rect([100, 50, 200, 70])),
             (points([[95, 45], [175, 45]]), 30)
         );
         assert_eq!(
-            shown_for(rect([10, 10, 20, 90])),
+            patch_bounds(rect([10, 10, 20, 90])),
             (points([[7, 7], [8, 78]]), 15)
         );
     }

@@ -1,19 +1,19 @@
-//! Finding the controls of a user interface on a picture.
+//! Detects the controls of a user interface in an image.
 //!
-//! [`yolo`] runs a network in the layout that YOLOv8 made usual: the one that is built in, or a user's own. [`answer`]
-//! makes detections of what such a network says, [`names`] kinds of the names of its classes; [`looks`] puts together what
-//! it says of a picture and of smaller copies, [`rows`] lays rows on their text, and [`edges`] large boxes on edges;
-//! [`series`] believes more in what stands in a row of its like, and [`captions`] and [`pages`] leave out fields that are none. What
-//! a pictogram means and which state shows is [`super::describe`]'s matter; what text is on a control is not looked at here.
+//! [`yolo`] runs a model with the YOLOv8 layout: the built-in one or a user's own. [`postprocess`] decodes its output,
+//! [`class_names`] maps its classes to kinds, [`multiscale`] merges the passes at several scales, [`row_alignment`]
+//! aligns rows with their text, [`edge_snapping`] snaps large boxes to edges, [`series_boost`] raises the scores of
+//! elements in a series, and [`caption_filter`] and [`page_filter`] remove false text fields. Icon names and states are
+//! predicted in [`super::describe`]; text is not considered here.
 
-mod answer;
-mod captions;
-mod edges;
-mod looks;
-mod names;
-mod pages;
-mod rows;
-mod series;
+mod caption_filter;
+mod class_names;
+mod edge_snapping;
+mod multiscale;
+mod page_filter;
+mod postprocess;
+mod row_alignment;
+mod series_boost;
 mod yolo;
 
 use std::fmt;
@@ -25,22 +25,22 @@ use motorium_proto::domain::geometry::CaptureRect;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-pub use yolo::{DetectSettings, Model, YoloDetector};
+pub use yolo::{DetectSettings, DetectorModel, YoloDetector};
 
-/// A control that was seen.
+/// Detected control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
     pub bounds: CaptureRect,
     pub kind: ElementKind,
     /// 0 to 1.
     pub confidence: f32,
-    /// What it means where it shows no text, as far as somebody is sure of it.
+    /// Meaning of an icon, if it was classified with sufficient confidence.
     pub name: Option<Arc<str>>,
     pub state: ElementState,
 }
 
 impl Detection {
-    /// One of which nothing else is known.
+    /// Creates a detection without name and state.
     #[must_use]
     pub fn new(bounds: CaptureRect, kind: ElementKind, confidence: f32) -> Self {
         Self {
@@ -53,13 +53,14 @@ impl Detection {
     }
 }
 
-/// Finds controls. It computes and blocks: call it off the runtime's workers.
+/// Detects controls. Calls block: run them outside the async workers.
 pub trait Detector: Send + Sync + fmt::Debug {
-    /// The controls in the part `within` of `pixels`, in the picture's own pixels and in no particular order. The part
-    /// lies inside the picture; what goes on beyond it ends at its edge, and what lies mostly outside is not told.
+    /// Returns the controls within the region `within` of `pixels`, in image pixels and in no particular order. The
+    /// region must be inside the image. Controls that extend beyond it are clipped, and those mostly outside are
+    /// omitted.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] soon after `cancel` is set; otherwise whatever kept the model from running.
+    /// [`Error::Cancelled`] soon after `cancel` is set; otherwise errors of running the model.
     fn detect(
         &self,
         pixels: &RgbaImage,
@@ -67,14 +68,14 @@ pub trait Detector: Send + Sync + fmt::Debug {
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error>;
 
-    /// Loads whatever the first call would load.
+    /// Loads the model that the first call would load.
     ///
     /// # Errors
-    /// Whatever keeps the model from being loaded.
+    /// If the model cannot be loaded.
     fn warm_up(&self) -> Result<(), Error>;
 }
 
-/// Finds nothing: elements then come from text alone.
+/// Detector that finds nothing: elements come from text only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoDetector;
 

@@ -1,17 +1,17 @@
-//! Runs a network in the layout that YOLOv8 made usual.
+//! Runs a detection model with the YOLOv8 layout.
 //!
-//! One input `[1, 3, height, width]`, RGB from 0 to 1, sides in multiples of 32; one output, see [`super::answer`]. A picture
-//! is looked at in its own pixels, because a checkbox has 13 of them; only one that is larger than 2560×1440 is made smaller,
-//! since on such displays everything is drawn larger. There are no tiles: 1920×1080 is one look. What is large is taken
-//! from others, from afar, if a network's file says so ([`LARGE_FROM`]): a small network sees no further than some hundred
-//! pixels.
+//! One input `[1, 3, height, width]`, RGB from 0 to 1, with sides that are multiples of 32; one output, see
+//! [`super::postprocess`]. Images are processed at full size, because a checkbox is 13 pixels wide; only images larger
+//! than 2560×1440 are scaled down, since everything is drawn larger on such displays. There is no tiling: 1920×1080 is
+//! one pass. If the model's metadata says so ([`LARGE_FROM_KEY`]), large elements come from additional passes at
+//! smaller scales, because the receptive field of a small model is a few hundred pixels.
 
 use std::path::PathBuf;
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
-use motorium_imaging::picture::size_of;
+use motorium_imaging::codec::size_of;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use ndarray::ArrayView4;
@@ -19,61 +19,64 @@ use ort::session::Session;
 use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Candidate, apart, candidates, detection};
-use super::{Detection, Detector, captions, edges, looks, names, pages, rows, series};
+use super::postprocess::{Candidate, decode_output, detection, suppress_duplicates};
+use super::{
+    Detection, Detector, caption_filter, class_names, edge_snapping, multiscale, page_filter,
+    row_alignment, series_boost,
+};
 use crate::error::Error;
-use crate::parse::runtime::OnDemand;
-use crate::parse::{processor, runtime, stop_if};
+use crate::parse::runtime::LazyModel;
+use crate::parse::{check_cancelled, cpu, runtime};
 
-/// The network that is trained in `training/`: in 8 bits, and for processors that would saturate in them, in 32.
+/// Models trained in `training/`: int8, and float for CPUs on which int8 would saturate.
 const BUILT_IN_INT8: &[u8] = include_bytes!("../../../models/detector.int8.onnx");
 const BUILT_IN_FLOAT: &[u8] = include_bytes!("../../../models/detector.onnx");
 
-/// The network wants sides that are multiples of this.
+/// Sides of the input must be multiples of this.
 const GRID: usize = 32;
-/// Most pixels that are looked at, as in training.
-const MOST_PIXELS: f64 = 2560.0 * 1440.0;
-/// Key of the metadata under which a file says how many shown pixels long or high is what is taken from looks from afar.
-const LARGE_FROM: &str = "large_from";
-/// Pixels around a part that are looked at as well: what a row or a button is shows beside it.
-const SURROUNDINGS: i32 = 96;
-/// What is beside a picture that does not end on the grid: a grey, as in training.
-const FILLING: f32 = 114.0 / 255.0;
+/// Maximum number of image pixels before scaling down, as in training.
+const MAX_PIXELS: f64 = 2560.0 * 1440.0;
+/// Metadata key for the length, in input pixels, from which elements are taken from the smaller scales.
+const LARGE_FROM_KEY: &str = "large_from";
+/// Context around a region, in pixels: rows and buttons are recognised by what is beside them.
+const CONTEXT_PX: i32 = 96;
+/// Grey padding beside an image that does not end on the grid, as in training.
+const PADDING_VALUE: f32 = 114.0 / 255.0;
 
-/// Which network.
+/// Detection model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Model {
+pub enum DetectorModel {
     BuiltIn,
     File(PathBuf),
 }
 
-/// How to look.
+/// Settings of the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectSettings {
-    pub model: Model,
+    pub model: DetectorModel,
     /// The ONNX Runtime library.
     pub runtime: PathBuf,
-    /// Threads to compute with.
+    /// Number of threads.
     pub threads: usize,
-    /// What is less certain than this is left out, 0 to 1.
-    pub least_confidence: f32,
+    /// Confidence threshold, 0 to 1.
+    pub confidence_threshold: f32,
 }
 
-/// Finds controls with a network. It is loaded by the first call; one picture is looked at at a time.
+/// Detector with a YOLO model. The model is loaded by the first call and processes one image at a time.
 #[derive(Debug)]
 pub struct YoloDetector {
     settings: DetectSettings,
-    network: OnDemand<Network>,
+    network: LazyModel<YoloModel>,
 }
 
 #[derive(Debug)]
-struct Network {
+struct YoloModel {
     session: Session,
     kinds: Vec<ElementKind>,
-    /// In shown pixels. Without it there is one look alone.
+    /// Length of large elements in input pixels. `None`: a single pass.
     large_from: Option<f64>,
     resizer: Resizer,
-    /// Kept between calls: of a whole screen it is 25 MB.
+    /// Input buffer, reused between calls: 25 MB for a whole screen.
     input: Vec<f32>,
 }
 
@@ -82,15 +85,15 @@ impl YoloDetector {
     pub fn new(settings: DetectSettings) -> Self {
         Self {
             settings,
-            network: OnDemand::new(),
+            network: LazyModel::new(),
         }
     }
 
-    fn with_network<T>(
+    fn with_model<T>(
         &self,
-        work: impl FnOnce(&mut Network) -> Result<T, Error>,
+        work: impl FnOnce(&mut YoloModel) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.network.with(|| Network::load(&self.settings), work)
+        self.network.with(|| YoloModel::load(&self.settings), work)
     }
 }
 
@@ -101,39 +104,42 @@ impl Detector for YoloDetector {
         within: CaptureRect,
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
-        let found = self.with_network(|network| {
-            stop_if(cancel)?;
-            network.look(pixels, within, self.settings.least_confidence, cancel)
+        let found = self.with_model(|network| {
+            check_cancelled(cancel)?;
+            network.detect_in(pixels, within, self.settings.confidence_threshold, cancel)
         })?;
-        stop_if(cancel)?;
+        check_cancelled(cancel)?;
         Ok(found)
     }
 
     fn warm_up(&self) -> Result<(), Error> {
-        self.with_network(|_| Ok(()))
+        self.with_model(|_| Ok(()))
     }
 }
 
-impl Network {
+impl YoloModel {
     fn load(settings: &DetectSettings) -> Result<Self, Error> {
         let environment = runtime::environment(&settings.runtime)?;
         let mut session = match &settings.model {
-            Model::File(path) => runtime::session(&environment, path, settings.threads)?,
-            Model::BuiltIn => {
-                let model = if processor::multiplies_bytes() {
+            DetectorModel::File(path) => {
+                runtime::session_from_file(&environment, path, settings.threads)?
+            }
+            DetectorModel::BuiltIn => {
+                let model = if cpu::has_vnni() {
                     BUILT_IN_INT8
                 } else {
                     BUILT_IN_FLOAT
                 };
-                runtime::built_in(&environment, model, settings.threads).map_err(failed)?
+                runtime::session_from_memory(&environment, model, settings.threads)
+                    .map_err(failed)?
             }
         };
         let unusable = |detail| match &settings.model {
-            Model::File(path) => Error::ModelFileUnusable {
+            DetectorModel::File(path) => Error::ModelFileUnusable {
                 path: path.clone(),
                 detail,
             },
-            Model::BuiltIn => failed(detail),
+            DetectorModel::BuiltIn => failed(detail),
         };
         let kinds = kinds(&mut session).map_err(unusable)?;
         let large_from = large_from(&session).map_err(unusable)?;
@@ -146,7 +152,7 @@ impl Network {
         })
     }
 
-    fn look(
+    fn detect_in(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
@@ -156,59 +162,62 @@ impl Network {
         if within.is_empty() {
             return Ok(Vec::new());
         }
-        let seen = surrounded(within, CaptureRect::from_size(size_of(pixels)));
-        let mut found = self.look_from_everywhere(pixels, seen, least, cancel)?;
-        rows::move_to_their_text(&mut found, pixels, seen);
-        let mut found = apart(found, CaptureSize::new(seen.width(), seen.height()));
-        series::believe(&mut found);
+        let seen = with_context(within, CaptureRect::from_size(size_of(pixels)));
+        let mut found = self.detect_multiscale(pixels, seen, least, cancel)?;
+        row_alignment::align_to_text(&mut found, pixels, seen);
+        let mut found = suppress_duplicates(found, CaptureSize::new(seen.width(), seen.height()));
+        series_boost::boost_scores(&mut found);
         found.retain(|found| found.score >= least);
-        let sure = captions::without_captions(&found).into_iter();
+        let sure = caption_filter::without_captions(&found).into_iter();
         let on_edges = sure.filter_map(detection).map(|found| Detection {
-            bounds: edges::on_edges(pixels, found.bounds.translate(seen.min.to_vector())),
+            bounds: edge_snapping::snap_to_edges(
+                pixels,
+                found.bounds.translate(seen.min.to_vector()),
+            ),
             ..found
         });
         let on_edges: Vec<Detection> = on_edges.collect();
-        Ok(pages::without_pages(&on_edges)
+        Ok(page_filter::without_pages(&on_edges)
             .into_iter()
             .filter(|found| within.contains(found.bounds.center()))
             .filter_map(|found| {
-                // What goes on beyond the part ends at its edge, which tells the caller that it does.
+                // Clipping at the edge of the region tells the caller that the control continues beyond it.
                 let bounds = found.bounds.intersection(&within)?;
                 Some(Detection { bounds, ..found })
             })
             .collect())
     }
 
-    /// The look in the picture's own pixels, and those from afar where something large may be. Some of what is found is less
-    /// certain than `least`. In pixels from the part's upper left corner.
-    fn look_from_everywhere(
+    /// Runs the full-size pass, and the passes at smaller scales if large elements are possible. Some results are below
+    /// `least`. Coordinates start at the upper left corner of the region.
+    fn detect_multiscale(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
         least: f32,
         cancel: &CancellationToken,
     ) -> Result<Vec<Candidate>, Error> {
-        let scale = own_scale(pixels.width(), pixels.height());
-        let lowest = least.min(looks::LEAST_SCORE);
-        let near = self.look_at_all_of(pixels, within, scale, lowest)?;
+        let scale = base_scale(pixels.width(), pixels.height());
+        let lowest = least.min(multiscale::MIN_SCORE);
+        let near = self.detect_at_scale(pixels, within, scale, lowest)?;
         let longest = within.width().max(within.height()) as f32;
         let large = self.large_from.map(|shown| (shown / scale) as f32);
         let Some(large) = large.filter(|large| longest >= *large) else {
             return Ok(near);
         };
-        let [half, quarter] = looks::FROM_AFAR;
-        stop_if(cancel)?;
-        let afar = self.look_at_all_of(pixels, within, half * scale, lowest)?;
+        let [half, quarter] = multiscale::SCALES;
+        check_cancelled(cancel)?;
+        let afar = self.detect_at_scale(pixels, within, half * scale, lowest)?;
         let mut farthest = Vec::new();
-        if longest >= looks::HUGE * large {
-            stop_if(cancel)?;
-            farthest = self.look_at_all_of(pixels, within, quarter * scale, lowest)?;
+        if longest >= multiscale::HUGE * large {
+            check_cancelled(cancel)?;
+            farthest = self.detect_at_scale(pixels, within, quarter * scale, lowest)?;
         }
-        Ok(looks::merged(near, [afar, farthest], large))
+        Ok(multiscale::merge_scales(near, [afar, farthest], large))
     }
 
-    /// In pixels from the part's upper left corner.
-    fn look_at_all_of(
+    /// Runs one pass. Coordinates start at the upper left corner of the region.
+    fn detect_at_scale(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
@@ -219,7 +228,7 @@ impl Network {
             .map(|side| ((f64::from(side) * scale).round() as usize).max(1));
         let padded = shown.map(|side| side.next_multiple_of(GRID));
         if scale < 1.0 {
-            let small = self.smaller(pixels, within, shown)?;
+            let small = self.downscale(pixels, within, shown)?;
             let row = |y: usize| &small[y * shown[0] * 4..][..shown[0] * 4];
             fill(&mut self.input, row, shown, padded);
         } else {
@@ -231,7 +240,7 @@ impl Network {
         self.run(padded, least, scale)
     }
 
-    /// What is on what is in `input`.
+    /// Runs the model on `input`.
     fn run(
         &mut self,
         [width, height]: [usize; 2],
@@ -248,13 +257,15 @@ impl Network {
         let (shape, values) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
         let rows = 4 + self.kinds.len();
         if shape.len() != 3 || shape[1] != rows as i64 || !values.len().is_multiple_of(rows) {
-            return Err(failed(format!("the answer has the shape {shape}")));
+            return Err(failed(format!(
+                "the output has the unexpected shape {shape}"
+            )));
         }
-        Ok(candidates(values, &self.kinds, least, scale))
+        Ok(decode_output(values, &self.kinds, least, scale))
     }
 
-    /// The part at the size at which it is shown, four bytes a pixel.
-    fn smaller(
+    /// Scales the region to the input size, four bytes a pixel.
+    fn downscale(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
@@ -280,20 +291,23 @@ impl Network {
     }
 }
 
-/// What a network has to be.
-const EXPECTED: &str = "it must have one input [1, 3, height, width] with free height and width, and one output \
-    [1, 4 + classes, cells], as a detector of the family YOLOv8 has that was exported with free sizes and without overlap \
+/// Required layout of a model, for error messages.
+const EXPECTED_LAYOUT: &str = "it must have one input [1, 3, height, width] with dynamic height and width, and one output \
+    [1, 4 + classes, cells], like a YOLOv8 detector that was exported with dynamic sizes and without non-maximum \
     suppression";
 
-/// The kinds of what a network finds, or why it is none of the layout that is understood.
+/// Returns the kinds of the model's classes, or why its layout is not supported.
 fn kinds(session: &mut Session) -> Result<Vec<ElementKind>, String> {
     let input = shape_of(session.inputs(), "input")?;
     if input.len() != 4 || input[2..].iter().any(|side| *side >= 0) {
-        return Err(format!("its input has the shape {input:?}; {EXPECTED}"));
+        return Err(format!(
+            "its input has the shape {input:?}; {EXPECTED_LAYOUT}"
+        ));
     }
     let output = shape_of(session.outputs(), "output")?;
-    // An exporter need not write shapes down, so a small picture is tried.
-    let found = try_out(session).map_err(|error| format!("{error}; {EXPECTED}"))?;
+    // Exporters need not declare shapes, so a small image is tried.
+    let found =
+        probe_output_shape(session).map_err(|error| format!("{error}; {EXPECTED_LAYOUT}"))?;
     let classes = match found.as_slice() {
         [1, rows, _] => usize::try_from(*rows)
             .ok()
@@ -302,68 +316,72 @@ fn kinds(session: &mut Session) -> Result<Vec<ElementKind>, String> {
     };
     let Some(classes) = classes.filter(|classes| *classes > 0) else {
         return Err(format!(
-            "its output has the shape {output:?}, and {found:?} for a small picture; {EXPECTED}"
+            "its output has the shape {output:?}, and {found:?} for a small image; {EXPECTED_LAYOUT}"
         ));
     };
     let metadata = session.metadata().map_err(|error| error.to_string())?;
-    Ok(names::kinds(
-        metadata.custom(names::KEY).as_deref(),
+    Ok(class_names::kinds(
+        metadata.custom(class_names::METADATA_KEY).as_deref(),
         classes,
     ))
 }
 
-/// From how many shown pixels on things are looked for from afar, if the file says so.
+/// Returns the length of large elements in input pixels, if the file declares it.
 fn large_from(session: &Session) -> Result<Option<f64>, String> {
     let metadata = session.metadata().map_err(|error| error.to_string())?;
-    let Some(text) = metadata.custom(LARGE_FROM) else {
+    let Some(text) = metadata.custom(LARGE_FROM_KEY) else {
         return Ok(None);
     };
     let pixels = text.trim().parse().ok();
     let usable = pixels.filter(|pixels: &f64| pixels.is_finite() && *pixels > 0.0);
     usable.map(Some).ok_or_else(|| {
-        format!("its metadata has \"{text}\" under \"{LARGE_FROM}\"; that has to be a number of pixels above 0")
+        format!("its metadata has \"{text}\" under \"{LARGE_FROM_KEY}\"; it must be a number of pixels above 0")
     })
 }
 
-/// The shape of the only one of these, with -1 for what is free.
+/// Returns the shape of the only input or output, with -1 for dynamic sides.
 fn shape_of(outlets: &[Outlet], which: &str) -> Result<Vec<i64>, String> {
     let [outlet] = outlets else {
-        return Err(format!("it has {} {which}s; {EXPECTED}", outlets.len()));
+        return Err(format!(
+            "it has {} {which}s; {EXPECTED_LAYOUT}",
+            outlets.len()
+        ));
     };
     match outlet.dtype() {
         ValueType::Tensor { shape, .. } => Ok(shape.to_vec()),
-        _ => Err(format!("its {which} is no tensor; {EXPECTED}")),
+        _ => Err(format!("its {which} is not a tensor; {EXPECTED_LAYOUT}")),
     }
 }
 
-/// The shape of the answer to a picture of two by two cells.
-fn try_out(session: &mut Session) -> Result<Vec<i64>, ort::Error> {
-    let blank = vec![FILLING; 3 * 4 * GRID * GRID];
+/// Returns the output shape for an image of two by two grid cells.
+fn probe_output_shape(session: &mut Session) -> Result<Vec<i64>, ort::Error> {
+    let blank = vec![PADDING_VALUE; 3 * 4 * GRID * GRID];
     let input = TensorRef::from_array_view(([1, 3, 2 * GRID, 2 * GRID], &*blank))?;
     let outputs = session.run(ort::inputs![input])?;
     let (shape, _) = outputs[0].try_extract_tensor::<f32>()?;
     Ok(shape.to_vec())
 }
 
-/// A part with what surrounds it, on the network's grid also as it is seen from afar, so that it gives about what the whole
-/// picture gives. Not from farthest: what is huge need not lie as exactly, and a small part would become twice as large.
-fn surrounded(within: CaptureRect, whole: CaptureRect) -> CaptureRect {
-    let grid = (GRID as f64 / looks::FROM_AFAR[0]) as i32;
-    let onto_grid = |side: i32| (side - SURROUNDINGS).div_euclid(grid) * grid;
+/// Extends a region by its context and aligns it with the grid of the half-size pass, so that it gives about the same
+/// results as the whole image. Not aligned with the quarter-size pass: huge elements need less precision, and a small
+/// region would double in size.
+fn with_context(within: CaptureRect, whole: CaptureRect) -> CaptureRect {
+    let grid = (GRID as f64 / multiscale::SCALES[0]) as i32;
+    let onto_grid = |side: i32| (side - CONTEXT_PX).div_euclid(grid) * grid;
     let min = CapturePoint::new(onto_grid(within.min.x), onto_grid(within.min.y));
-    let max = within.inflate(SURROUNDINGS, SURROUNDINGS).max;
+    let max = within.inflate(CONTEXT_PX, CONTEXT_PX).max;
     let seen = CaptureRect::new(min, max).intersection(&whole);
     seen.unwrap_or(within)
 }
 
-/// How many pixels are shown for one of a picture of that size. It is the same for a part of it.
-fn own_scale(width: u32, height: u32) -> f64 {
+/// Returns the number of input pixels per image pixel. A region uses the scale of its whole image.
+fn base_scale(width: u32, height: u32) -> f64 {
     let pixels = f64::from(width) * f64::from(height);
-    (MOST_PIXELS / pixels.max(1.0)).sqrt().min(1.0)
+    (MAX_PIXELS / pixels.max(1.0)).sqrt().min(1.0)
 }
 
-/// Writes the planes red, green, blue from 0 to 1, with grey on the right and below up to the padded size. Sides are width
-/// and height.
+/// Writes the planes red, green, blue from 0 to 1, with grey padding on the right and below. Sizes are width and
+/// height.
 fn fill<'a>(
     planes: &mut Vec<f32>,
     row: impl Fn(usize) -> &'a [u8],
@@ -379,15 +397,15 @@ fn fill<'a>(
             for (value, pixel) in inside.iter_mut().zip(row(y).as_chunks::<4>().0) {
                 *value = f32::from(pixel[channel]) / 255.0;
             }
-            beside.fill(FILLING);
+            beside.fill(PADDING_VALUE);
         }
-        below.fill(FILLING);
+        below.fill(PADDING_VALUE);
     }
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::ParseFailed {
-        detail: format!("looking for controls: {error}"),
+        detail: format!("detecting controls: {error}"),
     }
 }
 
@@ -397,9 +415,9 @@ mod tests {
 
     #[test]
     fn only_what_is_larger_than_1440_lines_is_made_smaller() {
-        assert!((own_scale(1920, 1080) - 1.0).abs() < f64::EPSILON);
-        assert!((own_scale(2560, 1440) - 1.0).abs() < f64::EPSILON);
-        assert!((own_scale(5120, 2880) - 0.5).abs() < f64::EPSILON);
+        assert!((base_scale(1920, 1080) - 1.0).abs() < f64::EPSILON);
+        assert!((base_scale(2560, 1440) - 1.0).abs() < f64::EPSILON);
+        assert!((base_scale(5120, 2880) - 0.5).abs() < f64::EPSILON);
     }
 
     #[test]
@@ -410,7 +428,7 @@ mod tests {
         let check = |within, expected| {
             let whole = rect([0, 0, 800, 600]);
             assert_eq!(
-                surrounded(rect(within), whole),
+                with_context(rect(within), whole),
                 rect(expected),
                 "{within:?}"
             );
@@ -426,7 +444,7 @@ mod tests {
         // Two pixels: red, then white.
         let row = |_| &[255, 0, 0, 255, 255, 255, 255, 255][..];
         fill(&mut planes, row, [2, 1], [3, 2]);
-        let grey = FILLING;
+        let grey = PADDING_VALUE;
         let red = [1.0, 1.0, grey, grey, grey, grey];
         let blue = [0.0, 1.0, grey, grey, grey, grey];
         assert_eq!(planes, [red, blue, blue].concat());

@@ -1,7 +1,7 @@
-//! Remembers what has been read, by its pixels.
+//! Cache of recognised lines, keyed by their pixels.
 //!
-//! A line that looks the same reads the same, wherever it stands: what was scrolled or moved is known again. Keys are
-//! 128-bit hashes: two lines that differ and hash alike will not be met.
+//! A line with equal pixels has equal text wherever it is, so scrolled or moved text is not recognised again. Keys are
+//! 128-bit hashes, for which collisions are negligible.
 
 use std::num::NonZeroUsize;
 
@@ -10,18 +10,18 @@ use lru::LruCache;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::decode::Decoded;
+use super::decode::DecodedLine;
 
-/// What identifies a piece of a picture.
+/// Hash of a region of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint(u128);
 
 impl Fingerprint {
-    /// Of the line in a box, which must lie inside the picture. The empty rim around the signs does not count: the same
-    /// line is not always found with the same box.
+    /// Hashes the line in a box, which must be inside the image. The empty border around the characters is excluded,
+    /// because the same line is not always detected with the same box.
     pub(super) fn of_line(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
         let signs = without_rim(pixels, bounds);
-        // A dash at the bottom of its box is not a dash in the middle of it.
+        // The position of a low character within its box matters: an underscore is not a dash.
         if 2 * signs.height() < bounds.height() {
             return Self::of_box(pixels, bounds);
         }
@@ -38,7 +38,7 @@ impl Fingerprint {
     }
 }
 
-/// The least box that holds everything that has another colour than the upper left corner; empty if nothing has.
+/// Returns the smallest box of all pixels that differ from the upper left corner; empty if there are none.
 fn without_rim(pixels: &RgbaImage, bounds: CaptureRect) -> CaptureRect {
     let ground: [u8; 4] = match rows(pixels, bounds)
         .next()
@@ -66,7 +66,7 @@ fn without_rim(pixels: &RgbaImage, bounds: CaptureRect) -> CaptureRect {
     })
 }
 
-/// The bytes of each row of a box that lies within the picture.
+/// Returns the bytes of each row of a box inside the image.
 pub(super) fn rows(pixels: &RgbaImage, bounds: CaptureRect) -> impl Iterator<Item = &[u8]> {
     let stride = pixels.width() as usize * 4;
     let columns = bounds.min.x as usize * 4..bounds.max.x as usize * 4;
@@ -74,14 +74,14 @@ pub(super) fn rows(pixels: &RgbaImage, bounds: CaptureRect) -> impl Iterator<Ite
     rows.map(move |row| &pixels.as_raw()[row * stride..][columns.clone()])
 }
 
-/// What has been read, least recently used first to go.
+/// LRU cache of recognised lines.
 #[derive(Debug)]
-pub(super) struct Cache {
-    lines: LruCache<Fingerprint, Decoded>,
+pub(super) struct LineCache {
+    lines: LruCache<Fingerprint, DecodedLine>,
 }
 
-impl Cache {
-    /// Remembers that many lines.
+impl LineCache {
+    /// Creates a cache for `lines` lines.
     pub(super) fn new(lines: usize) -> Self {
         let lines = NonZeroUsize::new(lines).unwrap_or(NonZeroUsize::MIN);
         Self {
@@ -89,11 +89,11 @@ impl Cache {
         }
     }
 
-    pub(super) fn line(&mut self, key: Fingerprint) -> Option<Decoded> {
+    pub(super) fn get(&mut self, key: Fingerprint) -> Option<DecodedLine> {
         self.lines.get(&key).cloned()
     }
 
-    pub(super) fn remember_line(&mut self, key: Fingerprint, line: Decoded) {
+    pub(super) fn insert(&mut self, key: Fingerprint, line: DecodedLine) {
         self.lines.put(key, line);
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         )
     }
 
-    /// White, with black boxes.
+    /// A white image with black boxes.
     fn drawn(boxes: &[CaptureRect]) -> RgbaImage {
         RgbaImage::from_fn(60, 60, |x, y| {
             let here = CapturePoint::new(x as i32, y as i32);
@@ -126,10 +126,10 @@ mod tests {
         let line = |bounds| Fingerprint::of_line(&pixels, bounds);
         let first = line(at(2, 3, 10, 5));
         assert_eq!(first, line(at(22, 23, 10, 5)));
-        // Found with a little more or less around it.
+        // Detected with a slightly different box.
         assert_eq!(first, line(at(0, 3, 9, 5)));
         assert_eq!(first, line(at(3, 4, 5, 3)));
-        // As many black pixels in another shape, or half of them, are not the same.
+        // Other shapes with as many black pixels, or half of them, differ.
         assert_ne!(first, line(at(42, 43, 5, 8)));
         assert_ne!(first, line(at(5, 3, 10, 5)));
     }
@@ -153,16 +153,16 @@ mod tests {
 
     #[test]
     fn the_oldest_line_is_forgotten() {
-        let mut cache = Cache::new(2);
-        let line = |text: &str| Decoded {
+        let mut cache = LineCache::new(2);
+        let line = |text: &str| DecodedLine {
             text: text.to_owned(),
-            places: Vec::new(),
+            char_positions: Vec::new(),
             confidence: 1.0,
         };
         for (key, text) in [(1, "a"), (2, "b"), (3, "c")] {
-            cache.remember_line(Fingerprint(key), line(text));
+            cache.insert(Fingerprint(key), line(text));
         }
-        assert_eq!(cache.line(Fingerprint(1)), None);
-        assert_eq!(cache.line(Fingerprint(3)), Some(line("c")));
+        assert_eq!(cache.get(Fingerprint(1)), None);
+        assert_eq!(cache.get(Fingerprint(3)), Some(line("c")));
     }
 }

@@ -1,24 +1,24 @@
-//! From the second model's output to text (greedy decoding of Connectionist Temporal Classification).
+//! Decodes the output of text recognition (greedy Connectionist Temporal Classification).
 //!
-//! Pure. Each time step names its likeliest class; repeats are one character, and class 0 separates.
+//! Pure. Each time step has a most probable class; repeats are merged, and class 0 separates.
 
-/// A line's text, where its characters are, and how certain it is.
+/// Decoded text with character positions and confidence.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Decoded {
+pub(super) struct DecodedLine {
     pub(super) text: String,
     /// As in [`super::TextLine`].
-    pub(super) places: Vec<f32>,
+    pub(super) char_positions: Vec<f32>,
     /// Mean probability of the characters; 0 for none.
     pub(super) confidence: f32,
 }
 
-/// The characters that the model's classes stand for.
+/// Characters of the model's classes.
 #[derive(Debug, Clone)]
-pub(super) struct Alphabet(Vec<String>);
+pub(super) struct Charset(Vec<String>);
 
-impl Alphabet {
-    /// Reads the list that the model carries, one character a line. Class 0 is the blank, the last class is a space;
-    /// neither is in the list.
+impl Charset {
+    /// Parses a list with one character per line. Class 0 is the blank and the last class is the space; neither is in
+    /// the list.
     pub(super) fn parse(list: &str) -> Self {
         let blank = std::iter::once(String::new());
         let listed = list
@@ -32,13 +32,13 @@ impl Alphabet {
         Self(classes)
     }
 
-    /// How many classes there are.
+    /// Number of classes.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Decodes `steps` rows of one probability per class.
-    pub(super) fn decode(&self, probabilities: &[f32]) -> Decoded {
+    /// Decodes rows of one probability per class.
+    pub(super) fn decode(&self, probabilities: &[f32]) -> DecodedLine {
         let mut signs = Vec::new();
         let mut sum = 0.0;
         let mut count = 0u16;
@@ -60,15 +60,15 @@ impl Alphabet {
         } else {
             sum / f32::from(count)
         };
-        Decoded {
+        DecodedLine {
             text,
-            places,
+            char_positions: places,
             confidence,
         }
     }
 }
 
-/// Without the spaces around it.
+/// Trims whitespace at both ends.
 fn trimmed(signs: &[(char, f32)]) -> &[(char, f32)] {
     let is_sign = |(sign, _): &(char, f32)| !sign.is_whitespace();
     let first = signs.iter().position(is_sign).unwrap_or(0);
@@ -76,7 +76,8 @@ fn trimmed(signs: &[(char, f32)]) -> &[(char, f32)] {
     &signs[first..end.max(first)]
 }
 
-/// The first of the largest values. In two passes, of which the compiler turns the first, costly one into vectors.
+/// Returns the index of the first maximum and its value. In two passes, because the compiler vectorises the first,
+/// expensive one.
 fn likeliest(step: &[f32]) -> (usize, f32) {
     let (chunks, rest) = step.as_chunks::<16>();
     let mut lanes = [f32::MIN; 16];
@@ -96,7 +97,7 @@ mod tests {
 
     /// Classes: blank, `a`, `b`, `中`, space.
     fn check(classes: &[usize], expected: &str) {
-        let alphabet = Alphabet::parse("a\nb\n中\n");
+        let alphabet = Charset::parse("a\nb\n中\n");
         assert_eq!(alphabet.len(), 5);
         let mut probabilities = vec![0.05; classes.len() * alphabet.len()];
         for (step, &class) in classes.iter().enumerate() {
@@ -104,7 +105,7 @@ mod tests {
         }
         let decoded = alphabet.decode(&probabilities);
         assert_eq!(decoded.text, expected, "{classes:?}");
-        assert_eq!(decoded.places.len(), expected.chars().count());
+        assert_eq!(decoded.char_positions.len(), expected.chars().count());
         let certain = if expected.is_empty() { 0.0 } else { 0.8 };
         assert!((decoded.confidence - certain).abs() < 1e-6);
     }
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn characters_are_where_they_were_first_seen() {
-        let alphabet = Alphabet::parse("a\nb\n");
+        let alphabet = Charset::parse("a\nb\n");
         let seen = |class: usize| (0..4).map(move |other| f32::from(u8::from(other == class)));
         let steps: Vec<f32> = [3, 1, 1, 0, 2, 0, 0, 0]
             .into_iter()
@@ -133,7 +134,7 @@ mod tests {
             .collect();
         let decoded = alphabet.decode(&steps);
         assert_eq!(decoded.text, "ab");
-        assert_eq!(decoded.places, [1.5 / 8.0, 4.5 / 8.0]);
+        assert_eq!(decoded.char_positions, [1.5 / 8.0, 4.5 / 8.0]);
     }
 
     #[test]

@@ -1,19 +1,19 @@
-//! Reading: the lines of text on a picture, English and Chinese unless other models are configured.
+//! Text recognition: lines of English and Chinese text, or of other languages with other models.
 //!
-//! [`PaddleReader`] runs two models of the PP-OCR family through ONNX Runtime, PP-OCRv4 if nobody says otherwise: one
-//! finds regions of text ([`locate`], [`regions`]), the other reads one line at a time ([`recognise`], [`alphabet`],
-//! [`decode`]). Text on screens is upright, so no model looks for rotated lines. What has been read is remembered by its
-//! pixels ([`cache`]).
+//! [`PaddleReader`] runs two models of the PP-OCR family with ONNX Runtime, PP-OCRv4 by default: one detects text
+//! regions ([`text_detection`], [`regions`]), the other recognises one line at a time ([`text_recognition`],
+//! [`charset`], [`decode`]). Text on screens is upright, so there is no orientation model. Results are cached by pixels
+//! ([`cache`]).
 
-mod alphabet;
 mod cache;
+mod charset;
 mod decode;
-mod detail;
-mod locate;
-mod pieces;
-mod recognise;
+mod long_lines;
+mod model_variant;
 mod regions;
-mod variant;
+mod resolution;
+mod text_detection;
+mod text_recognition;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,70 +24,70 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::parse::runtime::OnDemand;
-use crate::parse::{processor, runtime, stop_if};
-use cache::Cache;
-use decode::Decoded;
-pub use detail::Detail;
-use locate::Locator;
-use recognise::Recogniser;
+use crate::parse::runtime::LazyModel;
+use crate::parse::{check_cancelled, cpu, runtime};
+use cache::LineCache;
+use decode::DecodedLine;
+pub use resolution::ScanResolution;
+use text_detection::TextDetector;
+use text_recognition::TextRecogniser;
 
-/// A line of text that was read.
+/// Recognised line of text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextLine {
     pub bounds: CaptureRect,
     pub text: String,
-    /// Where the middle of each of its characters is, as a share of its width; empty if that is not known.
-    pub places: Vec<f32>,
-    /// Mean probability of its characters, 0 to 1.
+    /// Centre of each character, as a fraction of the width; empty if unknown.
+    pub char_positions: Vec<f32>,
+    /// Mean probability of the characters, 0 to 1.
     pub confidence: f32,
 }
 
 impl TextLine {
-    /// A line of which it is not known where its characters are.
+    /// Creates a line with unknown character positions.
     #[must_use]
     pub fn new(bounds: CaptureRect, text: impl Into<String>, confidence: f32) -> Self {
         Self {
             bounds,
             text: text.into(),
-            places: Vec::new(),
+            char_positions: Vec::new(),
             confidence,
         }
     }
 }
 
-/// Finds text and reads it. It computes and blocks: call it off the runtime's workers.
+/// Detects and recognises text. Calls block: run them outside the async workers.
 pub trait Reader: Send + Sync + fmt::Debug {
-    /// The regions of text on `pixels`, a line or less each, in the picture's own pixels and in no particular order; and
-    /// the detail that they were found with, which depends on how tall the text is.
+    /// Detects the text regions of `pixels`, each at most one line, in image pixels and in no particular order. Also
+    /// returns the resolution that was used, which depends on the text height.
     ///
     /// # Errors
     /// [`Error::Cancelled`] soon after `cancel` is set; [`Error::ModelFileMissing`] or [`Error::ModelFileUnusable`] if
     /// the models cannot be loaded.
-    fn survey(
+    fn detect_text(
         &self,
         pixels: &RgbaImage,
         cancel: &CancellationToken,
-    ) -> Result<(Vec<CaptureRect>, Detail), Error>;
+    ) -> Result<(Vec<CaptureRect>, ScanResolution), Error>;
 
-    /// The regions of text in the part `within`, looked for as [`Self::survey`] did on a picture of the same size. The
-    /// part lies inside; nothing outside of it is looked at.
+    /// Detects text in the region `within`, at the resolution that [`Self::detect_text`] chose for an image of the same
+    /// size. The region is inside the image; nothing outside it is scanned.
     ///
     /// # Errors
-    /// As [`Self::survey`].
-    fn locate(
+    /// As [`Self::detect_text`].
+    fn detect_text_in(
         &self,
         pixels: &RgbaImage,
         within: CaptureRect,
-        detail: Detail,
+        detail: ScanResolution,
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error>;
 
-    /// What the boxes say, all of which lie inside the picture; `None` where nothing can be read with confidence. Also
-    /// tells how many had to be read, because they had not been before.
+    /// Recognises the text of `boxes`, all of which are inside the image; `None` where the confidence is too low. Also
+    /// returns the number of boxes that were not in the cache.
     ///
     /// # Errors
-    /// As [`Self::survey`].
+    /// As [`Self::detect_text`].
     fn recognise(
         &self,
         pixels: &RgbaImage,
@@ -95,82 +95,82 @@ pub trait Reader: Send + Sync + fmt::Debug {
         cancel: &CancellationToken,
     ) -> Result<(usize, Vec<Option<TextLine>>), Error>;
 
-    /// Loads whatever the first call would load.
+    /// Loads the models that the first call would load.
     ///
     /// # Errors
-    /// As [`Self::survey`].
+    /// As [`Self::detect_text`].
     fn warm_up(&self) -> Result<(), Error>;
 }
 
-/// Where the library and the models are.
+/// Paths of ONNX Runtime and the models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFiles {
     /// The ONNX Runtime library.
     pub runtime: PathBuf,
-    /// Finds regions of text.
-    pub locate: PathBuf,
-    /// Reads a line.
-    pub recognise: PathBuf,
-    /// The signs that it reads, one a line, if it does not carry them itself.
-    pub alphabet: Option<PathBuf>,
+    /// Text detection model.
+    pub text_detection: PathBuf,
+    /// Text recognition model.
+    pub text_recognition: PathBuf,
+    /// Charset, one character per line, if the model does not contain it.
+    pub charset: Option<PathBuf>,
 }
 
 impl ModelFiles {
-    /// The files in the layout that the set-up script makes of the data folder: of each model the fastest variant that
-    /// is there and suits this processor.
+    /// Returns the files in the layout of the data folder that set-up creates: for each model the fastest existing
+    /// variant that suits this CPU.
     #[must_use]
     pub fn in_folder(data: &Path) -> Self {
         let models = data.join("models/ocr");
         Self {
             runtime: data.join("onnxruntime/libonnxruntime.so"),
-            locate: variant::locator(&models),
-            recognise: variant::recogniser(&models, processor::multiplies_bytes()),
-            alphabet: None,
+            text_detection: model_variant::locator(&models),
+            text_recognition: model_variant::recogniser(&models, cpu::has_vnni()),
+            charset: None,
         }
     }
 }
 
-/// How to read.
+/// Settings of text recognition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadSettings {
-    /// Threads to compute with.
+    /// Number of threads.
     pub threads: usize,
-    /// Pictures are scaled down to this long side, in pixels, before regions of text are looked for. Where much text is
-    /// small then, it is looked for in more detail.
-    pub locate_long_side: u32,
-    /// Lines that are less certain than this are left out, 0 to 1.
+    /// Long side, in pixels, to which images are scaled for text detection. If much text is small, a higher resolution
+    /// is used.
+    pub text_detection_max_side: u32,
+    /// Confidence threshold of lines, 0 to 1.
     pub min_confidence: f32,
-    /// How many lines are remembered.
-    pub remembered_lines: usize,
+    /// Number of cached lines.
+    pub cache_lines: usize,
 }
 
 impl Default for ReadSettings {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        // More threads gain little on one picture, and each reading thread holds buffers of its own.
+        // More than four threads gain little on one image, and each recognition worker has its own buffers.
         Self {
             threads: cores.min(4),
-            locate_long_side: 1920,
+            text_detection_max_side: 1920,
             min_confidence: 0.5,
-            remembered_lines: 16_384,
+            cache_lines: 16_384,
         }
     }
 }
 
-/// Reads with two models of the PP-OCR family. They are loaded by the first call.
+/// Text reader with two models of the PP-OCR family. They are loaded by the first call.
 #[derive(Debug)]
 pub struct PaddleReader {
     files: ModelFiles,
     settings: ReadSettings,
-    /// One picture is read at a time.
-    engine: OnDemand<Engine>,
+    /// Processes one image at a time.
+    engine: LazyModel<OcrEngine>,
 }
 
 #[derive(Debug)]
-struct Engine {
-    locator: Locator,
-    recogniser: Recogniser,
-    cache: Cache,
+struct OcrEngine {
+    locator: TextDetector,
+    recogniser: TextRecogniser,
+    cache: LineCache,
 }
 
 impl PaddleReader {
@@ -179,41 +179,41 @@ impl PaddleReader {
         Self {
             files,
             settings,
-            engine: OnDemand::new(),
+            engine: LazyModel::new(),
         }
     }
 
     fn with_engine<T>(
         &self,
-        work: impl FnOnce(&mut Engine) -> Result<T, Error>,
+        work: impl FnOnce(&mut OcrEngine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let load = || Engine::load(&self.files, &self.settings);
+        let load = || OcrEngine::load(&self.files, &self.settings);
         self.engine.with(load, work)
     }
 }
 
 impl Reader for PaddleReader {
-    fn survey(
+    fn detect_text(
         &self,
         pixels: &RgbaImage,
         cancel: &CancellationToken,
-    ) -> Result<(Vec<CaptureRect>, Detail), Error> {
+    ) -> Result<(Vec<CaptureRect>, ScanResolution), Error> {
         self.with_engine(|engine| {
-            stop_if(cancel)?;
-            engine.locator.survey(pixels, cancel)
+            check_cancelled(cancel)?;
+            engine.locator.detect_all(pixels, cancel)
         })
     }
 
-    fn locate(
+    fn detect_text_in(
         &self,
         pixels: &RgbaImage,
         within: CaptureRect,
-        detail: Detail,
+        detail: ScanResolution,
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error> {
         self.with_engine(|engine| {
-            stop_if(cancel)?;
-            engine.locator.locate(pixels, within, detail, cancel)
+            check_cancelled(cancel)?;
+            engine.locator.detect_in(pixels, within, detail, cancel)
         })
     }
 
@@ -224,18 +224,18 @@ impl Reader for PaddleReader {
         cancel: &CancellationToken,
     ) -> Result<(usize, Vec<Option<TextLine>>), Error> {
         let (read, texts) = self.with_engine(|engine| {
-            stop_if(cancel)?;
+            check_cancelled(cancel)?;
             let cache = &mut engine.cache;
             engine.recogniser.read(pixels, boxes, cache, cancel)
         })?;
-        let is_certain = |text: &Decoded| {
+        let is_certain = |text: &DecodedLine| {
             text.confidence >= self.settings.min_confidence && !text.text.is_empty()
         };
         let lines = boxes.iter().zip(texts).map(|(&bounds, text)| {
             is_certain(&text).then_some(TextLine {
                 bounds,
                 text: text.text,
-                places: text.places,
+                char_positions: text.char_positions,
                 confidence: text.confidence,
             })
         });
@@ -244,29 +244,30 @@ impl Reader for PaddleReader {
 
     fn warm_up(&self) -> Result<(), Error> {
         let nothing = RgbaImage::new(64, 64);
-        self.survey(&nothing, &CancellationToken::new()).map(drop)
+        self.detect_text(&nothing, &CancellationToken::new())
+            .map(drop)
     }
 }
 
-impl Engine {
+impl OcrEngine {
     fn load(files: &ModelFiles, settings: &ReadSettings) -> Result<Self, Error> {
         let started = Instant::now();
         let environment = runtime::environment(&files.runtime)?;
-        let locator = Locator::load(
+        let locator = TextDetector::load(
             &environment,
-            &files.locate,
+            &files.text_detection,
             settings.threads,
-            settings.locate_long_side,
+            settings.text_detection_max_side,
         )?;
-        let recogniser = Recogniser::load(
+        let recogniser = TextRecogniser::load(
             &environment,
-            &files.recognise,
-            files.alphabet.as_deref(),
+            &files.text_recognition,
+            files.charset.as_deref(),
             settings.threads,
         )?;
         tracing::info!(
-            locate = %files.locate.display(),
-            recognise = %files.recognise.display(),
+            locate = %files.text_detection.display(),
+            recognise = %files.text_recognition.display(),
             elapsed_ms = started.elapsed().as_millis(),
             threads = settings.threads,
             "text models loaded"
@@ -274,7 +275,7 @@ impl Engine {
         Ok(Self {
             locator,
             recogniser,
-            cache: Cache::new(settings.remembered_lines),
+            cache: LineCache::new(settings.cache_lines),
         })
     }
 }

@@ -1,30 +1,31 @@
-//! From the text map of the first model to boxes (the post-processing of Differentiable Binarization).
+//! Converts the text map of the detection model to boxes (post-processing of Differentiable Binarization).
 //!
-//! Pure. The map gives each pixel the probability that it lies in the core of a line of text; cores are smaller than
-//! the text by a known amount, so boxes around them are grown. Boxes are axis-aligned, as text on screens is.
+//! Pure. The map contains the probability of each pixel to be in the core of a text line. Cores are smaller than the
+//! text by a known amount, so their boxes are grown. Boxes are axis-aligned, like text on screens.
 
 use image::{GrayImage, Luma};
 use imageproc::contours::{BorderType, Contour, find_contours};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
-/// A pixel counts as text from this probability on (PaddleOCR `thresh`).
-const TEXT: f32 = 0.3;
+/// Minimum probability of a text pixel (PaddleOCR `thresh`).
+const TEXT_THRESHOLD: f32 = 0.3;
 
-/// Mean probability within a box below which it is dropped (`box_thresh`; 0.5 as rapidocr has it for screens).
-const MIN_MEAN: f32 = 0.5;
+/// Minimum mean probability of a box (`box_thresh`; 0.5 as in rapidocr for screens).
+const BOX_THRESHOLD: f32 = 0.5;
 
-/// How much a core is grown, as a share of area over perimeter (`unclip_ratio`).
-const GROWTH: f64 = 1.6;
+/// Growth of a core, as a factor of area over perimeter (`unclip_ratio`).
+const UNCLIP_RATIO: f64 = 1.6;
 
-/// Cores thinner than this many pixels are specks (`min_size`).
+/// Minimum side of a core in pixels (`min_size`); smaller ones are specks.
 const MIN_SIDE: i32 = 3;
 
-/// The boxes of text on a map of `width` × `height` probabilities, in the map's pixels, cut to the map.
+/// Returns the text boxes of a map of `width` × `height` probabilities, in map pixels, clipped to the map.
 pub(super) fn find(map: &[f32], width: u32, height: u32) -> Vec<CaptureRect> {
-    // A blank rim, because contours that touch the picture's edge are not found.
+    // Adds a blank border, because contours that touch the edge are not found.
     let binary = GrayImage::from_fn(width + 2, height + 2, |x, y| {
         let inside = (1..=width).contains(&x) && (1..=height).contains(&y);
-        let is_text = inside && map[(y as usize - 1) * width as usize + x as usize - 1] > TEXT;
+        let is_text =
+            inside && map[(y as usize - 1) * width as usize + x as usize - 1] > TEXT_THRESHOLD;
         Luma([if is_text { u8::MAX } else { 0 }])
     });
     let whole = CaptureRect::new(
@@ -36,12 +37,12 @@ pub(super) fn find(map: &[f32], width: u32, height: u32) -> Vec<CaptureRect> {
         .filter(|contour| contour.border_type == BorderType::Outer)
         .map(|contour| core_of(&contour))
         .filter(|core| core.width() >= MIN_SIDE && core.height() >= MIN_SIDE)
-        .filter(|core| mean(map, width, *core) >= MIN_MEAN)
+        .filter(|core| mean(map, width, *core) >= BOX_THRESHOLD)
         .filter_map(|core| grow(core).intersection(&whole))
         .collect()
 }
 
-/// The box of a contour's pixels, without the rim.
+/// Returns the box of a contour, without the border.
 fn core_of(contour: &Contour<i32>) -> CaptureRect {
     let points = contour
         .points
@@ -74,7 +75,7 @@ fn mean(map: &[f32], width: u32, core: CaptureRect) -> f32 {
 
 fn grow(core: CaptureRect) -> CaptureRect {
     let (width, height) = (f64::from(core.width()), f64::from(core.height()));
-    let distance = (width * height * GROWTH / (2.0 * (width + height))).round() as i32;
+    let distance = (width * height * UNCLIP_RATIO / (2.0 * (width + height))).round() as i32;
     core.inflate(distance, distance)
 }
 
@@ -85,7 +86,7 @@ mod tests {
     const WIDTH: u32 = 100;
     const HEIGHT: u32 = 60;
 
-    /// A map that has the probability `p` in each box `(x1, y1, x2, y2)`.
+    /// Checks a map with probability `p` in each box `(x1, y1, x2, y2)`.
     fn check(cores: &[(u32, u32, u32, u32, f32)], expected: &[(i32, i32, i32, i32)]) {
         let mut map = vec![0.0; (WIDTH * HEIGHT) as usize];
         for &(x1, y1, x2, y2, probability) in cores {

@@ -1,91 +1,96 @@
-//! What dialects share that speak to a chat endpoint (`/v1/chat/completions`) and write their own prompts.
+//! Helpers for dialects that use a chat endpoint (`/v1/chat/completions`) with their own prompts.
 //!
-//! - [`past`]: earlier steps in words
+//! - [`history_text`]: earlier steps as text
 
-pub(super) mod past;
+pub(super) mod history_text;
 
 use motorium_proto::domain::decision::PastStep;
 use serde_json::{Value, json};
 
-use crate::answer::said::Said;
-use crate::backends::dialect::{Asked, Misread, Step, Unasked};
-use crate::backends::numbered;
+use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use crate::backends::som_prompt;
 use crate::models::Api;
-use crate::picture::{Checksum, Error, Rendered};
 use crate::prompt::Language;
+use crate::response::text::ResponseText;
+use crate::screenshot::{Checksum, Error, RenderedImage};
 
-/// A message of nothing but text.
+/// A message with text only.
 pub(super) fn message(role: &str, text: impl Into<String>) -> Value {
     json!({"role": role, "content": text.into()})
 }
 
-/// A message of the user with a picture and, unless it is empty, a text.
-pub(super) fn shown(picture: &Rendered, text: &str) -> Value {
+/// A user message with an image and, unless it is empty, a text.
+pub(super) fn image_message(picture: &RenderedImage, text: &str) -> Value {
     let picture = json!({"type": "image_url", "image_url": {"url": picture.data_url()}});
     let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
     let content: Vec<Value> = std::iter::once(picture).chain(text).collect();
     json!({"role": "user", "content": content})
 }
 
-/// The picture of an earlier step, if the request still has it: one that was dropped to save room, or that travels only
-/// as a reference, is done without.
-pub(super) fn picture(step: &Step<'_>, past: &PastStep) -> Result<Option<Rendered>, Unasked> {
+/// Returns the image of an earlier step; `None` if it was dropped to save space or is only a reference.
+pub(super) fn picture(
+    step: &StepContext<'_>,
+    past: &PastStep,
+) -> Result<Option<RenderedImage>, RequestError> {
     let Some(image) = &past.image else {
         return Ok(None);
     };
-    match step.pictures.past(step.model.taste, Checksum(image.sha256)) {
+    match step
+        .images
+        .past(step.model.image_spec, Checksum(image.sha256))
+    {
         Ok(picture) => Ok(Some(picture)),
         Err(Error::Unknown(_) | Error::Reference { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The language that the model is spoken to in.
-pub(super) fn language(step: &Step<'_>) -> Language {
+/// Language of the prompt.
+pub(super) fn language(step: &StepContext<'_>) -> Language {
     Language::of(step.request.language.as_deref(), &step.request.goal)
 }
 
-/// The number of the step that is asked about.
-pub(super) fn number(step: &Step<'_>) -> u32 {
+/// Number of the step that is being decided.
+pub(super) fn number(step: &StepContext<'_>) -> u32 {
     let last = step.request.history.last();
     last.map_or(1, |last| last.step.saturating_add(1))
 }
 
-/// The model says what is most likely, where it takes such a setting and the endpoint does.
-pub(super) fn decide_surely(body: &mut Value, step: &Step<'_>) {
-    if step.model.sampling && !step.concessions.without_sampling {
+/// Sets the temperature to 0, so that the most likely response is chosen, if the model and the endpoint accept it.
+pub(super) fn set_greedy_sampling(body: &mut Value, step: &StepContext<'_>) {
+    if step.model.sampling && !step.degraded.without_sampling {
         body["temperature"] = json!(0.0);
     }
 }
 
-/// The words of an answer.
+/// Returns the text of a response.
 ///
 /// # Errors
-/// If it was refused or cut off, or says nothing.
-pub(super) fn text(answer: &Value) -> Result<String, Misread> {
-    let text = Said::of(Api::OpenaiChat, answer)?.into_text();
+/// Fails if it was refused, truncated or empty.
+pub(super) fn text(answer: &Value) -> Result<String, ResponseError> {
+    let text = ResponseText::of(Api::OpenaiChat, answer)?.into_text();
     if text.trim().is_empty() {
-        return Err(Misread::invalid("the answer is empty"));
+        return Err(ResponseError::invalid("the answer is empty"));
     }
     Ok(text)
 }
 
-/// The same request with the answer and what is wrong with it at the end, a little less rigid than before: a model that
-/// always says what is most likely would say the same again.
+/// Returns the request with the response and its error appended. The temperature is raised slightly: at 0 the model would
+/// repeat its response.
 pub(super) fn repaired(
-    asked: &Asked,
+    asked: &ModelRequest,
     answer: &Value,
-    misread: &Misread,
+    misread: &ResponseError,
     language: Language,
-) -> Asked {
+) -> ModelRequest {
     let mut repaired = asked.clone();
-    numbered::make_room(&mut repaired.body, "max_tokens", misread);
+    som_prompt::raise_output_limit(&mut repaired.body, "max_tokens", misread);
     let answered = text(answer).unwrap_or_default();
     if let Some(messages) = repaired.body["messages"].as_array_mut() {
         if !answered.is_empty() {
             messages.push(message("assistant", answered));
         }
-        messages.push(message("user", complaint(misread, language)));
+        messages.push(message("user", repair_message(misread, language)));
     }
     if repaired.body.get("temperature").is_some() {
         repaired.body["temperature"] = json!(REPAIR_TEMPERATURE);
@@ -93,9 +98,10 @@ pub(super) fn repaired(
     repaired
 }
 
+/// Sampling temperature of a repair: enough to vary the response, low enough to keep its format.
 const REPAIR_TEMPERATURE: f64 = 0.2;
 
-fn complaint(misread: &Misread, language: Language) -> String {
+fn repair_message(misread: &ResponseError, language: Language) -> String {
     match language {
         Language::English => format!(
             "Your answer cannot be carried out: {misread}. Nothing of it was done. Answer again, in the same form."

@@ -1,29 +1,29 @@
-//! What the computer tool is told to do, as actions of ours. All versions of the tool name the same actions; only some
-//! have a closer look.
+//! Input of the computer tool, converted into actions. All versions of the tool share the action names; only some support
+//! zoom.
 //!
-//! Nothing is put right silently: a point outside the screenshot, an unknown key or a missing field is told to the model.
+//! Nothing is corrected: a point outside the screenshot, an unknown key or a missing field is reported to the model.
 
 use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target};
 use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::request::Tool;
-use crate::answer::keys;
-use crate::backends::native::acts::{self, Sight};
-use crate::backends::native::turn::Meaning;
+use super::request::ComputerToolVersion;
+use crate::backends::native::actions::{self, ScreenshotContext};
+use crate::backends::native::turn::CallMeaning;
+use crate::response::keys;
 
-/// Most wheel clicks at once.
-const MOST_NOTCHES: f64 = 100.0;
-/// Most repetitions of a key, as the tool has it.
-const MOST_REPEATS: u32 = 100;
+/// Maximum number of wheel clicks per call: bounds what one response can do.
+const MAX_NOTCHES: f64 = 100.0;
+/// Maximum number of key repetitions, as documented for the tool.
+const MAX_REPEATS: u32 = 100;
 
 #[derive(Debug, Deserialize)]
 struct Input {
     coordinate: Option<[f64; 2]>,
     start_coordinate: Option<[f64; 2]>,
     text: Option<String>,
-    /// The modifiers of a click, in the oldest version.
+    /// Modifiers of a click, in the oldest tool version.
     key: Option<String>,
     scroll_direction: Option<String>,
     scroll_amount: Option<f64>,
@@ -32,23 +32,28 @@ struct Input {
     repeat: Option<u32>,
 }
 
-/// What an action of the tool means.
-pub(super) fn read(action: &str, input: &Value, tool: Tool, sight: &Sight<'_>) -> Meaning {
+/// Parses an action of the tool.
+pub(super) fn read(
+    action: &str,
+    input: &Value,
+    tool: ComputerToolVersion,
+    sight: &ScreenshotContext<'_>,
+) -> CallMeaning {
     let input = match Input::deserialize(input) {
         Ok(input) => input,
         Err(error) => {
-            return Meaning::Invalid(format!("The input of {action} is malformed: {error}."));
+            return CallMeaning::Invalid(format!("The input of {action} is malformed: {error}."));
         }
     };
     match action {
-        "screenshot" => Meaning::Look(None),
-        "cursor_position" => Meaning::Pointer,
+        "screenshot" => CallMeaning::Screenshot(None),
+        "cursor_position" => CallMeaning::Pointer,
         "zoom" if tool.zooms() => match region(&input, sight) {
-            Ok(region) => Meaning::Look(Some(region)),
-            Err(problem) => Meaning::Invalid(problem),
+            Ok(region) => CallMeaning::Screenshot(Some(region)),
+            Err(problem) => CallMeaning::Invalid(problem),
         },
-        _ => Meaning::acts(actions(action, &input, sight).and_then(|actions| {
-            let within = actions.into_iter().map(acts::within_limits);
+        _ => CallMeaning::actions(actions(action, &input, sight).and_then(|actions| {
+            let within = actions.into_iter().map(actions::within_limits);
             within
                 .map(|action| action.map(|action| sight.planned(action)))
                 .collect()
@@ -56,7 +61,11 @@ pub(super) fn read(action: &str, input: &Value, tool: Tool, sight: &Sight<'_>) -
     }
 }
 
-fn actions(action: &str, input: &Input, sight: &Sight<'_>) -> Result<Vec<Action<Target>>, String> {
+fn actions(
+    action: &str,
+    input: &Input,
+    sight: &ScreenshotContext<'_>,
+) -> Result<Vec<Action<Target>>, String> {
     let click = |button, count| click(input, sight, button, count);
     match action {
         "left_click" => one(click(Button::Left, 1)?),
@@ -77,7 +86,7 @@ fn actions(action: &str, input: &Input, sight: &Sight<'_>) -> Result<Vec<Action<
             button: Button::Left,
         }),
         "scroll" => one(scroll(input, sight)?),
-        "type" => one(acts::type_text(&required(
+        "type" => one(actions::type_text(&required(
             input.text.clone(),
             action,
             "text",
@@ -85,10 +94,10 @@ fn actions(action: &str, input: &Input, sight: &Sight<'_>) -> Result<Vec<Action<
         "key" => chords(input),
         "hold_key" => one(Action::HoldKey {
             keys: keys::chord(&required(input.text.clone(), action, "text")?)?,
-            duration: acts::seconds(required(input.duration, action, "duration")?)?,
+            duration: actions::seconds(required(input.duration, action, "duration")?)?,
         }),
         "wait" => one(Action::Wait {
-            duration: acts::seconds(input.duration.unwrap_or(1.0))?,
+            duration: actions::seconds(input.duration.unwrap_or(1.0))?,
         }),
         _ => Err(format!("The computer has no action \"{action}\".")),
     }
@@ -102,18 +111,23 @@ fn required<T>(value: Option<T>, action: &str, field: &str) -> Result<T, String>
     value.ok_or_else(|| format!("{action} needs {field}."))
 }
 
-/// Where the action is; `None` is where the pointer is.
-fn at(input: &Input, sight: &Sight<'_>) -> Result<Option<Target>, String> {
+/// Returns the place of the action; `None` means the current pointer.
+fn at(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Option<Target>, String> {
     input.coordinate.map(|said| sight.target(said)).transpose()
 }
 
 fn click(
     input: &Input,
-    sight: &Sight<'_>,
+    sight: &ScreenshotContext<'_>,
     button: Button,
     count: u8,
 ) -> Result<Action<Target>, String> {
-    Ok(acts::click(at(input, sight)?, button, count, held(input)?))
+    Ok(actions::click(
+        at(input, sight)?,
+        button,
+        count,
+        held(input)?,
+    ))
 }
 
 fn held(input: &Input) -> Result<Vec<Key>, String> {
@@ -121,7 +135,7 @@ fn held(input: &Input) -> Result<Vec<Key>, String> {
     keys::modifiers(named.unwrap_or_default())
 }
 
-fn drag(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn drag(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let to = sight.target(required(input.coordinate, "left_click_drag", "coordinate")?)?;
     let from = match input.start_coordinate {
         Some(said) => sight.target(said)?,
@@ -135,12 +149,12 @@ fn drag(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
     })
 }
 
-fn scroll(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn scroll(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let amount = required(input.scroll_amount, "scroll", "scroll_amount")?.round();
-    if !(1.0..=MOST_NOTCHES).contains(&amount) {
+    if !(1.0..=MAX_NOTCHES).contains(&amount) {
         return Err("scroll_amount has to be from 1 to 100 wheel clicks.".to_owned());
     }
-    // From 1 to 100, and whole.
+    // Lossless: the range check above leaves 1 to 100, and the value is rounded.
     let notches = amount as i32;
     let direction = required(
         input.scroll_direction.as_deref(),
@@ -163,7 +177,7 @@ fn scroll(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
 
 fn chords(input: &Input) -> Result<Vec<Action<Target>>, String> {
     let repeat = input.repeat.unwrap_or(1);
-    if !(1..=MOST_REPEATS).contains(&repeat) {
+    if !(1..=MAX_REPEATS).contains(&repeat) {
         return Err("repeat has to be from 1 to 100.".to_owned());
     }
     let chords = keys::chords(&required(input.text.clone(), "key", "text")?)?;
@@ -171,6 +185,6 @@ fn chords(input: &Input) -> Result<Vec<Action<Target>>, String> {
     Ok(chords.into_iter().map(chord).collect())
 }
 
-fn region(input: &Input, sight: &Sight<'_>) -> Result<[i32; 4], String> {
+fn region(input: &Input, sight: &ScreenshotContext<'_>) -> Result<[i32; 4], String> {
     sight.region(required(input.region, "zoom", "region")?)
 }

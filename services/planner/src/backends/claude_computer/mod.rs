@@ -1,40 +1,42 @@
-//! Claude with its own computer tool: the conversation is Anthropic's, with every word of the model as it was said.
+//! Claude with Anthropic's computer tool. The conversation uses Anthropic's format, with the model's turns verbatim.
 //!
-//! - [`input`]: what the tool is told to do, as actions of ours
-//! - [`memory`]: the conversation between two steps, without pixels
-//! - [`request`]: the request, from the conversation and what the model can do
+//! - [`input`]: tool input, converted into actions
+//! - [`conversation`]: the conversation between two steps, without pixels
+//! - [`request`]: builds the request from the conversation and the model's capabilities
 //!
-//! Which version of the tool a model has is looked up in the table of models. A turn that only looks (a screenshot, a
-//! closer look, the cursor's place) is answered at once from the frame at hand, and nothing is performed for it.
+//! The tool version of a model is looked up in the model table. A turn that only observes (a screenshot, a zoom, the
+//! cursor position) is answered at once from the current frame; no action is performed.
 
+mod conversation;
 mod input;
-mod memory;
 mod request;
 
 use bytes::Bytes;
 use motorium_proto::domain::decision::Next;
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use super::estimate;
-use super::native::acts::Sight;
-use super::native::shown::{self, Shown};
+use super::native::actions::ScreenshotContext;
+use super::native::progress;
+use super::native::shown_image::{self, ShownImage};
 use super::native::toolbox::Toolbox;
-use super::native::turn::{self, Heard, Meaning, Turn};
-use super::native::words;
-use crate::answer::validate::Ground;
+use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
-use crate::picture::{self, SentPicture};
-use memory::Memory;
-use request::Tool;
+use crate::response::validate::ValidationContext;
+use crate::screenshot::{self, SentImage};
+use conversation::Conversation;
+use request::ComputerToolVersion;
 
-/// The name in configurations.
+/// Name in the configuration.
 pub const NAME: &str = "claude_computer";
 
-/// Answers beyond this would have to be streamed.
-const MOST_TOKENS: u64 = 21_333;
+/// Maximum output tokens of a request without streaming.
+const MAX_OUTPUT_TOKENS: u64 = 21_333;
 
-/// Asks Claude with its computer tool.
+/// Dialect for Claude with Anthropic's computer tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClaudeComputer;
 
@@ -51,37 +53,50 @@ impl Dialect for ClaudeComputer {
         true
     }
 
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
-        let tool = Tool::of(step.model)?;
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
+        let tool = ComputerToolVersion::of(step.model)?;
         let view = view(step)?;
         let setup = request::setup(step, tool, &view)?;
-        if let Some(memory) = Memory::continued(step, &setup, &view)? {
+        if let Some(memory) = Conversation::continued(step, &setup, &view)? {
             let asked = request::assemble(step, &setup, &memory, view)?;
             let is_too_long = estimate::is_too_long(&asked, step.model, step.request.frame.size);
             if !is_too_long && !request::is_too_large(&asked) {
                 return Ok(asked);
             }
         }
-        request::assemble(step, &setup, &Memory::new(step, &setup)?, view)
+        request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
     }
 
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError> {
         check_stop(asked, answer)?;
         let (turn, said) = heard(step, asked, answer)?;
         match turn.next {
             Some(next) => {
-                let memory = Memory::of(asked)?;
-                let memory = memory.after(answer, turn.calls).noting(turn.suspected);
+                let memory = Conversation::of(asked)?;
+                let memory = memory
+                    .after(answer, turn.calls)
+                    .with_suspected(turn.suspected);
                 let decided = reading(step, next, said, memory);
-                Ok(Answer::Decided(Box::new(decided)))
+                Ok(ParsedResponse::Decision(Box::new(decided)))
             }
             None => looks(step, asked, answer, turn),
         }
     }
 
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
         match misread {
-            Misread::Truncated { limit } => with_more_room(asked, *limit),
+            ResponseError::Truncated { limit } => with_more_room(asked, *limit),
             _ if answer["stop_reason"] == "model_context_window_exceeded" => {
                 anew(step).unwrap_or_else(|_| asked.clone())
             }
@@ -90,54 +105,59 @@ impl Dialect for ClaudeComputer {
     }
 }
 
-fn view(step: &Step<'_>) -> Result<SentPicture, Unasked> {
-    if !step.pictures.has_current() {
-        return Err(picture::Error::NoImage.into());
+fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
+    if !step.images.has_current() {
+        return Err(screenshot::Error::NoImage.into());
     }
-    let taste = step.model.taste;
+    let taste = step.model.image_spec;
     let frame = step.request.frame.size;
-    let view = SentPicture::whole(frame, taste.rule, taste.convention);
-    Ok(view.map_err(picture::Error::from)?)
+    let view = SentImage::whole(frame, taste.rule, taste.convention);
+    Ok(view.map_err(screenshot::Error::from)?)
 }
 
-/// Whether the answer may be used at all.
-fn check_stop(asked: &Asked, answer: &Value) -> Result<(), Misread> {
+/// Checks that the response is complete and not refused.
+fn check_stop(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
     match answer["stop_reason"].as_str() {
         Some("refusal") => {
             let explanation = answer["stop_details"]["explanation"].as_str();
-            Err(Misread::Refused {
+            Err(ResponseError::Refused {
                 message: explanation.unwrap_or("no reason is given").to_owned(),
             })
         }
-        Some("max_tokens") => Err(Misread::Truncated {
+        Some("max_tokens") => Err(ResponseError::Truncated {
             limit: asked.body["max_tokens"].as_u64().unwrap_or_default(),
         }),
-        Some("model_context_window_exceeded") => {
-            Err(Misread::invalid("The conversation has become too long."))
-        }
-        // An ending of an unknown kind: what was said counts.
+        Some("model_context_window_exceeded") => Err(ResponseError::invalid(
+            "The conversation has become too long.",
+        )),
+        // An unknown stop reason is accepted: the content counts.
         _ => Ok(()),
     }
 }
 
-/// The decision of an answer, and the model's own words in it.
-fn heard(step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<(Turn, String), Misread> {
+/// Parses the turn of a response, and the model's text in it.
+fn heard(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+) -> Result<(Turn, String), ResponseError> {
     let view = asked
         .view
-        .ok_or_else(|| Misread::invalid("There was no screenshot."))?;
-    let tool = Tool::of(step.model).map_err(|error| Misread::invalid(error.to_string()))?;
-    let sight = Sight::new(view, step.request);
+        .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
+    let tool = ComputerToolVersion::of(step.model)
+        .map_err(|error| ResponseError::invalid(error.to_string()))?;
+    let sight = ScreenshotContext::new(view, step.request);
     let toolbox = Toolbox::with(&step.request.functions);
     let blocks = answer["content"].as_array().map_or(&[][..], Vec::as_slice);
     let calls = tool_uses(answer)
         .map(|block| call(block, tool, &sight, &toolbox, &ground(step)))
         .collect::<Result<Vec<_>, _>>()?;
     if calls.is_empty() {
-        return Err(Misread::invalid(
+        return Err(ResponseError::invalid(
             "Your turn has no call. Use the computer, or call finish, fail or ask_user.",
         ));
     }
-    let current = Shown::current(step.pictures).ok();
+    let current = ShownImage::current(step.images).ok();
     Ok((turn::decide(calls, current.as_ref()), said(blocks)))
 }
 
@@ -148,30 +168,30 @@ fn tool_uses(answer: &Value) -> impl Iterator<Item = &Value> {
 
 fn call(
     block: &Value,
-    tool: Tool,
-    sight: &Sight<'_>,
+    tool: ComputerToolVersion,
+    sight: &ScreenshotContext<'_>,
     toolbox: &Toolbox,
-    ground: &Ground<'_>,
-) -> Result<Heard, Misread> {
+    ground: &ValidationContext<'_>,
+) -> Result<ParsedCall, ResponseError> {
     let text = |key: &str| block[key].as_str();
     let (Some(id), Some(name)) = (text("id"), text("name")) else {
-        return Err(Misread::invalid("A call has no id or no name."));
+        return Err(ResponseError::invalid("A call has no id or no name."));
     };
     let arguments = &block["input"];
     let meaning = match tool.action(name, text("toolset_name"), arguments) {
         Some(action) => input::read(action, arguments, tool, sight),
-        None if name == "computer" => Meaning::Invalid("The input has no action.".to_owned()),
+        None if name == "computer" => CallMeaning::Invalid("The input has no action.".to_owned()),
         None => toolbox.read(name, arguments, ground),
     };
-    Ok(Heard {
+    Ok(ParsedCall {
         id: id.to_owned(),
-        // A result names the toolset that its call named.
+        // A result has to repeat the toolset of its call.
         detail: block["toolset_name"].clone(),
         meaning,
     })
 }
 
-/// What the model says; what it thinks where it says nothing.
+/// Returns the model's text; its thinking if there is no text.
 fn said(blocks: &[Value]) -> String {
     let joined = |kind: &str| {
         let texts = blocks.iter().filter(|block| block["type"] == kind);
@@ -187,16 +207,21 @@ fn said(blocks: &[Value]) -> String {
     }
 }
 
-fn reading(step: &Step<'_>, next: Next, thought: String, mut memory: Memory) -> Reading {
+fn reading(
+    step: &StepContext<'_>,
+    next: Next,
+    thought: String,
+    mut memory: Conversation,
+) -> ParsedDecision {
     let suspected = memory.take_suspected();
     let ground = ground(step);
-    Reading {
-        progress: words::progress(&thought, &next),
+    ParsedDecision {
+        progress: progress::progress(&thought, &next),
         thought,
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: Vec::new(),
-        conversation_images: shown::checksums(&memory.shown()),
+        conversation_images: shown_image::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))
@@ -204,54 +229,70 @@ fn reading(step: &Step<'_>, next: Next, thought: String, mut memory: Memory) -> 
     }
 }
 
-fn ground<'a>(step: &Step<'a>) -> Ground<'a> {
-    Ground {
+fn ground<'a>(step: &StepContext<'a>) -> ValidationContext<'a> {
+    ValidationContext {
         request: step.request,
         view: None,
     }
 }
 
-/// A turn in which nothing is to be done: it is shown what it wants to see, unless something is wrong with it.
-fn looks(step: &Step<'_>, asked: &Asked, answer: &Value, turn: Turn) -> Result<Answer, Misread> {
+/// Answers a turn that only observes with what it asked for, or fails with the turn's error.
+fn looks(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+    turn: Turn,
+) -> Result<ParsedResponse, ResponseError> {
     if let Some(problem) = turn.problem {
-        return Err(Misread::Invalid { message: problem });
+        return Err(ResponseError::Invalid { message: problem });
     }
-    let wrong = |error: &dyn std::fmt::Display| Misread::invalid(error.to_string());
+    let wrong = |error: &dyn std::fmt::Display| ResponseError::invalid(error.to_string());
     let view = asked
         .view
-        .ok_or_else(|| Misread::invalid("There was no screenshot."))?;
-    let memory = Memory::of(asked)?
+        .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
+    let memory = Conversation::of(asked)?
         .after(answer, turn.calls)
-        .noting(turn.suspected)
-        .looked(step, &view)
+        .with_suspected(turn.suspected)
+        .with_screenshot_results(step, &view)
         .map_err(|error| wrong(&error))?;
     if memory.shown().len() > step.model.max_images {
-        return Err(Misread::invalid("You have looked often enough: act now."));
+        return Err(ResponseError::invalid(
+            "You have looked often enough: act now.",
+        ));
     }
     let again = again(step, &memory, view).map_err(|error| wrong(&error))?;
-    Ok(Answer::Again(Box::new(again)))
+    Ok(ParsedResponse::FollowUp(Box::new(again)))
 }
 
-fn again(step: &Step<'_>, memory: &Memory, view: SentPicture) -> Result<Asked, Unasked> {
-    let setup = request::setup(step, Tool::of(step.model)?, &view)?;
+fn again(
+    step: &StepContext<'_>,
+    memory: &Conversation,
+    view: SentImage,
+) -> Result<ModelRequest, RequestError> {
+    let setup = request::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
     request::assemble(step, &setup, memory, view)
 }
 
-fn anew(step: &Step<'_>) -> Result<Asked, Unasked> {
+fn anew(step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
     let view = view(step)?;
-    let setup = request::setup(step, Tool::of(step.model)?, &view)?;
-    request::assemble(step, &setup, &Memory::new(step, &setup)?, view)
+    let setup = request::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
+    request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
 }
 
-fn with_more_room(asked: &Asked, limit: u64) -> Asked {
+fn with_more_room(asked: &ModelRequest, limit: u64) -> ModelRequest {
     let mut asked = asked.clone();
-    asked.body["max_tokens"] = json!(limit.saturating_mul(2).min(MOST_TOKENS));
+    asked.body["max_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
     asked
 }
 
-/// The model's turn, answered with what is wrong with it.
-fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Option<Asked> {
-    let memory = Memory::of(asked).ok()?;
+/// Builds the request that reports the error of the model's turn.
+fn told(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+    misread: &ResponseError,
+) -> Option<ModelRequest> {
+    let memory = Conversation::of(asked).ok()?;
     let is_silent = tool_uses(answer).next().is_none();
     let turn = heard(step, asked, answer).map(|(turn, _)| turn);
     let (calls, suspected) = turn.map_or_else(
@@ -260,8 +301,8 @@ fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Op
     );
     let memory = memory
         .after(answer, calls)
-        .noting(suspected)
-        .corrected(&misread.to_string());
+        .with_suspected(suspected)
+        .with_correction(&misread.to_string());
     let mut again = again(step, &memory, asked.view?).ok()?;
     if is_silent && request::may_be_forced(step.model) {
         again.body["tool_choice"] = json!({"type": "any"});

@@ -1,27 +1,28 @@
-//! The request: model, tools, system prompt, and the conversation with its pictures in their places.
+//! Builds the request: model, tools, system prompt, and the conversation with its images.
 
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::memory::Memory;
-use crate::backends::dialect::{Asked, Step, Unasked};
-use crate::backends::native::briefing;
+use super::conversation::Conversation;
+use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
+use crate::backends::native::messages;
 use crate::backends::native::toolbox::Toolbox;
 use crate::models::{ComputerTool, Model, Thinking};
-use crate::picture::{Rendered, SentPicture};
+use crate::screenshot::{RenderedImage, SentImage};
 
-/// For models that are told how much to think.
+/// Thinking budget in tokens, for models that require one. A compromise between latency and quality; the API's minimum is
+/// 1024.
 const THINKING_BUDGET: u64 = 2048;
-/// A request of 32 MB is refused.
-const MOST_BYTES: usize = 30_000_000;
+/// Maximum request size in bytes: the API rejects 32 MB, and JSON syntax needs some room.
+const MAX_REQUEST_BYTES: usize = 30_000_000;
 
-/// The versions of the computer tool.
+/// Versions of the computer tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum ComputerToolVersion {
     January2025,
     November2025,
-    /// Each action is a tool of its own.
+    /// Each action is a separate tool.
     Toolset,
 }
 
@@ -45,43 +46,43 @@ const ACTIONS_OF_THE_TOOLSET: &[&str] = &[
     "zoom",
 ];
 
-impl Tool {
-    pub(super) fn of(model: &Model) -> Result<Self, Unasked> {
+impl ComputerToolVersion {
+    pub(super) fn of(model: &Model) -> Result<Self, RequestError> {
         match model.computer_tool {
-            ComputerTool::Anthropic20250124 => Ok(Tool::January2025),
-            ComputerTool::Anthropic20251124 => Ok(Tool::November2025),
-            ComputerTool::AnthropicToolset20260801 => Ok(Tool::Toolset),
-            _ => Err(Unasked::Unsuitable(format!(
-                "{} is not known to have Anthropic's computer tool; say in the model's entry of the configuration which version it has",
+            ComputerTool::Anthropic20250124 => Ok(ComputerToolVersion::January2025),
+            ComputerTool::Anthropic20251124 => Ok(ComputerToolVersion::November2025),
+            ComputerTool::AnthropicToolset20260801 => Ok(ComputerToolVersion::Toolset),
+            _ => Err(RequestError::Unsuitable(format!(
+                "{} is not known to support Anthropic's computer tool; set `computer_tool` in its [[planner.models]] entry",
                 model.name
             ))),
         }
     }
 
-    /// Whether it has a closer look.
+    /// Returns whether this version supports zoom.
     pub(super) fn zooms(self) -> bool {
-        self != Tool::January2025
+        self != ComputerToolVersion::January2025
     }
 
-    /// The action that a call names, if it is one of the computer's.
+    /// Returns the action that a call names, if it belongs to the computer tool.
     pub(super) fn action<'a>(
         self,
         name: &'a str,
         toolset: Option<&str>,
         input: &'a Value,
     ) -> Option<&'a str> {
-        if self != Tool::Toolset {
+        if self != ComputerToolVersion::Toolset {
             return (name == "computer").then(|| input["action"].as_str())?;
         }
         let is_ours = toolset == Some("computer") || ACTIONS_OF_THE_TOOLSET.contains(&name);
         is_ours.then_some(name)
     }
 
-    fn declared(self, view: &SentPicture) -> Value {
+    fn declared(self, view: &SentImage) -> Value {
         let name = match self {
-            Tool::January2025 => "computer_20250124",
-            Tool::November2025 => "computer_20251124",
-            Tool::Toolset => return json!({"type": "computer_toolset_20260801"}),
+            ComputerToolVersion::January2025 => "computer_20250124",
+            ComputerToolVersion::November2025 => "computer_20251124",
+            ComputerToolVersion::Toolset => return json!({"type": "computer_toolset_20260801"}),
         };
         let size = view.sent();
         let mut tool = json!({
@@ -96,20 +97,20 @@ impl Tool {
         tool
     }
 
-    /// The beta that it needs.
+    /// Returns the beta header value that this version needs.
     fn beta(self) -> Option<&'static str> {
         match self {
-            Tool::January2025 => Some("computer-use-2025-01-24"),
-            Tool::November2025 => Some("computer-use-2025-11-24"),
-            Tool::Toolset => None,
+            ComputerToolVersion::January2025 => Some("computer-use-2025-01-24"),
+            ComputerToolVersion::November2025 => Some("computer-use-2025-11-24"),
+            ComputerToolVersion::Toolset => None,
         }
     }
 }
 
-/// What stays the same through a conversation.
+/// The parts of a request that stay the same during a conversation.
 #[derive(Debug)]
 pub(super) struct Setup {
-    tool: Tool,
+    tool: ComputerToolVersion,
     system: String,
     tools: Vec<Value>,
     /// Everything that the meaning of the conversation depends on.
@@ -117,15 +118,19 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// By which a later step knows whether it is still the same.
+    /// Returns a hash by which a later step detects a changed setup.
     pub(super) fn fingerprint(&self) -> String {
         let digest = Sha256::digest(self.identity.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-pub(super) fn setup(step: &Step<'_>, tool: Tool, view: &SentPicture) -> Result<Setup, Unasked> {
-    let system = briefing::system(step)?;
+pub(super) fn setup(
+    step: &StepContext<'_>,
+    tool: ComputerToolVersion,
+    view: &SentImage,
+) -> Result<Setup, RequestError> {
+    let system = messages::system(step)?;
     let toolbox = Toolbox::with(&step.request.functions);
     let beside = toolbox.tools().iter().map(|tool| {
         json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
@@ -141,21 +146,21 @@ pub(super) fn setup(step: &Step<'_>, tool: Tool, view: &SentPicture) -> Result<S
     })
 }
 
-/// The request that a conversation makes.
+/// Builds the request of a conversation.
 pub(super) fn assemble(
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     setup: &Setup,
-    memory: &Memory,
-    view: SentPicture,
-) -> Result<Asked, Unasked> {
+    memory: &Conversation,
+    view: SentImage,
+) -> Result<ModelRequest, RequestError> {
     let model = step.model;
     let mut messages =
-        memory.filled(|shown| Ok(image(&shown.rendered(step.pictures, model.taste)?)))?;
+        memory.with_images(|shown| Ok(image(&shown.rendered(step.images, model.image_spec)?)))?;
     mark_newest(&mut messages);
     let cached = json!({"type": "ephemeral"});
     let mut body = json!({
         "model": model.name,
-        "max_tokens": model.max_output,
+        "max_tokens": model.max_output_tokens,
         "system": [{"type": "text", "text": setup.system, "cache_control": cached}],
         "tools": setup.tools,
         "messages": messages,
@@ -166,18 +171,18 @@ pub(super) fn assemble(
     if let Some(effort) = &model.effort {
         body["output_config"] = json!({"effort": effort});
     }
-    Ok(Asked {
+    Ok(ModelRequest {
         body,
         headers: headers(setup.tool),
         view: Some(view),
-        memory: memory.to_json(),
-        ..Asked::default()
+        context: memory.to_json(),
+        ..ModelRequest::default()
     })
 }
 
-/// Whether the provider would refuse it for its size.
-pub(super) fn is_too_large(asked: &Asked) -> bool {
-    text_bytes(&asked.body) > MOST_BYTES
+/// Returns whether the provider would reject the request because of its size.
+pub(super) fn is_too_large(asked: &ModelRequest) -> bool {
+    text_bytes(&asked.body) > MAX_REQUEST_BYTES
 }
 
 fn text_bytes(value: &Value) -> usize {
@@ -189,12 +194,12 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-fn image(rendered: &Rendered) -> Value {
+fn image(rendered: &RenderedImage) -> Value {
     json!({"type": "image", "source": {
         "type": "base64", "media_type": rendered.media_type, "data": rendered.base64}})
 }
 
-/// Everything up to the newest block is to be cached: the next request begins with it.
+/// Marks everything up to the newest block for caching: the next request starts with it.
 fn mark_newest(messages: &mut [Value]) {
     let block = messages
         .last_mut()
@@ -208,19 +213,19 @@ fn mark_newest(messages: &mut [Value]) {
 fn thinking(model: &Model) -> Option<Value> {
     match model.thinking {
         Thinking::Adaptive => Some(json!({"type": "adaptive"})),
-        Thinking::Budgeted if model.max_output > THINKING_BUDGET => {
+        Thinking::Budgeted if model.max_output_tokens > THINKING_BUDGET => {
             Some(json!({"type": "enabled", "budget_tokens": THINKING_BUDGET}))
         }
         _ => None,
     }
 }
 
-/// Whether the model can be made to call something. Not while it thinks.
+/// Returns whether a tool call can be forced. The API rejects that together with thinking.
 pub(super) fn may_be_forced(model: &Model) -> bool {
-    model.forced_tool_choice && model.thinking == Thinking::Unsaid
+    model.forced_tool_choice && model.thinking == Thinking::Unspecified
 }
 
-fn headers(tool: Tool) -> Vec<(HeaderName, HeaderValue)> {
+fn headers(tool: ComputerToolVersion) -> Vec<(HeaderName, HeaderValue)> {
     let header = |beta| {
         let name = HeaderName::from_static("anthropic-beta");
         (name, HeaderValue::from_static(beta))

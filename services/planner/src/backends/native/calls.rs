@@ -1,7 +1,7 @@
-//! The calls of a model's turn, and what it is told of each of them afterwards.
+//! The calls of a model's turn, and their results.
 //!
-//! Every call gets an output: also one that was stopped, refused, denied, lost in a crash, or never begun. What became
-//! of it is read off the step that it belongs to, in words that stay the same, because a model reads them.
+//! Every call gets a result, including one that was stopped, refused, denied, lost in a crash, or never started. The
+//! result is derived from the step of the call. Its wording is stable, because a model reads it.
 
 use motorium_proto::domain::decision::{PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
@@ -9,9 +9,9 @@ use motorium_proto::service::PlanRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shown::Shown;
+use super::shown_image::ShownImage;
 
-/// What Anthropic wants to be said of the calls after a failed one, to the letter.
+/// Result text that Anthropic prescribes for calls after a failed one. Keep it verbatim.
 pub(crate) const AFTER_A_FAILURE: &str =
     "Not executed: an earlier computer action in this turn failed.";
 const NOT_NOW: &str = "Not executed: something else had to be carried out first. Look at the screen, and ask for it again if it is still right.";
@@ -19,44 +19,44 @@ const NEVER_BEGUN: &str = "Not executed: it was stopped before it began.";
 const NOT_KNOWN: &str =
     "It is not known whether this was executed. Look at the screen before you repeat it.";
 
-/// A call that a model made, and what will have to be said of it.
+/// A call of a model's turn, with its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct PendingCall {
     pub(crate) id: String,
-    pub(crate) fate: Fate,
-    /// What its provider's output has to repeat of it.
+    pub(crate) fate: CallStatus,
+    /// Data that the provider requires in the result.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(crate) detail: Value,
 }
 
-/// What becomes of a call.
+/// Status of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Fate {
-    /// It is so many actions of the step, beginning with that one; `problem` says why there are no more.
+pub(crate) enum CallStatus {
+    /// `count` actions of the step, starting at index `first`; `problem` is the reason why there are no more.
     Acts {
         first: usize,
         count: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
-    /// A picture that was there when it was asked for; `None`: the next one.
+    /// An image that existed when it was requested; `None` means the next one.
     Look {
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        shown: Option<Shown>,
+        shown: Option<ShownImage>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         region: Option<[i32; 4]>,
     },
-    /// The place of the mouse cursor.
+    /// The position of the mouse cursor.
     Pointer,
     Function,
-    /// It ended the task, and the task goes on.
+    /// It ended the task, but the task continues.
     Ended,
     Asked,
     Extracted,
-    /// It only said something.
+    /// It only reported something.
     Noted,
-    /// It cannot be done or understood.
+    /// It cannot be understood or performed.
     Invalid {
         problem: String,
     },
@@ -64,58 +64,58 @@ pub(crate) enum Fate {
     NotNow,
 }
 
-/// What a model is told of a call.
+/// Result of a call, for the model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Settled<'a> {
-    pub(crate) call: &'a Call,
+pub(crate) struct CallResult<'a> {
+    pub(crate) call: &'a PendingCall,
     pub(crate) succeeded: bool,
     pub(crate) text: String,
-    pub(crate) picture: Option<Picture>,
+    pub(crate) image: Option<ResultImage>,
 }
 
-/// A picture that an output has to show.
+/// An image that a result shows.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Picture {
-    Shown(Shown),
-    /// A region of the screen as it is now; `None`: all of it.
+pub(crate) enum ResultImage {
+    Shown(ShownImage),
+    /// A region of the current screen; `None` means all of it.
     Now(Option<[i32; 4]>),
 }
 
-/// What has been decided since a conversation was last continued.
+/// Steps decided since the conversation was last continued.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Since<'a> {
-    Nothing,
+pub(crate) enum StepsSince<'a> {
+    None,
     One(&'a PastStep),
-    /// Others have decided as well.
-    More,
+    /// More than one step, so other backends decided as well.
+    Many,
 }
 
-impl<'a> Since<'a> {
-    /// What the history has after the step of that number.
+impl<'a> StepsSince<'a> {
+    /// Returns the steps of the history after this step number.
     pub(crate) fn step(number: u32, history: &'a [PastStep]) -> Self {
         let mut later = history.iter().filter(|step| step.step > number);
         match (later.next(), later.next()) {
-            (None, _) => Since::Nothing,
-            (Some(step), None) => Since::One(step),
-            (Some(_), Some(_)) => Since::More,
+            (None, _) => StepsSince::None,
+            (Some(step), None) => StepsSince::One(step),
+            (Some(_), Some(_)) => StepsSince::Many,
         }
     }
 }
 
-/// The number of the last step of a history.
+/// Returns the number of the history's last step, 0 if it is empty.
 pub(crate) fn last_step(history: &[PastStep]) -> u32 {
     history.last().map_or(0, |step| step.step)
 }
 
-/// What is to be said of each call, in their order. `step` is the one that carried them out, if it is known.
-pub(crate) fn settle<'a>(
-    calls: &'a [Call],
+/// Returns the result of each call, in order. `step` is the step that performed them, if known.
+pub(crate) fn resolve_calls<'a>(
+    calls: &'a [PendingCall],
     step: Option<&PastStep>,
     request: &PlanRequest,
     cursor: Option<(i64, i64)>,
-) -> Vec<Settled<'a>> {
+) -> Vec<CallResult<'a>> {
     let mut failed = false;
-    let settled = |call: &'a Call| {
+    let settled = |call: &'a PendingCall| {
         let settled = one(call, failed, step, request, cursor);
         failed |= !settled.succeeded && is_input(&call.fate);
         settled
@@ -123,57 +123,57 @@ pub(crate) fn settle<'a>(
     calls.iter().map(settled).collect()
 }
 
-fn is_input(fate: &Fate) -> bool {
+fn is_input(fate: &CallStatus) -> bool {
     matches!(
         fate,
-        Fate::Acts { .. } | Fate::Invalid { .. } | Fate::AfterFailure
+        CallStatus::Acts { .. } | CallStatus::Invalid { .. } | CallStatus::AfterFailure
     )
 }
 
 fn one<'a>(
-    call: &'a Call,
+    call: &'a PendingCall,
     failed: bool,
     step: Option<&PastStep>,
     request: &PlanRequest,
     cursor: Option<(i64, i64)>,
-) -> Settled<'a> {
-    let said = |outcome: Result<String, String>| Settled {
+) -> CallResult<'a> {
+    let said = |outcome: Result<String, String>| CallResult {
         call,
         succeeded: outcome.is_ok(),
         text: outcome.unwrap_or_else(|problem| problem),
-        picture: None,
+        image: None,
     };
     match &call.fate {
-        Fate::Function => said(function(&call.id, step)),
-        Fate::Ended => said(Err("The task is not over.".to_owned())),
-        Fate::Asked => said(Ok(answer(step, request))),
-        Fate::Extracted => said(extracted(step)),
-        Fate::Noted => said(Ok("Noted. Go on with the task.".to_owned())),
-        Fate::Invalid { problem } => said(Err(problem.clone())),
-        Fate::NotNow => said(Err(NOT_NOW.to_owned())),
-        Fate::AfterFailure => said(Err(AFTER_A_FAILURE.to_owned())),
-        Fate::Acts { .. } | Fate::Look { .. } | Fate::Pointer if failed => {
+        CallStatus::Function => said(function(&call.id, step)),
+        CallStatus::Ended => said(Err("The task is not over.".to_owned())),
+        CallStatus::Asked => said(Ok(answer(step, request))),
+        CallStatus::Extracted => said(extracted(step)),
+        CallStatus::Noted => said(Ok("Noted. Go on with the task.".to_owned())),
+        CallStatus::Invalid { problem } => said(Err(problem.clone())),
+        CallStatus::NotNow => said(Err(NOT_NOW.to_owned())),
+        CallStatus::AfterFailure => said(Err(AFTER_A_FAILURE.to_owned())),
+        CallStatus::Acts { .. } | CallStatus::Look { .. } | CallStatus::Pointer if failed => {
             said(Err(AFTER_A_FAILURE.to_owned()))
         }
-        Fate::Acts {
+        CallStatus::Acts {
             first,
             count,
             problem,
         } => said(acts(*first, *count, problem.as_deref(), step)),
-        Fate::Pointer => said(pointer(cursor)),
-        Fate::Look { shown, region } => Settled {
+        CallStatus::Pointer => said(pointer(cursor)),
+        CallStatus::Look { shown, region } => CallResult {
             call,
             succeeded: true,
             text: String::new(),
-            picture: Some(match shown {
-                Some(shown) => Picture::Shown(shown.clone()),
-                None => Picture::Now(*region),
+            image: Some(match shown {
+                Some(shown) => ResultImage::Shown(shown.clone()),
+                None => ResultImage::Now(*region),
             }),
         },
     }
 }
 
-/// What is said of the actions of a call: what the last one did, or why one of them failed.
+/// Returns the result of a call's actions: the effect of the last one, or the reason why one failed.
 fn acts(
     first: usize,
     count: usize,
@@ -200,7 +200,7 @@ fn numbered(index: usize, count: usize, why: &str) -> String {
     }
 }
 
-/// An action that there is no record of: one before it failed, or nothing was begun at all.
+/// Returns the text for an action without a record: an earlier one failed, or none was started.
 fn never_begun(index: usize, step: &PastStep) -> String {
     let failed = |past: &PastAction| past.outcome.result != ActionResult::Performed;
     if index > 0 && step.actions.iter().any(failed) {
@@ -217,7 +217,7 @@ fn performed(past: &PastAction) -> Result<String, String> {
         ActionResult::Refused => Err(refused(outcome)),
         ActionResult::Failed => Err(with_detail("Failed", &outcome.detail)),
         ActionResult::Unknown => Err(NOT_KNOWN.to_owned()),
-        ActionResult::Cancelled if outcome.never_happened() => Err(NEVER_BEGUN.to_owned()),
+        ActionResult::Cancelled if outcome.sent_nothing() => Err(NEVER_BEGUN.to_owned()),
         ActionResult::Cancelled => Err(with_detail("Stopped in the middle", &outcome.detail)),
     }
 }
@@ -267,7 +267,7 @@ fn extracted(step: Option<&PastStep>) -> Result<String, String> {
     json.ok_or_else(|| "No data could be taken from the screen.".to_owned())
 }
 
-/// What the user said since the question was asked.
+/// Returns what the user said since the question was asked.
 fn answer(step: Option<&PastStep>, request: &PlanRequest) -> String {
     let before = step.map(|step| step.user_messages.as_slice());
     let said = before

@@ -1,7 +1,7 @@
-//! What an action is for, in a few words for people, in the language of the task: `click "Save"`.
+//! Describes an action's purpose in a few words for the user, in the language of the task: `click "Save"`.
 //!
-//! A place is named by the text that is there, or by its part of the screen, and never by numbers: people have no use for
-//! them, and a model that takes over may count in others.
+//! A place is described by the text at it or by its part of the screen, never by coordinates: they mean nothing to the
+//! user, and another model may use different units.
 
 use motorium_imaging::marks::prompt;
 use motorium_imaging::space::{denormalise, normalise};
@@ -12,18 +12,18 @@ use motorium_proto::domain::key::Key;
 
 use crate::prompt::Language;
 
-/// Longest part of a text that is shown to people.
-const SHOWN: usize = 40;
+/// Maximum length of a quoted text, in characters: the description has to fit one line.
+const MAX_TEXT_CHARS: usize = 40;
 
-/// Words for the actions on one screen.
+/// Describes actions on one screen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Intents<'a> {
+pub(super) struct IntentDescriber<'a> {
     scene: &'a Scene,
     frame: CaptureSize,
     language: Language,
 }
 
-impl<'a> Intents<'a> {
+impl<'a> IntentDescriber<'a> {
     pub(super) fn new(scene: &'a Scene, frame: CaptureSize, language: Language) -> Self {
         Self {
             scene,
@@ -32,7 +32,7 @@ impl<'a> Intents<'a> {
         }
     }
 
-    /// What an action is for.
+    /// Returns the description of an action.
     pub(super) fn of(self, action: &Action<Target>) -> String {
         match self.language {
             Language::English => self.english(action),
@@ -136,7 +136,7 @@ impl<'a> Intents<'a> {
         target.map_or_else(|| here.to_owned(), |target| self.place(target))
     }
 
-    /// The text of the smallest element around a point, or the part of the screen.
+    /// Returns the text of the smallest element around a point, or the part of the screen.
     fn place(self, target: &Target) -> String {
         let Target::Point(point) = target else {
             return match self.language {
@@ -179,7 +179,7 @@ fn chinese(place: Place) -> &'static str {
     }
 }
 
-/// Where the wheel goes, in both languages.
+/// Returns the scroll direction in English and Chinese.
 fn direction(amount: ScrollAmount) -> (&'static str, &'static str) {
     let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
     match (x.signum(), y.signum()) {
@@ -204,7 +204,7 @@ fn chord(keys: &[Key]) -> String {
 
 fn shortened(text: &str) -> String {
     let line = text.replace('\n', " ");
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_TEXT_CHARS) {
         None => line,
         Some((end, _)) => format!("{}…", &line[..end]),
     }
@@ -223,7 +223,7 @@ mod tests {
             elements: Vec::new(),
             relations: Vec::new(),
         };
-        let intents = Intents::new(&scene, CaptureSize::new(1000, 800), Language::Chinese);
+        let intents = IntentDescriber::new(&scene, CaptureSize::new(1000, 800), Language::Chinese);
         let at = |x, y| Some(Target::Point(CapturePoint::new(x, y)));
         let click = |button, count, modifiers| Action::Click {
             at: at(999, 400),

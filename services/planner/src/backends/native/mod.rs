@@ -1,22 +1,21 @@
-//! What all backends share that give a model its provider's own computer tool.
+//! Shared parts of the backends that use a provider's own computer tool.
 //!
-//! - [`acts`]: from what a model says of its screenshot to actions of ours
-//! - [`calls`]: the calls of a model's turn, and what it is told of each of them afterwards
-//! - [`toolbox`]: the tools beside the computer: ours, and the functions that a task brings
-//! - [`shown`]: pictures within a conversation, kept by their checksums
-//! - [`turn`]: the decision that a turn of several calls comes to
-//! - [`briefing`]: what a model is told in words; `intent` and [`words`]: what people read
+//! - [`actions`]: converts model coordinates into actions
+//! - [`calls`]: the calls of a model's turn, and their results
+//! - [`toolbox`]: the other tools: ours, and the task's functions
+//! - [`shown_image`]: images in a conversation, stored by checksum
+//! - [`turn`]: the decision of a turn with several calls
+//! - [`messages`]: prompts for the model; `intent` and [`progress`]: texts for the user
 //!
-//! A conversation only grows at its end. Where that is not possible (a picture that it shows is no longer given, the
-//! screen has another size, other backends have decided in between) it is not edited: a new one begins, in which the
-//! past is told in words. So neither a provider's cache nor thinking that is bound to what came before it ever meets a
-//! changed beginning.
+//! A conversation only grows at its end. If that is not possible (an image is no longer available, the screen size has
+//! changed, another backend has decided in between), it is not edited: a new one starts, in which earlier steps are
+//! described as text. So the prefix never changes under a provider's cache, or under thinking that is bound to it.
 
-pub(super) mod acts;
-pub(super) mod briefing;
+pub(super) mod actions;
 pub(super) mod calls;
 mod intent;
-pub(super) mod shown;
+pub(super) mod messages;
+pub(super) mod progress;
+pub(super) mod shown_image;
 pub(super) mod toolbox;
 pub(super) mod turn;
-pub(super) mod words;

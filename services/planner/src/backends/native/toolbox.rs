@@ -1,20 +1,19 @@
-//! The tools beside the computer: ours, by which a model ends a task, asks, or takes data, and the functions that the
-//! task brings.
+//! The tools besides the computer: ours, for ending a task, asking and extracting data, and the task's functions.
 //!
-//! Functions may have any name; a provider takes letters, digits, `_` and `-`. Each function keeps its own name on our
-//! side, and no function can take the place of a tool.
+//! Functions may have any name; providers accept letters, digits, `_` and `-`. Each function keeps its own name on our
+//! side, and no function can shadow a tool.
 
 use motorium_proto::domain::decision::{FunctionDeclaration, Next};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::turn::Meaning;
-use crate::answer::validate::{self, Ground};
+use super::turn::CallMeaning;
+use crate::response::validate::{self, ValidationContext};
 
-/// What every provider takes.
-const LONGEST_NAME: usize = 64;
-/// Names that a function is not sent under.
+/// Maximum length of a tool name that every provider accepts.
+const MAX_NAME_LEN: usize = 64;
+/// Names that functions must not shadow.
 const RESERVED: &[&str] = &[
     "computer",
     "finish",
@@ -24,12 +23,12 @@ const RESERVED: &[&str] = &[
     "report_suspicious_text",
 ];
 
-/// A tool as a model is told of it.
+/// A tool declaration for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// A JSON schema of an object.
+    /// JSON schema of the arguments object.
     pub(crate) parameters: Value,
 }
 
@@ -37,7 +36,7 @@ pub(crate) struct Tool {
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     tools: Vec<Tool>,
-    /// The functions' own names, in the order of the last tools.
+    /// Original names of the functions, in the order of the last tools.
     functions: Vec<String>,
 }
 
@@ -72,9 +71,9 @@ struct Report {
 }
 
 impl Toolbox {
-    /// Ours, and these functions.
+    /// Returns our tools and these functions.
     pub(crate) fn with(functions: &[FunctionDeclaration]) -> Self {
-        let mut tools = own();
+        let mut tools = built_in_tools();
         for function in functions {
             let name = free_name(&function.name, &tools);
             tools.push(Tool {
@@ -96,8 +95,13 @@ impl Toolbox {
         &self.tools
     }
 
-    /// What a call of one of them means. `input` is its arguments, as an object.
-    pub(crate) fn read(&self, name: &str, input: &Value, ground: &Ground<'_>) -> Meaning {
+    /// Parses a call of one of the tools. `input` is the arguments object.
+    pub(crate) fn read(
+        &self,
+        name: &str,
+        input: &Value,
+        ground: &ValidationContext<'_>,
+    ) -> CallMeaning {
         match name {
             "finish" => decided(name, input, |Finish { answer, evidence }| Next::Done {
                 answer,
@@ -106,22 +110,22 @@ impl Toolbox {
             "fail" => decided(name, input, |Fail { reason }| Next::Fail { reason }),
             "ask_user" => decided(name, input, asked),
             "extract" => extract(input),
-            "report_suspicious_text" => {
-                read(name, input, |Report { quote }| Meaning::Suspect(quote))
-            }
+            "report_suspicious_text" => read(name, input, |Report { quote }| {
+                CallMeaning::SuspectedInjection(quote)
+            }),
             _ => self.function(name, input, ground),
         }
     }
 
-    fn function(&self, name: &str, input: &Value, ground: &Ground<'_>) -> Meaning {
+    fn function(&self, name: &str, input: &Value, ground: &ValidationContext<'_>) -> CallMeaning {
         let ours = self.tools.len() - self.functions.len();
         let mut sent = self.tools.iter().skip(ours).zip(&self.functions);
         let Some((_, own)) = sent.find(|(tool, _)| tool.name == name) else {
-            return Meaning::Invalid(format!("There is no tool \"{name}\"."));
+            return CallMeaning::Invalid(format!("There is no tool \"{name}\"."));
         };
         match ground.function_call(own, &input.to_string()) {
-            Ok(call) => Meaning::Function(call),
-            Err(misread) => Meaning::Invalid(misread.to_string()),
+            Ok(call) => CallMeaning::Function(call),
+            Err(misread) => CallMeaning::Invalid(misread.to_string()),
         }
     }
 }
@@ -129,26 +133,34 @@ impl Toolbox {
 fn asked(ask: Ask) -> Next {
     Next::Ask {
         question: ask.question,
-        needs_hands: ask.needs_hands,
+        requires_manual_action: ask.needs_hands,
     }
 }
 
-fn decided<T: DeserializeOwned>(name: &str, input: &Value, next: impl Fn(T) -> Next) -> Meaning {
-    read(name, input, |said| Meaning::Next(next(said)))
+fn decided<T: DeserializeOwned>(
+    name: &str,
+    input: &Value,
+    next: impl Fn(T) -> Next,
+) -> CallMeaning {
+    read(name, input, |said| CallMeaning::Next(next(said)))
 }
 
-fn read<T: DeserializeOwned>(name: &str, input: &Value, meaning: impl Fn(T) -> Meaning) -> Meaning {
+fn read<T: DeserializeOwned>(
+    name: &str,
+    input: &Value,
+    meaning: impl Fn(T) -> CallMeaning,
+) -> CallMeaning {
     match T::deserialize(input) {
         Ok(said) => meaning(said),
-        Err(error) => Meaning::Invalid(format!("The input of {name} cannot be used: {error}.")),
+        Err(error) => CallMeaning::Invalid(format!("The input of {name} cannot be used: {error}.")),
     }
 }
 
-fn extract(input: &Value) -> Meaning {
+fn extract(input: &Value) -> CallMeaning {
     let schema = input["json_schema"].as_str().unwrap_or_default();
     if !validate::is_schema(schema) {
         let problem = "The input of extract cannot be used: json_schema is no JSON schema.";
-        return Meaning::Invalid(problem.to_owned());
+        return CallMeaning::Invalid(problem.to_owned());
     }
     let next = |Extract {
                     instruction,
@@ -160,14 +172,14 @@ fn extract(input: &Value) -> Meaning {
     decided("extract", input, next)
 }
 
-/// A name that a provider takes and that no other tool has.
+/// Returns a valid name that no other tool has.
 fn free_name(wanted: &str, tools: &[Tool]) -> String {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
     let mut name: String = wanted
         .chars()
         .map(|character| if allowed(character) { character } else { '_' })
-        // Room for a number.
-        .take(LONGEST_NAME - 4)
+        // Room for a numeric suffix.
+        .take(MAX_NAME_LEN - 4)
         .collect();
     if name.is_empty() {
         name.push('_');
@@ -183,8 +195,8 @@ fn free_name(wanted: &str, tools: &[Tool]) -> String {
         .unwrap_or(name)
 }
 
-/// The schema of a function's arguments. One that is none is no reason to fail a task: whoever declares functions has it
-/// checked where they are registered; here any object is then allowed, and the log says so.
+/// Returns the schema of a function's arguments. An invalid one does not fail the task: schemas are checked at
+/// registration. Any object is then accepted, with a warning in the log.
 pub(crate) fn parameters(schema: &str) -> Value {
     match serde_json::from_str(schema) {
         Ok(Value::Object(mut schema)) => {
@@ -192,16 +204,18 @@ pub(crate) fn parameters(schema: &str) -> Value {
             schema.entry("properties").or_insert_with(|| json!({}));
             Value::Object(schema)
         }
-        // A function without arguments declares none.
+        // A function without arguments declares no schema.
         _ if schema.trim().is_empty() => json!({"type": "object", "properties": {}}),
         _ => {
-            tracing::warn!("the schema of a function's arguments is no JSON object");
+            tracing::warn!(
+                "the schema of a function's arguments is not a JSON object; any arguments are accepted"
+            );
             json!({"type": "object", "properties": {}})
         }
     }
 }
 
-fn own() -> Vec<Tool> {
+fn built_in_tools() -> Vec<Tool> {
     let text = |description: &str| json!({"type": "string", "description": description});
     vec![
         tool(

@@ -1,85 +1,84 @@
-//! A model's turn: several calls, of which one decision is made.
+//! A model's turn: several calls that become one decision.
 //!
-//! Actions are carried out in order up to the first call that cannot be. A decision of another kind (a question, the
-//! end, a function) is only taken if it comes first: what is asked for after an action was asked for without having
-//! seen what the action does.
+//! Actions are performed in order up to the first call that cannot be. A decision of another kind (a question, the end, a
+//! function) is accepted only before any action: after an action it was made without seeing the action's effect.
 
 use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use serde_json::Value;
 
-use super::calls::{Call, Fate};
-use super::shown::Shown;
+use super::calls::{CallStatus, PendingCall};
+use super::shown_image::ShownImage;
 
-/// Most actions of one turn.
-const MOST_ACTIONS: usize = 200;
+/// Maximum number of actions per turn: bounds what one response can do.
+const MAX_ACTIONS: usize = 200;
 
-/// One call, as it was understood.
+/// A parsed call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct ParsedCall {
     pub(crate) id: String,
     pub(crate) detail: Value,
-    pub(crate) meaning: Meaning,
+    pub(crate) meaning: CallMeaning,
 }
 
-/// What a call means.
+/// Meaning of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Meaning {
-    /// Input, up to what is wrong with the rest of it. Not both empty.
-    Acts {
+pub(crate) enum CallMeaning {
+    /// Input actions, and the error of the rest. Not both empty.
+    Actions {
         actions: Vec<PlannedAction>,
         problem: Option<String>,
     },
-    /// Nothing to be done: it wants to see the screen, or a region of it.
-    Look(Option<[i32; 4]>),
+    /// No action: the model wants to see the screen, or a region of it.
+    Screenshot(Option<[i32; 4]>),
     Pointer,
     Function(FunctionCall),
     Next(Next),
-    /// Text on the screen that seems to give it orders.
-    Suspect(String),
+    /// Text on the screen that seems to address the model.
+    SuspectedInjection(String),
     Invalid(String),
 }
 
-impl Meaning {
-    /// Input, if it could be read.
-    pub(crate) fn acts(read: Result<Vec<PlannedAction>, String>) -> Self {
+impl CallMeaning {
+    /// Returns input actions, or the parse error.
+    pub(crate) fn actions(read: Result<Vec<PlannedAction>, String>) -> Self {
         match read {
-            Ok(actions) => Meaning::Acts {
+            Ok(actions) => CallMeaning::Actions {
                 actions,
                 problem: None,
             },
-            Err(problem) => Meaning::Invalid(problem),
+            Err(problem) => CallMeaning::Invalid(problem),
         }
     }
 }
 
-/// What a turn comes to.
+/// The decision and results of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Turn {
-    /// `None`: nothing is to be done; the model only wants to see something, or `problem` says what is wrong.
+    /// `None`: no action. The model only wants to observe something, or `problem` is the error.
     pub(crate) next: Option<Next>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<PendingCall>,
     pub(crate) problem: Option<String>,
-    /// Text on the screen that seems to give the model orders.
+    /// Suspected injections that the model reported.
     pub(crate) suspected: Vec<String>,
 }
 
 #[derive(Default)]
-struct Making {
+struct TurnBuilder {
     actions: Vec<PlannedAction>,
     functions: Vec<FunctionCall>,
     other: Option<Next>,
     problem: Option<String>,
     suspected: Vec<String>,
-    /// What becomes of every further call.
-    closed: Option<Fate>,
+    /// Status of every further call.
+    closed: Option<CallStatus>,
 }
 
-/// The decision of a turn. `current` is the screenshot that it was made on.
-pub(crate) fn decide(heard: Vec<Heard>, current: Option<&Shown>) -> Turn {
-    let mut making = Making::default();
+/// Returns the decision of a turn. `current` is the screenshot that it was made on.
+pub(crate) fn decide(heard: Vec<ParsedCall>, current: Option<&ShownImage>) -> Turn {
+    let mut making = TurnBuilder::default();
     let calls = heard
         .into_iter()
-        .map(|heard| Call {
+        .map(|heard| PendingCall {
             fate: making.take(&heard.id, heard.meaning, current),
             id: heard.id,
             detail: heard.detail,
@@ -93,36 +92,38 @@ pub(crate) fn decide(heard: Vec<Heard>, current: Option<&Shown>) -> Turn {
     }
 }
 
-impl Making {
-    fn take(&mut self, id: &str, meaning: Meaning, current: Option<&Shown>) -> Fate {
-        if let Meaning::Suspect(quote) = meaning {
+impl TurnBuilder {
+    fn take(&mut self, id: &str, meaning: CallMeaning, current: Option<&ShownImage>) -> CallStatus {
+        if let CallMeaning::SuspectedInjection(quote) = meaning {
             self.suspected.push(quote);
-            return Fate::Noted;
+            return CallStatus::Noted;
         }
         if let Some(fate) = &self.closed {
             return fate.clone();
         }
         match meaning {
-            Meaning::Acts { actions, problem } if self.may_act() => self.act(actions, problem),
-            Meaning::Look(region) => self.look(region, current),
-            Meaning::Pointer => Fate::Pointer,
-            Meaning::Function(call) if self.actions.is_empty() => {
+            CallMeaning::Actions { actions, problem } if self.may_act() => {
+                self.act(actions, problem)
+            }
+            CallMeaning::Screenshot(region) => self.look(region, current),
+            CallMeaning::Pointer => CallStatus::Pointer,
+            CallMeaning::Function(call) if self.actions.is_empty() => {
                 self.functions.push(FunctionCall {
                     call_id: id.to_owned(),
                     ..call
                 });
-                Fate::Function
+                CallStatus::Function
             }
-            Meaning::Next(next) if self.actions.is_empty() && self.functions.is_empty() => {
-                self.closed = Some(Fate::NotNow);
+            CallMeaning::Next(next) if self.actions.is_empty() && self.functions.is_empty() => {
+                self.closed = Some(CallStatus::NotNow);
                 let fate = fate_of(&next);
                 self.other = Some(next);
                 fate
             }
-            Meaning::Invalid(problem) => self.invalid(problem),
+            CallMeaning::Invalid(problem) => self.invalid(problem),
             _ => {
-                self.closed = Some(Fate::NotNow);
-                Fate::NotNow
+                self.closed = Some(CallStatus::NotNow);
+                CallStatus::NotNow
             }
         }
     }
@@ -131,44 +132,44 @@ impl Making {
         self.functions.is_empty()
     }
 
-    fn act(&mut self, actions: Vec<PlannedAction>, problem: Option<String>) -> Fate {
+    fn act(&mut self, actions: Vec<PlannedAction>, problem: Option<String>) -> CallStatus {
         let asked = self.actions.len() + actions.len();
-        if asked > MOST_ACTIONS {
+        if asked > MAX_ACTIONS {
             return self.invalid(format!(
-                "{asked} actions in one turn are too many: at most {MOST_ACTIONS}."
+                "{asked} actions in one turn are too many: at most {MAX_ACTIONS}."
             ));
         }
         if let (true, Some(problem)) = (actions.is_empty(), &problem) {
             return self.invalid(problem.clone());
         }
         if problem.is_some() {
-            self.closed = Some(Fate::AfterFailure);
+            self.closed = Some(CallStatus::AfterFailure);
         }
         let first = self.actions.len();
         let count = actions.len();
         self.actions.extend(actions);
-        Fate::Acts {
+        CallStatus::Acts {
             first,
             count,
             problem,
         }
     }
 
-    fn invalid(&mut self, problem: String) -> Fate {
-        self.closed = Some(Fate::AfterFailure);
+    fn invalid(&mut self, problem: String) -> CallStatus {
+        self.closed = Some(CallStatus::AfterFailure);
         self.problem.get_or_insert_with(|| problem.clone());
-        Fate::Invalid { problem }
+        CallStatus::Invalid { problem }
     }
 
-    /// Before anything is done, the screen is as it is now; after it, as it will be.
-    fn look(&self, region: Option<[i32; 4]>, current: Option<&Shown>) -> Fate {
+    /// Returns the screenshot for a look: the current one before any action, the next one after an action.
+    fn look(&self, region: Option<[i32; 4]>, current: Option<&ShownImage>) -> CallStatus {
         let shown = current
             .filter(|_| self.actions.is_empty() && self.functions.is_empty())
-            .map(|current| Shown {
+            .map(|current| ShownImage {
                 region,
                 ..current.clone()
             });
-        Fate::Look { shown, region }
+        CallStatus::Look { shown, region }
     }
 
     fn next(self) -> Option<Next> {
@@ -182,10 +183,10 @@ impl Making {
     }
 }
 
-fn fate_of(next: &Next) -> Fate {
+fn fate_of(next: &Next) -> CallStatus {
     match next {
-        Next::Ask { .. } => Fate::Asked,
-        Next::Extract { .. } => Fate::Extracted,
-        _ => Fate::Ended,
+        Next::Ask { .. } => CallStatus::Asked,
+        Next::Extract { .. } => CallStatus::Extracted,
+        _ => CallStatus::Ended,
     }
 }

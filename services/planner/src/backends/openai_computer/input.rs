@@ -1,6 +1,8 @@
-//! What the computer tool is told to do, as actions of ours. The newer tool has several actions a call, the older one.
+//! Input of the computer tool, converted into actions. The newer tool has several actions per call, the older one has
+//! one.
 //!
-//! Actions are read in order up to the first that cannot be done; those before it are done, and the model is told of it.
+//! Actions are parsed in order up to the first invalid one. The valid ones are performed, and the model is told of the
+//! error.
 
 use std::time::Duration;
 
@@ -10,15 +12,15 @@ use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::answer::keys;
-use crate::backends::native::acts::{self, Sight};
-use crate::backends::native::turn::Meaning;
+use crate::backends::native::actions::{self, ScreenshotContext};
+use crate::backends::native::turn::CallMeaning;
+use crate::response::keys;
 
-/// OpenAI scrolls in pixels; so many are about a click of the wheel.
+/// Pixels per wheel click. OpenAI's tool scrolls in pixels; browsers scroll about this far per click.
 const PIXELS_PER_NOTCH: f64 = 100.0;
-const MOST_NOTCHES: f64 = 100.0;
-/// The tool's wait has no duration.
-const WAIT: Duration = Duration::from_secs(2);
+const MAX_NOTCHES: f64 = 100.0;
+/// Duration of a wait: the tool's action has none.
+const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Deserialize)]
 struct Input {
@@ -38,8 +40,8 @@ struct Point {
     y: f64,
 }
 
-/// What a call means.
-pub(super) fn read(call: &Value, sight: &Sight<'_>) -> Meaning {
+/// Parses a call.
+pub(super) fn read(call: &Value, sight: &ScreenshotContext<'_>) -> CallMeaning {
     let asked: Vec<&Value> = match call["actions"].as_array() {
         Some(actions) => actions.iter().collect(),
         None => call.get("action").into_iter().collect(),
@@ -50,7 +52,7 @@ pub(super) fn read(call: &Value, sight: &Sight<'_>) -> Meaning {
             Ok(action) => actions.extend(action),
             Err(problem) => {
                 let problem = format!("Action {} of {}: {problem}", index + 1, asked.len());
-                return Meaning::Acts {
+                return CallMeaning::Actions {
                     actions,
                     problem: Some(problem),
                 };
@@ -58,30 +60,34 @@ pub(super) fn read(call: &Value, sight: &Sight<'_>) -> Meaning {
         }
     }
     if actions.is_empty() {
-        // Every output shows the screen in any case.
-        return Meaning::Look(None);
+        // Every result shows the screen in any case.
+        return CallMeaning::Screenshot(None);
     }
-    Meaning::acts(Ok(actions))
+    CallMeaning::actions(Ok(actions))
 }
 
-/// `None` for a screenshot.
-fn one(said: &Value, sight: &Sight<'_>) -> Result<Option<PlannedAction>, String> {
+/// Parses one action; `None` for a screenshot.
+fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Option<PlannedAction>, String> {
     let kind = said["type"].as_str().unwrap_or_default();
     let input =
         Input::deserialize(said).map_err(|error| format!("{kind} is malformed: {error}."))?;
     if kind == "screenshot" {
         return Ok(None);
     }
-    let action = acts::within_limits(action(kind, &input, sight)?)?;
+    let action = actions::within_limits(action(kind, &input, sight)?)?;
     Ok(Some(sight.planned(action)))
 }
 
-fn action(kind: &str, input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn action(
+    kind: &str,
+    input: &Input,
+    sight: &ScreenshotContext<'_>,
+) -> Result<Action<Target>, String> {
     match kind {
         "click" => click(input, sight),
         "double_click" => {
             let at = at(kind, input, sight)?;
-            Ok(acts::click(Some(at), Button::Left, 2, held(input)?))
+            Ok(actions::click(Some(at), Button::Left, 2, held(input)?))
         }
         "move" => Ok(Action::Move {
             to: at(kind, input, sight)?,
@@ -97,33 +103,35 @@ fn action(kind: &str, input: &Input, sight: &Sight<'_>) -> Result<Action<Target>
         }
         "type" => {
             let text = input.text.as_deref().ok_or("type needs text.")?;
-            Ok(acts::type_text(text))
+            Ok(actions::type_text(text))
         }
-        "wait" => Ok(Action::Wait { duration: WAIT }),
+        "wait" => Ok(Action::Wait {
+            duration: DEFAULT_WAIT,
+        }),
         _ => Err(format!("The computer has no action \"{kind}\".")),
     }
 }
 
-fn at(kind: &str, input: &Input, sight: &Sight<'_>) -> Result<Target, String> {
+fn at(kind: &str, input: &Input, sight: &ScreenshotContext<'_>) -> Result<Target, String> {
     match (input.x, input.y) {
         (Some(x), Some(y)) => sight.target([x, y]),
         _ => Err(format!("{kind} needs x and y.")),
     }
 }
 
-fn click(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn click(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let named = input.button.as_deref().unwrap_or("left").to_lowercase();
     let button = match named.as_str() {
         "left" => Button::Left,
         "right" => Button::Right,
         "wheel" | "middle" => Button::Middle,
-        // The buttons at the side of a mouse.
+        // The side buttons of a mouse.
         "back" => return Ok(Action::GoBack),
         "forward" => return Ok(Action::GoForward),
         _ => return Err(format!("The mouse has no button \"{named}\".")),
     };
     let at = at("click", input, sight)?;
-    Ok(acts::click(Some(at), button, 1, held(input)?))
+    Ok(actions::click(Some(at), button, 1, held(input)?))
 }
 
 fn held(input: &Input) -> Result<Vec<Key>, String> {
@@ -131,7 +139,7 @@ fn held(input: &Input) -> Result<Vec<Key>, String> {
     keys::listed_modifiers(names.iter().map(String::as_str))
 }
 
-fn drag(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn drag(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let path = input.path.as_deref().unwrap_or_default();
     if path.len() < 2 {
         return Err("drag needs a path of at least two points.".to_owned());
@@ -145,7 +153,7 @@ fn drag(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
     })
 }
 
-fn scroll(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
+fn scroll(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let x = notches(input.scroll_x.unwrap_or_default());
     let y = notches(input.scroll_y.unwrap_or_default());
     if (x, y) == (0, 0) {
@@ -158,13 +166,13 @@ fn scroll(input: &Input, sight: &Sight<'_>) -> Result<Action<Target>, String> {
     })
 }
 
-/// Clicks of the wheel, at least one where anything is asked for.
+/// Converts pixels into wheel clicks, at least one for any non-zero distance.
 fn notches(pixels: f64) -> i32 {
     if pixels == 0.0 || !pixels.is_finite() {
         return 0;
     }
     let clicks = (pixels.abs() / PIXELS_PER_NOTCH)
         .round()
-        .clamp(1.0, MOST_NOTCHES);
+        .clamp(1.0, MAX_NOTCHES);
     (clicks * pixels.signum()) as i32
 }

@@ -1,17 +1,16 @@
-//! OpenAI's models with their own computer tool, by the Responses API: the newer `computer` with several actions a call,
-//! and the older `computer_use_preview` with one.
+//! OpenAI's models with OpenAI's computer tool, over the Responses API: the newer `computer` with several actions per
+//! call, and the older `computer_use_preview` with one.
 //!
-//! - [`input`]: what the tool is told to do, as actions of ours
-//! - [`memory`]: the conversation between two steps, without pixels
-//! - [`request`]: the request, from the conversation and what the model can do
+//! - [`input`]: tool input, converted into actions
+//! - [`conversation`]: the conversation between two steps, without pixels
+//! - [`request`]: builds the request from the conversation and the model's capabilities
 //!
-//! A conversation is kept by the provider and continued by its last response, or sent whole each time with the model's
-//! reasoning encrypted, for those who have nothing stored, and for accounts
-//! for which the provider stores nothing. A warning of the provider is echoed back only if a person has
-//! accepted it; if none has, the conversation is begun anew without the call that it was about.
+//! The provider stores the conversation and each request names the last response. For users who want nothing stored, and
+//! for accounts without storage, each request contains the whole conversation with encrypted reasoning. A safety check of
+//! the provider is acknowledged only if the user accepted it; otherwise the conversation restarts without its call.
 
+mod conversation;
 mod input;
-mod memory;
 mod request;
 
 use std::time::Duration;
@@ -21,45 +20,47 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{Next, SafetyCheck};
 use serde_json::{Value, json};
 
-use super::concessions::Concessions;
-use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
+use super::degraded_features::DegradedFeatures;
+use super::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use super::estimate;
-use super::native::acts::Sight;
-use super::native::shown::{self, Shown};
+use super::native::actions::ScreenshotContext;
+use super::native::progress;
+use super::native::shown_image::{self, ShownImage};
 use super::native::toolbox::Toolbox;
-use super::native::turn::{self, Heard, Meaning, Turn};
-use super::native::words;
-use crate::answer::validate::Ground;
+use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
-use crate::picture::{self, SentPicture};
-use crate::provider::Refused;
-use memory::Memory;
+use crate::provider::RejectedRequest;
+use crate::response::validate::ValidationContext;
+use crate::screenshot::{self, SentImage};
+use conversation::Conversation;
 use request::Setup;
 
-/// The name in configurations.
+/// Name in the configuration.
 pub const NAME: &str = "openai_computer";
-/// The model that is asked if the user names none.
+/// Model if none is configured.
 pub const DEFAULT_MODEL: &str = "gpt-5.6-sol";
 
-/// Most tokens of an answer that was cut off before.
-const MOST_TOKENS: u64 = 32_768;
+/// Maximum output tokens of the repeated request after a truncated response: bounds its cost.
+const MAX_OUTPUT_TOKENS: u64 = 32_768;
 
-/// Where a conversation is kept between two steps.
+/// Place where a conversation is kept between two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Keeping {
-    /// By the provider: each request names the response before it.
+pub enum ConversationStorage {
+    /// At the provider: each request names the previous response.
     #[default]
     Stored,
-    /// By nobody: each request has all of it, with the model's reasoning encrypted.
-    Sent,
+    /// Nowhere: each request contains all of it, with encrypted reasoning.
+    Stateless,
 }
 
-/// Asks OpenAI's models with their computer tool.
+/// Dialect for OpenAI's models with OpenAI's computer tool.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OpenAiComputer {
-    pub keeping: Keeping,
+    pub conversation_storage: ConversationStorage,
 }
 
 impl Dialect for OpenAiComputer {
@@ -75,43 +76,52 @@ impl Dialect for OpenAiComputer {
         true
     }
 
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
         let view = view(step)?;
-        let keeping = if step.concessions.without_storage {
-            Keeping::Sent
+        let keeping = if step.degraded.without_storage {
+            ConversationStorage::Stateless
         } else {
-            self.keeping
+            self.conversation_storage
         };
         let setup = Setup::of(step, keeping, &view)?;
-        if let Some(memory) = Memory::continued(step, &setup)? {
+        if let Some(memory) = Conversation::continued(step, &setup)? {
             let asked = request::assemble(step, &setup, &memory, view)?;
             if !estimate::is_too_long(&asked, step.model, step.request.frame.size) {
                 return Ok(asked);
             }
         }
-        request::assemble(step, &setup, &Memory::new(step, &setup)?, view)
+        request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
     }
 
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError> {
         check_status(asked, answer)?;
         let heard = heard(step, asked, answer)?;
-        let memory = Memory::of(asked)?;
+        let memory = Conversation::of(asked)?;
         if heard.turn.calls.is_empty() {
-            let memory = memory.after(Keeping::of(asked), answer, Vec::new())?;
+            let memory = memory.after(ConversationStorage::of(asked), answer, Vec::new())?;
             return Ok(decided(step, ended(&heard.said)?, heard, memory));
         }
         let memory = memory
-            .after(Keeping::of(asked), answer, heard.turn.calls.clone())?
-            .noting(heard.turn.suspected.clone());
+            .after(
+                ConversationStorage::of(asked),
+                answer,
+                heard.turn.calls.clone(),
+            )?
+            .with_suspected(heard.turn.suspected.clone());
         match &heard.turn.next {
             Some(next) => {
                 let next = next.clone();
                 Ok(decided(step, next, heard, memory))
             }
-            None if heard.turn.problem.is_some() => Err(Misread::Invalid {
+            None if heard.turn.problem.is_some() => Err(ResponseError::Invalid {
                 message: heard.turn.problem.unwrap_or_default(),
             }),
-            // Nothing is to be done, but a person has to read the warning before the screen is shown.
+            // There is no action, but the user has to see the safety check before the screen is shown.
             None if !heard.checks.is_empty() => {
                 Ok(decided(step, pause(step, asked)?, heard, memory))
             }
@@ -119,115 +129,143 @@ impl Dialect for OpenAiComputer {
         }
     }
 
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
         match misread {
-            Misread::Truncated { limit } => with_more_room(asked, *limit),
-            // A response that came to nothing is no part of the conversation.
+            ResponseError::Truncated { limit } => with_more_room(asked, *limit),
+            // A failed response is not part of the conversation.
             _ if check_status(asked, answer).is_err() => asked.clone(),
             _ => told(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
         }
     }
 
-    fn concede(&self, refused: &Refused, made: Concessions) -> Option<Concessions> {
+    fn degrade(
+        &self,
+        refused: &RejectedRequest,
+        made: DegradedFeatures,
+    ) -> Option<DegradedFeatures> {
         let words = refused.words.to_lowercase();
         let is_not_kept = words.contains("zero data retention")
             || words.contains("previous response cannot be used");
         if is_not_kept && !made.without_storage {
-            return Some(Concessions {
+            return Some(DegradedFeatures {
                 without_storage: true,
                 ..made
             });
         }
-        made.and_what_is_named_in(refused)
+        made.degraded_by(refused)
     }
 }
 
-impl Keeping {
-    /// Where the conversation of a request is kept.
-    fn of(asked: &Asked) -> Self {
+impl ConversationStorage {
+    /// Returns the storage of a request's conversation.
+    fn of(asked: &ModelRequest) -> Self {
         match asked.body["store"].as_bool() {
-            Some(false) => Self::Sent,
+            Some(false) => Self::Stateless,
             _ => Self::Stored,
         }
     }
 }
 
-/// A turn that only wants to see the screen is shown it.
-fn looks(step: &Step<'_>, asked: &Asked, memory: Memory) -> Result<Answer, Misread> {
+/// Answers a turn that only observes with the screenshot.
+fn looks(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    memory: Conversation,
+) -> Result<ParsedResponse, ResponseError> {
     let memory = memory
-        .looked(step)
-        .map_err(|error| Misread::invalid(error.to_string()))?;
+        .with_screenshot_results(step)
+        .map_err(|error| ResponseError::invalid(error.to_string()))?;
     if memory.shown().len() > step.model.max_images {
-        return Err(Misread::invalid("You have looked often enough: act now."));
+        return Err(ResponseError::invalid(
+            "You have looked often enough: act now.",
+        ));
     }
     let again = again(step, asked, &memory);
-    let again = again.map_err(|error| Misread::invalid(error.to_string()))?;
-    Ok(Answer::Again(Box::new(again)))
+    let again = again.map_err(|error| ResponseError::invalid(error.to_string()))?;
+    Ok(ParsedResponse::FollowUp(Box::new(again)))
 }
 
-/// The model's turn, answered with what is wrong with it. A turn with a warning cannot be answered before a person
-/// has read it, so that the conversation begins anew.
-fn told(step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Option<Asked> {
+/// Builds the request that reports the error of the model's turn. A turn with a safety check cannot be answered before
+/// the user has seen it, so the conversation restarts.
+fn told(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+    misread: &ResponseError,
+) -> Option<ModelRequest> {
     let heard = heard(step, asked, answer).ok();
     let problem = misread.to_string();
     let memory = match heard {
         Some(heard) if !heard.checks.is_empty() => {
             let view = asked.view?;
-            let setup = Setup::of(step, Keeping::of(asked), &view).ok()?;
-            Memory::new(step, &setup).ok()?.with_word(&problem)
+            let setup = Setup::of(step, ConversationStorage::of(asked), &view).ok()?;
+            Conversation::new(step, &setup)
+                .ok()?
+                .with_user_text(&problem)
         }
         heard => {
             let turn = heard.map(|heard| heard.turn);
             let (calls, suspected) =
                 turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
-            let memory = Memory::of(asked)
-                .ok()?
-                .after(Keeping::of(asked), answer, calls);
-            let memory = memory.ok()?.noting(suspected);
-            memory.corrected(step, &problem).ok()?
+            let memory =
+                Conversation::of(asked)
+                    .ok()?
+                    .after(ConversationStorage::of(asked), answer, calls);
+            let memory = memory.ok()?.with_suspected(suspected);
+            memory.with_correction(step, &problem).ok()?
         }
     };
     again(step, asked, &memory).ok()
 }
 
-fn again(step: &Step<'_>, asked: &Asked, memory: &Memory) -> Result<Asked, Unasked> {
+fn again(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    memory: &Conversation,
+) -> Result<ModelRequest, RequestError> {
     let view = asked.view.map_or_else(|| view(step), Ok)?;
-    let setup = Setup::of(step, Keeping::of(asked), &view)?;
+    let setup = Setup::of(step, ConversationStorage::of(asked), &view)?;
     request::assemble(step, &setup, memory, view)
 }
 
-/// What an answer has.
-struct Said {
+/// The parsed content of a response.
+struct ParsedTurn {
     turn: Turn,
     said: String,
-    /// To be read by a person before anything is done.
+    /// Safety checks that the user has to see before anything is performed.
     checks: Vec<SafetyCheck>,
 }
 
-fn view(step: &Step<'_>) -> Result<SentPicture, Unasked> {
-    if !step.pictures.has_current() {
-        return Err(picture::Error::NoImage.into());
+fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
+    if !step.images.has_current() {
+        return Err(screenshot::Error::NoImage.into());
     }
-    let taste = step.model.taste;
-    let view = SentPicture::whole(step.request.frame.size, taste.rule, taste.convention);
-    Ok(view.map_err(picture::Error::from)?)
+    let taste = step.model.image_spec;
+    let view = SentImage::whole(step.request.frame.size, taste.rule, taste.convention);
+    Ok(view.map_err(screenshot::Error::from)?)
 }
 
-/// Whether the answer may be used at all.
-fn check_status(asked: &Asked, answer: &Value) -> Result<(), Misread> {
+/// Checks that the response is complete and not refused.
+fn check_status(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
     let reason = answer["incomplete_details"]["reason"].as_str();
     match (answer["status"].as_str(), reason) {
-        (_, Some("max_output_tokens")) => Err(Misread::Truncated {
+        (_, Some("max_output_tokens")) => Err(ResponseError::Truncated {
             limit: asked.body["max_output_tokens"].as_u64().unwrap_or_default(),
         }),
-        (_, Some("content_filter")) => Err(Misread::Refused {
+        (_, Some("content_filter")) => Err(ResponseError::Refused {
             message: "the provider's filter stopped the answer".to_owned(),
         }),
         (Some("completed") | None, None) => Ok(()),
         (status, _) => {
             let status = status.unwrap_or("incomplete");
             let error = answer["error"]["message"].as_str().unwrap_or_default();
-            Err(Misread::invalid(format!(
+            Err(ResponseError::invalid(format!(
                 "The response is {status}. {error}"
             )))
         }
@@ -238,11 +276,15 @@ fn items(answer: &Value) -> &[Value] {
     answer["output"].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn heard(step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Said, Misread> {
+fn heard(
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+) -> Result<ParsedTurn, ResponseError> {
     let view = asked
         .view
-        .ok_or_else(|| Misread::invalid("There was no screenshot."))?;
-    let sight = Sight::new(view, step.request);
+        .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
+    let sight = ScreenshotContext::new(view, step.request);
     let toolbox = Toolbox::with(&step.request.functions);
     let mut calls = Vec::new();
     let mut checks = Vec::new();
@@ -257,43 +299,49 @@ fn heard(step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Said, Misread
             _ => {}
         }
     }
-    let current = Shown::current(step.pictures).ok();
-    Ok(Said {
+    let current = ShownImage::current(step.images).ok();
+    Ok(ParsedTurn {
         turn: turn::decide(calls, current.as_ref()),
         said: said(items(answer)),
         checks,
     })
 }
 
-fn computer_call(item: &Value, sight: &Sight<'_>) -> Result<Heard, Misread> {
+fn computer_call(item: &Value, sight: &ScreenshotContext<'_>) -> Result<ParsedCall, ResponseError> {
     let checks: Vec<&Value> = pending(item).collect();
-    Ok(Heard {
+    Ok(ParsedCall {
         id: call_id(item)?,
         detail: json!({"computer": true, "checks": checks}),
         meaning: input::read(item, sight),
     })
 }
 
-fn function_call(item: &Value, toolbox: &Toolbox, ground: &Ground<'_>) -> Result<Heard, Misread> {
+fn function_call(
+    item: &Value,
+    toolbox: &Toolbox,
+    ground: &ValidationContext<'_>,
+) -> Result<ParsedCall, ResponseError> {
     let name = item["name"].as_str().unwrap_or_default();
     let arguments = item["arguments"].as_str().unwrap_or_default();
     let meaning = match serde_json::from_str::<Value>(arguments) {
         Ok(arguments) => toolbox.read(name, &arguments, ground),
-        Err(error) => Meaning::Invalid(format!("The arguments of {name} are no JSON: {error}.")),
+        Err(error) => {
+            CallMeaning::Invalid(format!("The arguments of {name} are no JSON: {error}."))
+        }
     };
-    Ok(Heard {
+    Ok(ParsedCall {
         id: call_id(item)?,
         detail: Value::Null,
         meaning,
     })
 }
 
-fn call_id(item: &Value) -> Result<String, Misread> {
+fn call_id(item: &Value) -> Result<String, ResponseError> {
     let id = item["call_id"].as_str().map(ToOwned::to_owned);
-    id.ok_or_else(|| Misread::invalid("A call has no call_id."))
+    id.ok_or_else(|| ResponseError::invalid("A call has no call_id."))
 }
 
-/// The provider's warnings of a call; documentation and types disagree on whether they are always there.
+/// Returns the safety checks of a call. Documentation and types disagree on whether the field is always present.
 fn pending(item: &Value) -> impl Iterator<Item = &Value> {
     item["pending_safety_checks"]
         .as_array()
@@ -310,17 +358,17 @@ fn safety_check(check: &Value) -> Option<SafetyCheck> {
     })
 }
 
-fn refusal(message: &Value) -> Result<(), Misread> {
+fn refusal(message: &Value) -> Result<(), ResponseError> {
     let mut parts = message["content"].as_array().into_iter().flatten();
     match parts.find_map(|part| part["refusal"].as_str()) {
-        Some(refusal) => Err(Misread::Refused {
+        Some(refusal) => Err(ResponseError::Refused {
             message: refusal.to_owned(),
         }),
         None => Ok(()),
     }
 }
 
-/// What the model says; the summary of its reasoning where it says nothing.
+/// Returns the model's text; the summary of its reasoning if there is no text.
 fn said(items: &[Value]) -> String {
     let texts = |kind: &str, parts: &str| {
         let of_kind = items.iter().filter(|item| item["type"] == kind);
@@ -339,10 +387,10 @@ fn said(items: &[Value]) -> String {
     }
 }
 
-/// A turn without a call ends the task with what it says.
-fn ended(said: &str) -> Result<Next, Misread> {
+/// Ends the task with the text of a turn without calls.
+fn ended(said: &str) -> Result<Next, ResponseError> {
     if said.is_empty() {
-        return Err(Misread::invalid(
+        return Err(ResponseError::invalid(
             "Your turn has neither a call nor an answer. Use the computer, or say what you have done.",
         ));
     }
@@ -352,28 +400,33 @@ fn ended(said: &str) -> Result<Next, Misread> {
     })
 }
 
-fn pause(step: &Step<'_>, asked: &Asked) -> Result<Next, Misread> {
+fn pause(step: &StepContext<'_>, asked: &ModelRequest) -> Result<Next, ResponseError> {
     let view = asked
         .view
-        .ok_or_else(|| Misread::invalid("There was no screenshot."))?;
+        .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
     let wait = Action::Wait {
         duration: Duration::ZERO,
     };
     Ok(Next::Act(vec![
-        Sight::new(view, step.request).planned(wait),
+        ScreenshotContext::new(view, step.request).planned(wait),
     ]))
 }
 
-fn decided(step: &Step<'_>, next: Next, heard: Said, mut memory: Memory) -> Answer {
+fn decided(
+    step: &StepContext<'_>,
+    next: Next,
+    heard: ParsedTurn,
+    mut memory: Conversation,
+) -> ParsedResponse {
     let suspected = memory.take_suspected();
     let ground = ground(step);
-    Answer::Decided(Box::new(Reading {
-        progress: words::progress(&heard.said, &next),
+    ParsedResponse::Decision(Box::new(ParsedDecision {
+        progress: progress::progress(&heard.said, &next),
         thought: heard.said,
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: heard.checks,
-        conversation_images: shown::checksums(&memory.shown()),
+        conversation_images: shown_image::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))
@@ -381,15 +434,15 @@ fn decided(step: &Step<'_>, next: Next, heard: Said, mut memory: Memory) -> Answ
     }))
 }
 
-fn ground<'a>(step: &Step<'a>) -> Ground<'a> {
-    Ground {
+fn ground<'a>(step: &StepContext<'a>) -> ValidationContext<'a> {
+    ValidationContext {
         request: step.request,
         view: None,
     }
 }
 
-fn with_more_room(asked: &Asked, limit: u64) -> Asked {
+fn with_more_room(asked: &ModelRequest, limit: u64) -> ModelRequest {
     let mut asked = asked.clone();
-    asked.body["max_output_tokens"] = json!(limit.saturating_mul(2).min(MOST_TOKENS));
+    asked.body["max_output_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
     asked
 }

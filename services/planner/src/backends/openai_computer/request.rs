@@ -1,23 +1,23 @@
-//! The request: model, tools, instructions, and what of the conversation the provider has to be told.
+//! Builds the request: model, tools, instructions, and the part of the conversation that the provider has not received.
 
 use motorium_proto::domain::desktop::Platform;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Keeping;
-use super::memory::Memory;
-use crate::backends::dialect::{Asked, Step, Unasked};
-use crate::backends::native::briefing;
+use super::ConversationStorage;
+use super::conversation::Conversation;
+use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
+use crate::backends::native::messages;
 use crate::backends::native::toolbox::Toolbox;
 use crate::models::{ComputerTool, Model};
-use crate::picture::sizes::OpenAiDetail;
-use crate::picture::{SentPicture, SizeRule};
+use crate::screenshot::sizes::OpenAiDetail;
+use crate::screenshot::{SentImage, SizeRule};
 
-/// What stays the same through a conversation.
+/// The parts of a request that stay the same during a conversation.
 #[derive(Debug)]
 pub(super) struct Setup {
     is_preview: bool,
-    keeping: Keeping,
+    keeping: ConversationStorage,
     detail: &'static str,
     instructions: String,
     tools: Vec<Value>,
@@ -27,10 +27,10 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn of(
-        step: &Step<'_>,
-        keeping: Keeping,
-        view: &SentPicture,
-    ) -> Result<Self, Unasked> {
+        step: &StepContext<'_>,
+        keeping: ConversationStorage,
+        view: &SentImage,
+    ) -> Result<Self, RequestError> {
         let is_preview = is_preview(step.model)?;
         let toolbox = Toolbox::with(&step.request.functions);
         let beside = toolbox.tools().iter().map(|tool| {
@@ -39,7 +39,7 @@ impl Setup {
         });
         let computer = computer(is_preview, step.request.platform, view);
         let size = view.sent();
-        let instructions = briefing::system(step)?;
+        let instructions = messages::system(step)?;
         let tools: Vec<Value> = std::iter::once(computer).chain(beside).collect();
         let size = [size.width, size.height];
         let identity = json!([step.model.name, size, keeping, instructions, tools]).to_string();
@@ -53,28 +53,28 @@ impl Setup {
         })
     }
 
-    /// By which a later step knows whether it is still the same.
+    /// Returns a hash by which a later step detects a changed setup.
     pub(super) fn fingerprint(&self) -> String {
         let digest = Sha256::digest(self.identity.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// How closely the model looks at pictures.
+    /// Returns the detail level of images.
     pub(super) fn detail(&self) -> &'static str {
         self.detail
     }
 }
 
-/// The request that a conversation makes.
+/// Builds the request of a conversation.
 pub(super) fn assemble(
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     setup: &Setup,
-    memory: &Memory,
-    view: SentPicture,
-) -> Result<Asked, Unasked> {
+    memory: &Conversation,
+    view: SentImage,
+) -> Result<ModelRequest, RequestError> {
     let model = step.model;
-    let mut input = memory.filled(|shown| {
-        let rendered = shown.rendered(step.pictures, model.taste)?;
+    let mut input = memory.with_images(|shown| {
+        let rendered = shown.rendered(step.images, model.image_spec)?;
         Ok(json!(rendered.data_url()))
     })?;
     if !setup.is_preview {
@@ -82,13 +82,13 @@ pub(super) fn assemble(
             .iter_mut()
             .for_each(|item| look_closely(item, setup.detail));
     }
-    let stored = setup.keeping == Keeping::Stored;
+    let stored = setup.keeping == ConversationStorage::Stored;
     let mut body = json!({
         "model": model.name,
         "store": stored,
         "instructions": setup.instructions,
         "tools": setup.tools,
-        "max_output_tokens": model.max_output,
+        "max_output_tokens": model.max_output_tokens,
         "input": input,
     });
     if !stored {
@@ -102,27 +102,27 @@ pub(super) fn assemble(
     } else {
         body["reasoning"] = reasoning(model);
     }
-    Ok(Asked {
+    Ok(ModelRequest {
         body,
         view: Some(view),
-        memory: memory.to_json(),
+        context: memory.to_json(),
         kept_tokens: memory.kept_tokens(),
-        ..Asked::default()
+        ..ModelRequest::default()
     })
 }
 
-fn is_preview(model: &Model) -> Result<bool, Unasked> {
+fn is_preview(model: &Model) -> Result<bool, RequestError> {
     match model.computer_tool {
         ComputerTool::Openai => Ok(false),
         ComputerTool::OpenaiPreview => Ok(true),
-        _ => Err(Unasked::Unsuitable(format!(
-            "{} is not known to have OpenAI's computer tool; say in the model's entry of the configuration which one it has",
+        _ => Err(RequestError::Unsuitable(format!(
+            "{} is not known to support OpenAI's computer tool; set `computer_tool` in its [[planner.models]] entry",
             model.name
         ))),
     }
 }
 
-fn computer(is_preview: bool, platform: Platform, view: &SentPicture) -> Value {
+fn computer(is_preview: bool, platform: Platform, view: &SentImage) -> Value {
     if !is_preview {
         return json!({"type": "computer"});
     }
@@ -141,16 +141,17 @@ fn computer(is_preview: bool, platform: Platform, view: &SentPicture) -> Value {
     })
 }
 
-/// Anything but the original may be made smaller without a word, and every coordinate with it.
+/// Returns the detail level. Any other than `original` may downscale the image without notice, which shifts every
+/// coordinate.
 fn detail(model: &Model, is_preview: bool) -> &'static str {
-    match model.taste.rule {
+    match model.image_spec.rule {
         _ if is_preview => "auto",
         SizeRule::OpenAi(OpenAiDetail::High) => "high",
         _ => "original",
     }
 }
 
-/// Documented of screenshots, and missing in the types of the official client.
+/// Sets the detail level of screenshots. It is documented, but missing in the types of the official client.
 fn look_closely(item: &mut Value, detail: &str) {
     if item["type"] == "computer_call_output" {
         item["output"]["detail"] = json!(detail);

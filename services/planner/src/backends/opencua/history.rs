@@ -1,6 +1,7 @@
-//! What the model is shown of earlier steps: the last ones with their screenshots, those before as text.
+//! Earlier steps in the prompt: the last ones with their screenshots, those before as text.
 //!
-//! Where the model itself took a step, its own words are shown; where another did, what it thought and did.
+//! Steps that the model decided itself are shown in its own words; for other steps, the other backend's thought and
+//! actions.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use serde_json::Value;
 
 use super::HistoryKind;
 use super::sections::Sections;
-use crate::backends::chat::{self, past};
-use crate::backends::dialect::{Step, Unasked};
+use crate::backends::chat::{self, history_text};
+use crate::backends::dialect::{RequestError, StepContext};
 use crate::prompt::Language;
 
-/// What the model said, by the number of the step: the content of a conversation.
+/// The model's responses by step number: the content of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Records {
     steps: BTreeMap<u32, Record>,
@@ -33,7 +34,7 @@ struct Record {
 }
 
 impl Records {
-    /// Those of a conversation; none if another backend wrote it.
+    /// Returns the records of the request's conversation; none if another backend wrote it.
     pub(super) fn of(request: &PlanRequest) -> Self {
         serde_json::from_slice(&request.conversation).unwrap_or_default()
     }
@@ -62,10 +63,10 @@ impl Records {
         let outcomes: Vec<String> = step
             .actions
             .iter()
-            .filter_map(|action| past::outcome(action, language))
+            .filter_map(|action| history_text::outcome(action, language))
             .collect();
         if record.action.is_empty() {
-            record.action = past::deeds(step, language);
+            record.action = history_text::actions_text(step, language);
         } else if let Some(outcome) = outcomes.first() {
             record.action = format!("{} ({outcome})", record.action);
         }
@@ -73,12 +74,12 @@ impl Records {
     }
 }
 
-/// The messages of all earlier steps, the oldest first.
+/// Returns the messages of all earlier steps, oldest first.
 pub(super) fn messages(
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     kind: HistoryKind,
     language: Language,
-) -> Result<Vec<Value>, Unasked> {
+) -> Result<Vec<Value>, RequestError> {
     let history = &step.request.history;
     let records = Records::of(step.request);
     let shown = step.model.max_images.saturating_sub(1);
@@ -90,7 +91,7 @@ pub(super) fn messages(
             && let Some(picture) = chat::picture(step, past)?
         {
             speak(&mut messages, &mut waiting);
-            messages.push(chat::shown(&picture, ""));
+            messages.push(chat::image_message(&picture, ""));
         }
         waiting.push(text(past.step, &records.get(past, language), kind));
     }
@@ -98,7 +99,7 @@ pub(super) fn messages(
     Ok(messages)
 }
 
-/// Steps without a screenshot between them are one message.
+/// Joins consecutive steps without a screenshot into one message.
 fn speak(messages: &mut Vec<Value>, waiting: &mut Vec<String>) {
     if !waiting.is_empty() {
         messages.push(chat::message("assistant", waiting.join("\n")));

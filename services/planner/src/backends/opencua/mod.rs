@@ -1,12 +1,12 @@
-//! OpenCUA on a server with OpenAI's protocol: a screenshot goes in, Thought, Action and Code come out, and the code is
-//! read as typed actions (never run).
+//! OpenCUA on a server with OpenAI's protocol. It receives a screenshot and responds with Thought, Action and Code; the
+//! code is parsed as typed actions and never run.
 //!
-//! - [`history`]: what the model is shown of earlier steps
-//! - [`sections`]: the parts of its answer
+//! - [`history`]: earlier steps in the prompt
+//! - [`sections`]: the sections of a response
 //!
-//! The models were trained on prompts of one shape, which is kept: the instruction as the system prompt, steps that are
-//! no longer shown as one message, then a screenshot and what was said of it for each step that is, then the task. The
-//! words are ours; the project's own can take their place in the user's folder of templates.
+//! The prompt keeps the structure of the models' training data: the instruction as the system prompt, steps without a
+//! screenshot as one message, then a screenshot and the response for each remaining step, then the task. The wording is
+//! ours; users can replace it with the project's own in their template folder.
 
 mod history;
 mod sections;
@@ -15,40 +15,42 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::chat::{self, past};
-use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
-use crate::answer::pyautogui;
+use super::chat::{self, history_text};
+use super::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use crate::models::Api;
-use crate::picture::Rendered;
 use crate::prompt::Language;
+use crate::response::pyautogui;
+use crate::screenshot::RenderedImage;
 
 use history::Records;
 use sections::Sections;
 
-/// Which generation of prompts the model was trained on.
+/// Generation of prompts that the model was trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum PromptGeneration {
     /// OpenCUA-7B and 32B.
     V1,
     /// OpenCUA-72B.
     V2,
 }
 
-/// How much the model says before its code.
+/// Amount of text before the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The action alone.
+pub enum ThoughtLevel {
+    /// The action only.
     L1,
-    /// What it thinks, and the action.
+    /// Thought and action.
     #[default]
     L2,
-    /// What it sees, what it thinks, and the action.
+    /// Observation, thought and action.
     L3,
 }
 
-/// What it is shown of what it said before.
+/// Parts of earlier responses that the model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryKind {
@@ -57,41 +59,44 @@ pub enum HistoryKind {
     Observation,
 }
 
-/// Settings that depend on the model; what is absent is taken from its name.
+/// Model-dependent options; absent ones are derived from the model's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    pub family: Option<Family>,
-    pub level: Level,
+    pub family: Option<PromptGeneration>,
+    pub level: ThoughtLevel,
     pub history: Option<HistoryKind>,
 }
 
 impl Options {
-    fn family(self, model: &str) -> Family {
+    fn family(self, model: &str) -> PromptGeneration {
         let is_v2 = model.to_lowercase().contains("72b");
-        self.family
-            .unwrap_or(if is_v2 { Family::V2 } else { Family::V1 })
+        self.family.unwrap_or(if is_v2 {
+            PromptGeneration::V2
+        } else {
+            PromptGeneration::V1
+        })
     }
 
-    fn history(self, family: Family) -> HistoryKind {
+    fn history(self, family: PromptGeneration) -> HistoryKind {
         self.history.unwrap_or(match family {
-            Family::V1 => HistoryKind::Action,
-            Family::V2 => HistoryKind::Thought,
+            PromptGeneration::V1 => HistoryKind::Action,
+            PromptGeneration::V2 => HistoryKind::Thought,
         })
     }
 }
 
-/// The name in configurations.
+/// Name in the configuration.
 pub const NAME: &str = "opencua";
 
-/// The way of asking.
+/// Dialect for OpenCUA.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenCua {
     options: Options,
 }
 
 impl OpenCua {
-    /// With these settings.
+    /// Creates the dialect with these options.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options }
@@ -99,10 +104,10 @@ impl OpenCua {
 
     fn messages(
         &self,
-        step: &Step<'_>,
+        step: &StepContext<'_>,
         language: Language,
-        current: &Rendered,
-    ) -> Result<Vec<Value>, Unasked> {
+        current: &RenderedImage,
+    ) -> Result<Vec<Value>, RequestError> {
         let family = self.options.family(&step.model.name);
         let system = step.prompts.render(
             "opencua_system",
@@ -116,7 +121,7 @@ impl OpenCua {
                 "goal": step.request.goal,
                 "instructions": step.request.instructions,
                 "advice": step.prompts.advice(&step.request.frame, language),
-                "messages": past::user_words(step.request),
+                "messages": history_text::user_words(step.request),
                 "notices": step.request.notices,
             }),
         )?;
@@ -126,7 +131,7 @@ impl OpenCua {
             self.options.history(family),
             language,
         )?);
-        messages.push(chat::shown(current, &task));
+        messages.push(chat::image_message(current, &task));
         Ok(messages)
     }
 }
@@ -144,41 +149,47 @@ impl Dialect for OpenCua {
         true
     }
 
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
         let language = chat::language(step);
-        let current = step.pictures.current(step.model.taste)?;
+        let current = step.images.current(step.model.image_spec)?;
         let mut body = json!({
             "model": step.model.name,
-            "max_tokens": step.model.max_output,
+            "max_tokens": step.model.max_output_tokens,
             "messages": self.messages(step, language, &current)?,
         });
-        chat::decide_surely(&mut body, step);
+        chat::set_greedy_sampling(&mut body, step);
         if body.get("temperature").is_some() {
+            // Has no effect at temperature 0. It limits the sampling of a repair, which raises the temperature.
             body["top_p"] = json!(0.9);
         }
-        Ok(Asked {
+        Ok(ModelRequest {
             body,
             view: Some(current.view),
-            ..Asked::default()
+            ..ModelRequest::default()
         })
     }
 
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError> {
         let text = chat::text(answer)?;
         let sections = Sections::of(&text);
         let code = sections
             .code
-            .ok_or_else(|| Misread::invalid("there is no code in the answer"))?;
+            .ok_or_else(|| ResponseError::invalid("there is no code in the answer"))?;
         let commands =
-            pyautogui::read(code).map_err(|error| Misread::invalid(error.to_string()))?;
+            pyautogui::read(code).map_err(|error| ResponseError::invalid(error.to_string()))?;
         let view = asked
             .view
-            .ok_or_else(|| Misread::invalid("no picture was sent"))?;
+            .ok_or_else(|| ResponseError::invalid("no picture was sent"))?;
         let words = sections.words();
         let next = commands
             .decision(&view, words)
-            .map_err(|error| Misread::invalid(error.to_string()))?;
-        Ok(Answer::Decided(Box::new(Reading {
+            .map_err(|error| ResponseError::invalid(error.to_string()))?;
+        Ok(ParsedResponse::Decision(Box::new(ParsedDecision {
             thought: sections.thought.to_owned(),
             progress: first_line(words).to_owned(),
             next,
@@ -189,7 +200,13 @@ impl Dialect for OpenCua {
         })))
     }
 
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
         chat::repaired(asked, answer, misread, chat::language(step))
     }
 }
@@ -198,8 +215,8 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim()
 }
 
-/// What the model said in its own words, to be shown to it again.
-fn conversation(step: &Step<'_>, sections: &Sections<'_>) -> Bytes {
+/// Returns the conversation with the model's own response added, to be shown to it again.
+fn conversation(step: &StepContext<'_>, sections: &Sections<'_>) -> Bytes {
     let mut records = Records::of(step.request);
     records.add(chat::number(step), sections);
     records.to_bytes()

@@ -1,6 +1,6 @@
-//! The parts of an answer: headings of the second level, and the last fenced block as the code.
+//! The sections of a response: headings of the second level, and the last fenced block as the code.
 
-/// An answer by its parts; a part that is not there is empty.
+/// A response by section; absent sections are empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sections<'a> {
     pub(super) observation: &'a str,
@@ -10,7 +10,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The parts of a text.
+    /// Splits a text into sections.
     pub(super) fn of(text: &'a str) -> Self {
         let mut sections = Self::default();
         let headings = headings(text);
@@ -31,7 +31,7 @@ impl<'a> Sections<'a> {
         sections
     }
 
-    /// What it does, in the model's words.
+    /// Returns the model's description of what it does.
     pub(super) fn words(&self) -> &'a str {
         if self.action.is_empty() {
             self.thought
@@ -43,9 +43,9 @@ impl<'a> Sections<'a> {
 
 struct Heading {
     name: &'static str,
-    /// Where the line with it begins, in bytes.
+    /// Start of the heading's line, in bytes.
     start: usize,
-    /// Where its content begins.
+    /// Start of its content, in bytes.
     content: usize,
 }
 
@@ -67,7 +67,7 @@ fn headings(text: &str) -> Vec<Heading> {
     found
 }
 
-/// The name of a heading and how much of the line is it: what stands behind the colon belongs to the content.
+/// Returns the name of a heading and its length in the line: text after the colon belongs to the content.
 fn heading(line: &str) -> Option<(&'static str, usize)> {
     let words = line.trim_start().strip_prefix("##")?.trim_start();
     let name = NAMES.iter().copied().find(|name| {
@@ -80,7 +80,7 @@ fn heading(line: &str) -> Option<(&'static str, usize)> {
     Some((name, line.len() - behind.len()))
 }
 
-/// The content of the last fenced block of code; none where a fence is left open, as the text may be cut off.
+/// Returns the content of the last fenced code block; `None` if a fence is left open, since the text may be truncated.
 fn last_block(text: &str) -> Option<&str> {
     if !text.matches("```").count().is_multiple_of(2) {
         return None;
@@ -96,7 +96,7 @@ fn last_block(text: &str) -> Option<&str> {
     Some(inner.trim())
 }
 
-/// Code without a fence, or with one that does not end.
+/// Returns code without a fence; `None` if there is a fence, which then does not end.
 fn unfenced(content: &str) -> Option<&str> {
     (!content.is_empty() && !content.contains("```")).then_some(content)
 }

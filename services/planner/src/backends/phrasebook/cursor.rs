@@ -1,79 +1,79 @@
-//! How far the phrasebook has come with a goal: what it keeps between two calls, inside `conversation`.
+//! The phrasebook's position in a goal: its state between two calls, stored in `conversation`.
 //!
-//! It holds no text of the screen but the evidence it will give, and nothing secret: a `secret:NAME` is a name.
+//! It contains no screen text except the evidence to report, and no secrets: a `secret:NAME` is only a name.
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use serde::{Deserialize, Serialize};
 
-/// Grows when the form changes; an older cursor is not understood.
+/// Format version. Increased with every change of the format; cursors of other versions are rejected.
 const VERSION: u32 = 1;
 
-/// The cursor.
+/// Position in a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cursor {
+pub(super) struct ClauseCursor {
     version: u32,
-    /// The clause at work, from 0.
+    /// Index of the current clause, from 0.
     pub(super) clause: usize,
-    /// What is known of that clause.
-    pub(super) work: Work,
-    /// Whether anything on the desktop was touched.
+    /// Progress of the current clause.
+    pub(super) work: ClauseProgress,
+    /// The desktop has been changed.
     pub(super) touched: bool,
-    /// The last thing done opens something, which takes longer than a click.
+    /// The last action opens an application or page, which takes longer than a click.
     pub(super) opening: bool,
-    /// The question that waits for an answer.
-    pub(super) asked: Option<Asked>,
-    /// What the user asked for later, in their words.
+    /// The question that awaits an answer.
+    pub(super) asked: Option<OpenQuestion>,
+    /// Goals that the user added later, in their words.
     pub(super) added: Vec<String>,
-    /// Texts that were on the screen and show that the goal was reached.
+    /// Visible texts that show that the goal was reached.
     pub(super) evidence: Vec<String>,
 }
 
-/// The state of one clause.
+/// Progress of one clause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Work {
-    /// How many of its actions have been decided.
+pub(super) struct ClauseProgress {
+    /// Number of decisions made for it.
     pub(super) stage: u32,
-    /// How often nothing was found and the screen was given time.
+    /// Number of retries after its target was not found.
     pub(super) looks: u32,
     /// Points that were clicked without effect.
-    pub(super) tried: Vec<Spot>,
-    /// The box of the list that was opened: min x, min y, max x, max y.
-    pub(super) opened: Option<(Spot, Spot)>,
-    /// The windows there were before something was opened.
+    pub(super) tried: Vec<FramePixel>,
+    /// Box of the list that was opened, as minimum and maximum corner.
+    pub(super) opened: Option<(FramePixel, FramePixel)>,
+    /// Ids of the windows before an application was opened.
     pub(super) windows: Vec<String>,
-    /// What the user answered when asked which thing is meant.
+    /// The user's answer to a disambiguation question.
     pub(super) answer: Option<String>,
-    /// So many clauses are done with this one, because their names were one.
+    /// Number of clauses that this one covers, because together they are one name.
     pub(super) covers: usize,
 }
 
-/// A pixel of the frame.
+/// A point in capture pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Spot(pub(super) i32, pub(super) i32);
+pub(super) struct FramePixel(pub(super) i32, pub(super) i32);
 
-/// What the user was asked.
+/// A question to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Asked {
-    /// Which of several things is meant.
+pub(super) enum OpenQuestion {
+    /// Disambiguation of several matching elements.
     Which,
-    /// Whether an action that was cut off has happened.
+    /// Outcome of an interrupted action.
     WhetherDone,
 }
 
-/// What is wrong with a conversation.
+/// Error for a `conversation` that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the conversation is not one that this phrasebook wrote: {0}")]
-pub(super) struct NotACursor(String);
+#[error("cannot decode the conversation of the phrasebook: {0}")]
+pub(super) struct CursorError(String);
 
-impl Default for Cursor {
+impl Default for ClauseCursor {
     fn default() -> Self {
         Self {
             version: VERSION,
             clause: 0,
-            work: Work::default(),
+            work: ClauseProgress::default(),
             touched: false,
             opening: false,
             asked: None,
@@ -83,53 +83,56 @@ impl Default for Cursor {
     }
 }
 
-impl Cursor {
-    /// Reads a conversation; an empty one is the beginning.
-    pub(super) fn decode(conversation: &[u8]) -> Result<Self, NotACursor> {
+impl ClauseCursor {
+    /// Decodes a conversation; an empty one is the start of a goal.
+    pub(super) fn decode(conversation: &[u8]) -> Result<Self, CursorError> {
         if conversation.is_empty() {
             return Ok(Self::default());
         }
         let cursor: Self =
-            serde_json::from_slice(conversation).map_err(|error| NotACursor(error.to_string()))?;
+            serde_json::from_slice(conversation).map_err(|error| CursorError(error.to_string()))?;
         if cursor.version == VERSION {
             Ok(cursor)
         } else {
-            Err(NotACursor(format!("it has version {}", cursor.version)))
+            Err(CursorError(format!(
+                "unsupported version {}",
+                cursor.version
+            )))
         }
     }
 
-    /// What the next call gets.
+    /// Encodes the cursor as the conversation for the next call.
     pub(super) fn encode(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a cursor has nothing that JSON cannot hold")
+        serde_json::to_vec(self).expect("a cursor serialises to JSON")
     }
 
-    /// Goes on to the clause behind the one at work.
+    /// Advances to the next clause.
     pub(super) fn advance(&mut self) {
         self.clause += self.work.covers.max(1);
-        self.work = Work::default();
+        self.work = ClauseProgress::default();
     }
 }
 
-impl From<CapturePoint> for Spot {
+impl From<CapturePoint> for FramePixel {
     fn from(point: CapturePoint) -> Self {
         Self(point.x, point.y)
     }
 }
 
-impl From<Spot> for CapturePoint {
-    fn from(spot: Spot) -> Self {
+impl From<FramePixel> for CapturePoint {
+    fn from(spot: FramePixel) -> Self {
         Self::new(spot.0, spot.1)
     }
 }
 
-impl Work {
-    /// Remembers the box of the list that was opened.
-    pub(super) fn set_opened(&mut self, bounds: CaptureRect) {
+impl ClauseProgress {
+    /// Stores the box of the opened list.
+    pub(super) fn set_list_bounds(&mut self, bounds: CaptureRect) {
         self.opened = Some((bounds.min.into(), bounds.max.into()));
     }
 
-    /// The box of the list that was opened.
-    pub(super) fn opened_bounds(&self) -> Option<CaptureRect> {
+    /// Returns the box of the opened list.
+    pub(super) fn list_bounds(&self) -> Option<CaptureRect> {
         self.opened
             .map(|(min, max)| CaptureRect::new(min.into(), max.into()))
     }
@@ -141,30 +144,30 @@ mod tests {
 
     #[test]
     fn a_cursor_round_trips() {
-        let mut cursor = Cursor {
+        let mut cursor = ClauseCursor {
             clause: 3,
             touched: true,
-            asked: Some(Asked::Which),
+            asked: Some(OpenQuestion::Which),
             added: vec!["点击“好”".to_owned()],
-            ..Cursor::default()
+            ..ClauseCursor::default()
         };
-        cursor.work.tried.push(Spot(-1, 7));
-        cursor.work.set_opened(CaptureRect::new(
+        cursor.work.tried.push(FramePixel(-1, 7));
+        cursor.work.set_list_bounds(CaptureRect::new(
             CapturePoint::new(1, 2),
             CapturePoint::new(3, 4),
         ));
-        assert_eq!(Cursor::decode(&cursor.encode()), Ok(cursor));
-        assert_eq!(Cursor::decode(b""), Ok(Cursor::default()));
+        assert_eq!(ClauseCursor::decode(&cursor.encode()), Ok(cursor));
+        assert_eq!(ClauseCursor::decode(b""), Ok(ClauseCursor::default()));
     }
 
     #[test]
-    fn what_others_wrote_is_refused() {
-        let newer = String::from_utf8(Cursor::default().encode())
+    fn foreign_conversations_are_rejected() {
+        let newer = String::from_utf8(ClauseCursor::default().encode())
             .unwrap()
             .replace("\"version\":1", "\"version\":2");
         for conversation in ["{}", "x", "null", &newer] {
             assert!(
-                Cursor::decode(conversation.as_bytes()).is_err(),
+                ClauseCursor::decode(conversation.as_bytes()).is_err(),
                 "{conversation}"
             );
         }

@@ -1,18 +1,17 @@
-//! The phrasebook: understands plain imperative sentences in English and Chinese and needs no model, no key and no
-//! network. `docs/phrasebook.md` says what can be said.
+//! The phrasebook backend: carries out imperative sentences in English and Chinese without a model, key or network.
+//! `docs/phrasebook.md` lists the sentences that it understands.
 //!
-//! A goal is read as a whole before anything is touched; one that is not understood is declined, so that another
-//! backend may have it. Then each call decides the actions of one clause. How far it has come lies in
-//! `conversation`; nothing is kept between calls.
+//! A goal is parsed as a whole before anything is changed; one that is not understood is declined, so that another
+//! backend can take it. Then each call decides the actions of one clause. The position is stored in `conversation`;
+//! the backend itself keeps no state.
 //!
-//! Invariant: a clause is only left when its actions were performed and nothing says that they were in vain.
+//! Invariant: a clause is only left when its actions were performed and were not found to have no effect.
 
-mod acts;
+mod actions;
+mod clause_planner;
 mod cursor;
-pub mod grammar;
-mod look;
-mod perform;
-mod say;
+mod locate;
+mod messages;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,29 +22,29 @@ use motorium_proto::domain::decision::{
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
-use super::{Backend, BackendError, Spent};
-use crate::matcher::{Found, Purpose, Screen};
-use cursor::{Asked, Cursor};
-use grammar::{Clause, Language, Step};
-use perform::{Move, PAUSE, Turn, perform};
-use say::Voice;
+use super::{Backend, BackendError, UsageMeter};
+use clause_planner::{ClauseDecision, ClausePlanner, RETRY_INTERVAL, plan_clause};
+use cursor::{ClauseCursor, OpenQuestion};
+use messages::Messages;
+use motorium_phrasebook::grammar::{self, Clause, Instruction, Language};
+use motorium_phrasebook::matcher::{Interaction, MatchResult, ScreenIndex};
 
-/// The name in configurations and requests.
+/// Name of the backend in configurations and requests.
 pub const NAME: &str = "phrasebook";
 
-/// Finds the one thing that a description names, if it names one in the phrasebook's words (`the "Save" button`).
+/// Finds the element that a description names in the phrasebook's words (`the "Save" button`).
 #[must_use]
-pub fn find_named(screen: &Screen<'_>, description: &str) -> Option<Found> {
-    let aim = grammar::parse_name(description)?;
-    // Without a text and a kind, nothing but an order or a place is left: that fits everything.
+pub fn find_named(screen: &ScreenIndex<'_>, description: &str) -> Option<MatchResult> {
+    let aim = grammar::parse_target(description)?;
+    // An ordinal or a place alone matches everything.
     if aim.all || aim.text.is_none() && aim.kind.is_none() {
         return None;
     }
-    let purpose = Purpose::of_kind(aim.kind);
-    Some(look::find(screen, &aim, purpose))
+    let purpose = Interaction::of_kind(aim.kind);
+    Some(locate::find(screen, &aim, purpose))
 }
 
-/// The phrasebook.
+/// The phrasebook backend.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Phrasebook;
 
@@ -67,23 +66,23 @@ impl Backend for Phrasebook {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest, _: &Spent) -> Result<Decision, BackendError> {
+    async fn plan(&self, request: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
         plan(request)
     }
 }
 
-/// A clause and its own words.
+/// A clause with its words.
 #[derive(Debug)]
-struct Spoken {
+struct ParsedClause {
     clause: Clause,
     words: String,
-    /// The words where this clause and the next ones name one thing together.
+    /// Words of all clauses that may be one name.
     joined_words: Option<String>,
 }
 
-impl Spoken {
-    /// Its words, or those of all the clauses that it stands for.
-    fn said(&self, for_all: bool) -> &str {
+impl ParsedClause {
+    /// Returns its words, or those of all clauses that it covers.
+    fn words_for(&self, for_all: bool) -> &str {
         self.joined_words
             .as_deref()
             .filter(|_| for_all)
@@ -93,24 +92,24 @@ impl Spoken {
 
 fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     let mut cursor =
-        Cursor::decode(&request.conversation).map_err(|error| BackendError::Declined {
+        ClauseCursor::decode(&request.conversation).map_err(|error| BackendError::Declined {
             clause: request.goal.clone(),
             reason: error.to_string(),
         })?;
     let mut spoken = read(&request.goal).map_err(|error| declined(request, &error))?;
-    let voice = Voice(language(request, &spoken));
-    if request.conversation.is_empty() && request.history.iter().any(touched_something) {
+    let voice = Messages(language(request, &spoken));
+    if request.conversation.is_empty() && request.history.iter().any(changed_desktop) {
         return Err(BackendError::Declined {
             clause: request.goal.clone(),
-            reason: voice.midway().to_owned(),
+            reason: voice.cannot_take_over().to_owned(),
         });
     }
-    let ignored = hear(request, &mut cursor);
+    let ignored = apply_user_messages(request, &mut cursor);
     for added in &cursor.added {
         spoken.extend(read(added).unwrap_or_default());
     }
-    let screen = Screen::new(&request.frame, &request.scene);
-    let mut planning = Planning {
+    let screen = ScreenIndex::new(&request.frame, &request.scene);
+    let mut planning = PlanCall {
         request,
         screen: &screen,
         voice,
@@ -121,9 +120,9 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     Ok(planning.decision(next, ignored))
 }
 
-/// The clauses of a goal, each with its words.
-fn read(goal: &str) -> Result<Vec<Spoken>, grammar::NotUnderstood> {
-    let spoken = |clause: Clause| Spoken {
+/// Parses a goal into clauses with their words.
+fn read(goal: &str) -> Result<Vec<ParsedClause>, grammar::ParseError> {
+    let spoken = |clause: Clause| ParsedClause {
         words: clause.words(goal),
         joined_words: clause
             .joined
@@ -134,22 +133,22 @@ fn read(goal: &str) -> Result<Vec<Spoken>, grammar::NotUnderstood> {
     Ok(grammar::parse(goal)?.into_iter().map(spoken).collect())
 }
 
-fn declined(request: &PlanRequest, error: &grammar::NotUnderstood) -> BackendError {
-    let voice = Voice(asked_language(request).unwrap_or(error.language));
+fn declined(request: &PlanRequest, error: &grammar::ParseError) -> BackendError {
+    let voice = Messages(requested_language(request).unwrap_or(error.language));
     BackendError::Declined {
         clause: error.fragment.clone(),
         reason: voice.not_understood(error),
     }
 }
 
-/// The language of what is said to people: the one that was asked for, or the goal's own.
-fn language(request: &PlanRequest, spoken: &[Spoken]) -> Language {
-    asked_language(request)
+/// Returns the language of messages: the requested one, or the goal's.
+fn language(request: &PlanRequest, spoken: &[ParsedClause]) -> Language {
+    requested_language(request)
         .or_else(|| spoken.first().map(|spoken| spoken.clause.language))
         .unwrap_or_default()
 }
 
-fn asked_language(request: &PlanRequest) -> Option<Language> {
+fn requested_language(request: &PlanRequest) -> Option<Language> {
     let language = request
         .language
         .as_deref()
@@ -161,8 +160,8 @@ fn asked_language(request: &PlanRequest) -> Option<Language> {
     })
 }
 
-/// Takes in what the user said: an answer to the open question, or further sentences. Returns what is neither.
-fn hear(request: &PlanRequest, cursor: &mut Cursor) -> Vec<String> {
+/// Applies the user's messages: an answer to the open question, or additional goals. Returns the messages that are neither.
+fn apply_user_messages(request: &PlanRequest, cursor: &mut ClauseCursor) -> Vec<String> {
     let mut ignored = Vec::new();
     for message in request
         .user_messages
@@ -170,10 +169,10 @@ fn hear(request: &PlanRequest, cursor: &mut Cursor) -> Vec<String> {
         .filter(|message| !message.trim().is_empty())
     {
         match cursor.asked.take() {
-            Some(_) if say::says_done(message) => cursor.advance(),
-            Some(Asked::Which) => cursor.work.answer = Some(message.clone()),
-            Some(Asked::WhetherDone) => cursor.work = cursor::Work::default(),
-            None if say::says_done(message) => {}
+            Some(_) if messages::is_done_reply(message) => cursor.advance(),
+            Some(OpenQuestion::Which) => cursor.work.answer = Some(message.clone()),
+            Some(OpenQuestion::WhetherDone) => cursor.work = cursor::ClauseProgress::default(),
+            None if messages::is_done_reply(message) => {}
             None if grammar::parse(message).is_ok() => cursor.added.push(message.clone()),
             None => ignored.push(message.clone()),
         }
@@ -181,33 +180,33 @@ fn hear(request: &PlanRequest, cursor: &mut Cursor) -> Vec<String> {
     ignored
 }
 
-fn touched_something(step: &PastStep) -> bool {
+fn changed_desktop(step: &PastStep) -> bool {
     step.actions.iter().any(|action| {
         action.planned.action.kind() != ActionKind::Wait
             && !matches!(action.outcome.result, ActionResult::Refused)
     })
 }
 
-/// One call at work.
-struct Planning<'a> {
+/// State of one call.
+struct PlanCall<'a> {
     request: &'a PlanRequest,
-    screen: &'a Screen<'a>,
-    voice: Voice,
-    spoken: &'a [Spoken],
-    cursor: Cursor,
+    screen: &'a ScreenIndex<'a>,
+    voice: Messages,
+    spoken: &'a [ParsedClause],
+    cursor: ClauseCursor,
 }
 
-impl Planning<'_> {
-    /// What to do next: the first move that is not merely the end of a clause.
+impl PlanCall<'_> {
+    /// Decides what to do next: the first decision other than the end of a clause.
     fn next(&mut self) -> Result<Next, BackendError> {
-        if let Some(ending) = self.trouble() {
+        if let Some(ending) = self.check_last_step() {
             return Ok(ending);
         }
         let spoken = self.spoken;
         while let Some(said) = spoken.get(self.cursor.clause) {
             let was_opening = self.cursor.opening;
-            let (words, joined_words) = (said.said(false), said.said(true));
-            let turn = Turn {
+            let (words, joined_words) = (said.words_for(false), said.words_for(true));
+            let turn = ClausePlanner {
                 request: self.request,
                 screen: self.screen,
                 voice: self.voice,
@@ -215,23 +214,23 @@ impl Planning<'_> {
                 words,
                 joined_words,
             };
-            match perform(&turn, &mut self.cursor) {
-                Move::Done => self.cursor.advance(),
-                Move::Act(actions) => return Ok(self.act(actions, was_opening)),
-                Move::Look => {
-                    return Ok(Next::Act(vec![acts::wait(
-                        PAUSE,
+            match plan_clause(&turn, &mut self.cursor) {
+                ClauseDecision::Done => self.cursor.advance(),
+                ClauseDecision::Act(actions) => return Ok(self.act(actions, was_opening)),
+                ClauseDecision::Wait => {
+                    return Ok(Next::Act(vec![actions::wait(
+                        RETRY_INTERVAL,
                         &self.voice.waiting(words),
                     )]));
                 }
-                Move::Ask { question } => {
-                    self.cursor.asked = Some(Asked::Which);
+                ClauseDecision::Ask { question } => {
+                    self.cursor.asked = Some(OpenQuestion::Which);
                     return Ok(Next::Ask {
                         question,
-                        needs_hands: false,
+                        requires_manual_action: false,
                     });
                 }
-                Move::Fail { reason } => return self.give_up(words, reason),
+                ClauseDecision::Fail { reason } => return self.give_up(words, reason),
             }
         }
         Ok(Next::Done {
@@ -243,7 +242,7 @@ impl Planning<'_> {
     fn act(&mut self, actions: Vec<PlannedAction>, was_opening: bool) -> Next {
         self.cursor.work.stage += 1;
         self.cursor.work.looks = 0;
-        // What was opened is there as soon as something in it could be used.
+        // Opening has finished as soon as an action inside could be decided.
         self.cursor.opening &= !was_opening;
         self.cursor.touched |= actions
             .iter()
@@ -251,7 +250,7 @@ impl Planning<'_> {
         Next::Act(actions)
     }
 
-    /// As long as nothing was touched, another backend may do better.
+    /// Fails, or declines while nothing was changed, so that another backend can take the goal.
     fn give_up(&self, words: &str, reason: String) -> Result<Next, BackendError> {
         if self.cursor.touched {
             Ok(Next::Fail { reason })
@@ -263,8 +262,8 @@ impl Planning<'_> {
         }
     }
 
-    /// What follows from an action that was not performed.
-    fn trouble(&mut self) -> Option<Next> {
+    /// Returns the decision for an action that was not performed.
+    fn check_last_step(&mut self) -> Option<Next> {
         if self.cursor.work.stage == 0 || self.cursor.asked.is_some() {
             return None;
         }
@@ -276,7 +275,7 @@ impl Planning<'_> {
             .unwrap_or_default();
         let unwatched = |action: &PastAction| {
             let effect = action.effect.as_ref();
-            effect.is_some_and(|effect| !effect.was_watched())
+            effect.is_some_and(|effect| !effect.was_observed())
         };
         if actions.last().is_some_and(unwatched) {
             return Some(self.ask_whether_done(words));
@@ -297,14 +296,14 @@ impl Planning<'_> {
     }
 
     fn ask_whether_done(&mut self, words: &str) -> Next {
-        self.cursor.asked = Some(Asked::WhetherDone);
+        self.cursor.asked = Some(OpenQuestion::WhetherDone);
         Next::Ask {
-            question: self.voice.whether_done(words),
-            needs_hands: true,
+            question: self.voice.ask_whether_performed(words),
+            requires_manual_action: true,
         }
     }
 
-    /// What was asked for, in the user's own words; of much only how many steps it was and the last one.
+    /// Returns the answer: the goals in the user's words, or for long ones the number of steps and the last one.
     fn answer(&self) -> String {
         let asked = std::iter::once(&self.request.goal).chain(&self.cursor.added);
         let asked: Vec<&str> = asked.map(|words| words.trim()).collect();
@@ -313,13 +312,13 @@ impl Planning<'_> {
             .done(&asked, self.spoken.len(), last.unwrap_or_default())
     }
 
-    /// Texts that are on the screen now: what was waited for or checked, or else what was done last.
+    /// Returns visible texts as evidence: those waited for or checked, or else the target of the last clause.
     fn evidence(&self) -> Vec<String> {
         let mut evidence: Vec<String> = self
             .cursor
             .evidence
             .iter()
-            .filter(|text| self.screen.shows(text).is_some())
+            .filter(|text| self.screen.find_text(text).is_some())
             .cloned()
             .collect();
         evidence.dedup();
@@ -327,10 +326,10 @@ impl Planning<'_> {
             evidence = self
                 .spoken
                 .last()
-                .and_then(|spoken| subject(&spoken.clause.step))
+                .and_then(|spoken| visible_text(&spoken.clause.instruction))
                 .into_iter()
                 .collect();
-            evidence.retain(|text| self.screen.shows(text).is_some());
+            evidence.retain(|text| self.screen.find_text(text).is_some());
         }
         evidence
     }
@@ -342,14 +341,14 @@ impl Planning<'_> {
         let words = self
             .spoken
             .get(number.saturating_sub(1))
-            .map(|spoken| spoken.said(covers))
+            .map(|spoken| spoken.words_for(covers))
             .unwrap_or_default();
         let step = self
             .spoken
             .get(self.cursor.clause)
-            .map(|spoken| spoken.clause.step.to_string());
+            .map(|spoken| spoken.clause.instruction.to_string());
         let progress = match (&next, ignored.first()) {
-            (_, Some(message)) => self.voice.ignored(message),
+            (_, Some(message)) => self.voice.message_ignored(message),
             (Next::Done { answer, .. }, None) => answer.clone(),
             (Next::Ask { question, .. }, None) => question.clone(),
             (Next::Fail { reason }, None) => reason.clone(),
@@ -377,10 +376,10 @@ fn detail(outcome: &ActionOutcome) -> String {
     }
 }
 
-/// The text that a step leaves on the screen, if it is one that may be told.
-fn subject(step: &Step) -> Option<String> {
+/// Returns the text that an instruction leaves on the screen, unless it is a secret.
+fn visible_text(step: &Instruction) -> Option<String> {
     match step {
-        Step::Type {
+        Instruction::Type {
             text: Text::Literal(text),
             ..
         } => Some(text.clone()),

@@ -1,4 +1,5 @@
-//! What the model is shown of earlier steps: the last ones as screenshots with its own answers, those before as lines.
+//! Earlier steps in the prompt: the last ones as screenshots with the model's own responses, those before as lines of
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,20 @@ use motorium_proto::domain::decision::PastStep;
 use motorium_proto::service::PlanRequest;
 use serde::{Deserialize, Serialize};
 
-use crate::backends::chat::{self, past};
-use crate::backends::dialect::{Step, Unasked};
-use crate::picture::Rendered;
+use crate::backends::chat::{self, history_text};
+use crate::backends::dialect::{RequestError, StepContext};
 use crate::prompt::Language;
-use crate::prompt::history::{self, Places};
+use crate::prompt::history::{self, PlaceFormat};
+use crate::screenshot::RenderedImage;
 
-/// What the model answered, by the number of the step: the content of a conversation.
+/// The model's responses by step number: the content of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Records {
     answers: BTreeMap<u32, String>,
 }
 
 impl Records {
-    /// Those of a conversation; none if another backend wrote it.
+    /// Returns the records of the request's conversation; none if another backend wrote it.
     pub(super) fn of(request: &PlanRequest) -> Self {
         serde_json::from_slice(&request.conversation).unwrap_or_default()
     }
@@ -36,34 +37,34 @@ impl Records {
     }
 }
 
-/// Earlier steps, the oldest first.
+/// Earlier steps, oldest first.
 #[derive(Debug)]
 pub(super) struct Past {
-    /// Steps without a screenshot, each in a line.
-    pub(super) told: Vec<String>,
-    pub(super) shown: Vec<Shown>,
+    /// Steps without a screenshot, one line each.
+    pub(super) text_steps: Vec<String>,
+    pub(super) image_steps: Vec<ShownStep>,
 }
 
 /// A step with its screenshot.
 #[derive(Debug)]
-pub(super) struct Shown {
-    pub(super) picture: Rendered,
-    /// What was answered to it.
+pub(super) struct ShownStep {
+    pub(super) picture: RenderedImage,
+    /// The response to it.
     pub(super) answer: String,
-    /// What came of that, where the model cannot see it.
+    /// Outcome, as far as the model cannot see it.
     pub(super) outcome: Option<String>,
 }
 
-/// Everything before this step.
-pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
+/// Returns all steps before this one.
+pub(super) fn of(step: &StepContext<'_>, language: Language) -> Result<Past, RequestError> {
     let history = &step.request.history;
     let records = Records::of(step.request);
     let first_shown = history
         .len()
         .saturating_sub(step.model.max_images.saturating_sub(1));
     let mut all = Past {
-        told: Vec::new(),
-        shown: Vec::new(),
+        text_steps: Vec::new(),
+        image_steps: Vec::new(),
     };
     for (index, past) in history.iter().enumerate() {
         let picture = if index >= first_shown {
@@ -72,40 +73,40 @@ pub(super) fn of(step: &Step<'_>, language: Language) -> Result<Past, Unasked> {
             None
         };
         match picture {
-            Some(picture) => all.shown.push(Shown {
+            Some(picture) => all.image_steps.push(ShownStep {
                 picture,
                 answer: answer(&records, past, language),
                 outcome: outcome(past, language),
             }),
-            None => all.told.push(told(step, past, language)),
+            None => all.text_steps.push(told(step, past, language)),
         }
     }
     Ok(all)
 }
 
-/// The model's own answer, or what another did.
+/// Returns the model's own response, or the actions of another backend.
 fn answer(records: &Records, past: &PastStep, language: Language) -> String {
     let own = records.answers.get(&past.step).cloned();
-    own.unwrap_or_else(|| format!("Action: {}", past::deeds(past, language)))
+    own.unwrap_or_else(|| format!("Action: {}", history_text::actions_text(past, language)))
 }
 
 fn outcome(past: &PastStep, language: Language) -> Option<String> {
     let actions = past
         .actions
         .iter()
-        .filter_map(|action| past::outcome(action, language));
-    let outcomes: Vec<String> = actions.chain(past::results(past)).collect();
+        .filter_map(|action| history_text::outcome(action, language));
+    let outcomes: Vec<String> = actions.chain(history_text::results(past)).collect();
     (!outcomes.is_empty()).then(|| outcomes.join("\n"))
 }
 
-/// A step in a line, and what it brought.
-fn told(step: &Step<'_>, past: &PastStep, language: Language) -> String {
-    let places = Places::Seen {
-        taste: step.model.taste,
+/// Returns a step as one line, with its results.
+fn told(step: &StepContext<'_>, past: &PastStep, language: Language) -> String {
+    let places = PlaceFormat::Model {
+        image_spec: step.model.image_spec,
         frame: step.request.frame.size,
         numbered: false,
     };
     let line = history::line(past, language, places);
-    let lines = std::iter::once(line).chain(past::results(past));
+    let lines = std::iter::once(line).chain(history_text::results(past));
     lines.collect::<Vec<_>>().join("\n")
 }

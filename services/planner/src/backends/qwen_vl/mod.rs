@@ -1,12 +1,12 @@
-//! Qwen-VL on any server with OpenAI's protocol: a screenshot goes in, a call of `computer_use` comes out, as JSON or
-//! XML in the text.
+//! Qwen-VL on any server with OpenAI's protocol. It receives a screenshot and responds with a call of `computer_use`, as
+//! JSON or XML in the text.
 //!
-//! - [`tools`]: what the model is told that it can call
-//! - [`history`]: what it is shown of earlier steps
+//! - [`tools`]: tool declarations for the model
+//! - [`history`]: earlier steps in the prompt
 //!
-//! The functions are written into the system prompt, as the models were trained, and not sent as the protocol's own
-//! `tools`: a server's template would write them a second time. Qwen2.5-VL counts in pixels of the picture as its own
-//! preprocessing resizes it and is told that size; later ones count in thousandths and are told 1000x1000.
+//! The functions are part of the system prompt, as in the models' training data. They are not sent as the protocol's
+//! `tools`, because the server's template would add them a second time. Qwen2.5-VL uses pixels of the image after its own
+//! resizing and is told that size; later models use thousandths and are told 1000x1000.
 
 mod history;
 mod tools;
@@ -15,22 +15,24 @@ use bytes::Bytes;
 use motorium_proto::domain::decision::{FunctionCall, Next};
 use serde_json::{Value, json};
 
-use super::chat::{self, past};
-use super::dialect::{Answer, Asked, Dialect, Misread, Reading, Step, Unasked};
-use crate::answer::said::Said;
-use crate::answer::tool_calls::{self, ToolCall, computer_use};
-use crate::answer::validate::Ground;
+use super::chat::{self, history_text};
+use super::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
+};
 use crate::models::Api;
-use crate::picture::{Rendered, SentPicture};
+use crate::response::text::ResponseText;
+use crate::response::tool_calls::{self, ToolCall, computer_use};
+use crate::response::validate::ValidationContext;
+use crate::screenshot::{RenderedImage, SentImage};
 
 use history::Records;
 
-/// The name in configurations.
+/// Name in the configuration.
 pub const NAME: &str = "qwen_vl";
-/// The model that is asked if the user names none.
+/// Model if none is configured.
 pub const DEFAULT_MODEL: &str = "qwen3-vl-plus";
 
-/// The way of asking.
+/// Dialect for Qwen-VL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QwenVl;
 
@@ -47,30 +49,35 @@ impl Dialect for QwenVl {
         true
     }
 
-    fn ask(&self, step: &Step<'_>) -> Result<Asked, Unasked> {
-        let current = step.pictures.current(step.model.taste)?;
+    fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
+        let current = step.images.current(step.model.image_spec)?;
         let mut body = json!({
             "model": step.model.name,
-            "max_tokens": step.model.max_output,
+            "max_tokens": step.model.max_output_tokens,
             "messages": messages(step, &current)?,
         });
-        chat::decide_surely(&mut body, step);
-        Ok(Asked {
+        chat::set_greedy_sampling(&mut body, step);
+        Ok(ModelRequest {
             body,
             view: Some(current.view),
-            ..Asked::default()
+            ..ModelRequest::default()
         })
     }
 
-    fn read(&self, step: &Step<'_>, asked: &Asked, answer: &Value) -> Result<Answer, Misread> {
+    fn parse_response(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+    ) -> Result<ParsedResponse, ResponseError> {
         let (text, calls) = calls(answer)?;
         let view = asked
             .view
-            .ok_or_else(|| Misread::invalid("no picture was sent"))?;
+            .ok_or_else(|| ResponseError::invalid("no picture was sent"))?;
         let thought = tool_calls::words_before(&text);
         let words = action_words(thought);
         let next = decision(step, &calls, &view, words)?;
-        Ok(Answer::Decided(Box::new(Reading {
+        Ok(ParsedResponse::Decision(Box::new(ParsedDecision {
             thought: thought.to_owned(),
             progress: words.to_owned(),
             next,
@@ -81,12 +88,18 @@ impl Dialect for QwenVl {
         })))
     }
 
-    fn repair(&self, step: &Step<'_>, asked: &Asked, answer: &Value, misread: &Misread) -> Asked {
+    fn repair_request(
+        &self,
+        step: &StepContext<'_>,
+        asked: &ModelRequest,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
         chat::repaired(asked, answer, misread, chat::language(step))
     }
 }
 
-fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> {
+fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value>, RequestError> {
     let language = chat::language(step);
     let system = step.prompts.render(
         "qwen_vl_system",
@@ -101,31 +114,31 @@ fn messages(step: &Step<'_>, current: &Rendered) -> Result<Vec<Value>, Unasked> 
             "goal": step.request.goal,
             "instructions": step.request.instructions,
             "advice": step.prompts.advice(&step.request.frame, language),
-            "messages": past::user_words(step.request),
+            "messages": history_text::user_words(step.request),
             "notices": step.request.notices,
-            "actions": past.told,
+            "actions": past.text_steps,
         }),
     )?;
     let mut messages = vec![chat::message("system", system)];
-    // The task stands beside the first screenshot that is shown, whichever step that is of; what came of a step, beside
-    // the next one.
+    // The task goes with the first screenshot that is shown, whichever step it belongs to. The outcome of a step goes
+    // with the next screenshot.
     let mut beside = task;
-    for shown in past.shown {
-        messages.push(chat::shown(&shown.picture, &beside));
+    for shown in past.image_steps {
+        messages.push(chat::image_message(&shown.picture, &beside));
         messages.push(chat::message("assistant", shown.answer));
         beside = shown.outcome.unwrap_or_default();
     }
-    messages.push(chat::shown(current, &beside));
+    messages.push(chat::image_message(current, &beside));
     Ok(messages)
 }
 
-/// The words of an answer and its calls: those that the server has read by itself, or those in the text.
-fn calls(answer: &Value) -> Result<(String, Vec<ToolCall>), Misread> {
+/// Returns the text of a response and its calls: those that the server has parsed, or those in the text.
+fn calls(answer: &Value) -> Result<(String, Vec<ToolCall>), ResponseError> {
     let message = &answer["choices"][0]["message"];
-    let invalid = |error: tool_calls::CallError| Misread::invalid(error.to_string());
+    let invalid = |error: tool_calls::CallError| ResponseError::invalid(error.to_string());
     match message["tool_calls"].as_array() {
         Some(calls) if !calls.is_empty() => {
-            let said = Said::of(Api::OpenaiChat, answer)?;
+            let said = ResponseText::of(Api::OpenaiChat, answer)?;
             let call = |call: &Value| {
                 let function = &call["function"];
                 let name = function["name"].as_str().unwrap_or_default().to_owned();
@@ -142,13 +155,13 @@ fn calls(answer: &Value) -> Result<(String, Vec<ToolCall>), Misread> {
     }
 }
 
-/// Either the functions of the task that are called first, or what is to be done on the screen before any of them.
+/// Returns either the leading function calls of the task, or the screen actions before any of them.
 fn decision(
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     calls: &[ToolCall],
-    view: &SentPicture,
+    view: &SentImage,
     words: &str,
-) -> Result<Next, Misread> {
+) -> Result<Next, ResponseError> {
     let is_function = |call: &ToolCall| {
         step.request
             .functions
@@ -164,15 +177,19 @@ fn decision(
         return called.collect::<Result<_, _>>().map(Next::CallFunctions);
     }
     let commands =
-        computer_use::read(calls).map_err(|error| Misread::invalid(error.to_string()))?;
+        computer_use::read(calls).map_err(|error| ResponseError::invalid(error.to_string()))?;
     commands
         .decision(view, words)
-        .map_err(|error| Misread::invalid(error.to_string()))
+        .map_err(|error| ResponseError::invalid(error.to_string()))
 }
 
-/// The protocol has no names for single calls here, so that they are counted.
-fn function(step: &Step<'_>, index: usize, call: &ToolCall) -> Result<FunctionCall, Misread> {
-    let ground = Ground {
+/// Builds a function call. The calls have no ids here, so they are numbered.
+fn function(
+    step: &StepContext<'_>,
+    index: usize,
+    call: &ToolCall,
+) -> Result<FunctionCall, ResponseError> {
+    let ground = ValidationContext {
         request: step.request,
         view: None,
     };
@@ -183,7 +200,7 @@ fn function(step: &Step<'_>, index: usize, call: &ToolCall) -> Result<FunctionCa
     })
 }
 
-/// What the model says that it does: the line behind `Action:`, or else its last words.
+/// Returns the model's description of its action: the line after `Action:`, or else its last line.
 fn action_words(thought: &str) -> &str {
     let lines = || {
         thought
@@ -196,8 +213,8 @@ fn action_words(thought: &str) -> &str {
     action.or_else(|| lines().next()).unwrap_or_default().trim()
 }
 
-/// What the model said in its own words, to be shown to it again.
-fn conversation(step: &Step<'_>, text: &str) -> Bytes {
+/// Returns the conversation with the model's own response added, to be shown to it again.
+fn conversation(step: &StepContext<'_>, text: &str) -> Bytes {
     let mut records = Records::of(step.request);
     records.add(chat::number(step), text);
     records.to_bytes()

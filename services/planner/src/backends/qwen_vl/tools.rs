@@ -1,15 +1,15 @@
-//! What the model is told that it can call: `computer_use`, and the functions of the task.
+//! Tool declarations for the model: `computer_use`, and the functions of the task.
 
 use motorium_proto::domain::decision::FunctionDeclaration;
 use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
-use crate::answer::tool_calls::computer_use::{ACTIONS, NAME};
 use crate::backends::native::toolbox::parameters;
-use crate::picture::{Convention, SentPicture};
+use crate::response::tool_calls::computer_use::{ACTIONS, NAME};
+use crate::screenshot::{CoordinateConvention, SentImage};
 
-/// One declaration a line.
-pub(super) fn lines(request: &PlanRequest, view: &SentPicture) -> String {
+/// Returns the declarations, one per line.
+pub(super) fn lines(request: &PlanRequest, view: &SentImage) -> String {
     let functions = request.functions.iter().map(function);
     let all: Vec<String> = std::iter::once(computer(view))
         .chain(functions)
@@ -18,18 +18,18 @@ pub(super) fn lines(request: &PlanRequest, view: &SentPicture) -> String {
     all.join("\n")
 }
 
-/// The size in which the model counts.
-fn resolution(view: &SentPicture) -> (u32, u32) {
+/// Returns the size in the model's coordinate units.
+fn resolution(view: &SentImage) -> (u32, u32) {
     match view.convention() {
-        Convention::Thousandths => (1000, 1000),
-        Convention::Fractions => (1, 1),
-        Convention::SentPixels | Convention::SeenPixels => {
+        CoordinateConvention::Thousandths => (1000, 1000),
+        CoordinateConvention::Fractions => (1, 1),
+        CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => {
             (view.counted().width, view.counted().height)
         }
     }
 }
 
-fn computer(view: &SentPicture) -> Value {
+fn computer(view: &SentImage) -> Value {
     let (width, height) = resolution(view);
     let description = format!(
         "Operate a computer with mouse and keyboard, and look at it through screenshots.\n\

@@ -1,4 +1,4 @@
-//! Models on chat endpoints that are asked in their own forms: what they are sent, and what their answers mean.
+//! Models on chat endpoints with their own prompt formats: the requests, and the meaning of responses.
 
 mod opencua;
 mod qwen_vl;
@@ -6,14 +6,16 @@ mod qwen_vl;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use motorium_imaging::picture;
-use motorium_planner::backends::concessions::Concessions;
-use motorium_planner::backends::dialect::{Answer, Asked, Dialect, Misread, Reading, Step};
+use motorium_imaging::codec;
+use motorium_planner::backends::degraded_features::DegradedFeatures;
+use motorium_planner::backends::dialect::{
+    Dialect, ModelRequest, ParsedDecision, ParsedResponse, ResponseError, StepContext,
+};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
-use motorium_planner::models::{Api, Model, Models};
-use motorium_planner::picture::Pictures;
+use motorium_planner::models::{Api, Model, ModelTable};
 use motorium_planner::prompt::Prompts;
+use motorium_planner::screenshot::RequestImages;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, PlannedAction};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
@@ -23,15 +25,15 @@ use serde_json::{Value, json};
 
 use crate::request::{picture_of, request};
 
-/// A task under way, and the model that is asked.
-struct World {
+/// A task in progress, and the model that is asked.
+struct FakeTask {
     request: PlanRequest,
     model: Model,
     prompts: Prompts,
 }
 
-impl World {
-    /// The first step of a task, for the model of that name.
+impl FakeTask {
+    /// The first step of a task for this model.
     fn new(model: &str) -> Self {
         let request = PlanRequest {
             image: Some(picture_of(0)),
@@ -39,54 +41,59 @@ impl World {
         };
         Self {
             request,
-            model: Models::default().get(model, Api::OpenaiChat),
+            model: ModelTable::default().get(model, Api::OpenaiChat),
             prompts: Prompts::built_in().unwrap(),
         }
     }
 
-    fn ask(&self, dialect: &dyn Dialect) -> Asked {
-        let pictures = Pictures::of(&self.request);
-        let asked = dialect.ask(&self.step(&pictures)).unwrap();
+    fn ask(&self, dialect: &dyn Dialect) -> ModelRequest {
+        let pictures = RequestImages::of(&self.request);
+        let asked = dialect.build_request(&self.step(&pictures)).unwrap();
         self.leave(dialect, &asked);
         asked
     }
 
-    /// By what it says, as many tests ask for the same.
-    fn leave(&self, dialect: &dyn Dialect, asked: &Asked) {
-        let checksum = picture::sha256(asked.body.to_string().as_bytes());
+    /// Dumps the request under a name derived from its content, because several tests send the same one.
+    fn leave(&self, dialect: &dyn Dialect, asked: &ModelRequest) {
+        let checksum = codec::sha256(asked.body.to_string().as_bytes());
         let name = format!("{}-{:02x}{:02x}", dialect.name(), checksum[0], checksum[1]);
-        crate::contract::leave("openai-chat", &name, &asked.body);
+        crate::request_dump::leave("openai-chat", &name, &asked.body);
     }
 
-    /// What an answer to the present request means.
-    fn read(&self, dialect: &dyn Dialect, answer: &Value) -> Result<Reading, Misread> {
+    /// Parses a response to the current request.
+    fn read(&self, dialect: &dyn Dialect, answer: &Value) -> Result<ParsedDecision, ResponseError> {
         let asked = self.ask(dialect);
-        let pictures = Pictures::of(&self.request);
-        match dialect.read(&self.step(&pictures), &asked, answer)? {
-            Answer::Decided(reading) => Ok(*reading),
-            Answer::Again(_) => panic!("it asks again"),
+        let pictures = RequestImages::of(&self.request);
+        match dialect.parse_response(&self.step(&pictures), &asked, answer)? {
+            ParsedResponse::Decision(reading) => Ok(*reading),
+            ParsedResponse::FollowUp(_) => panic!("it asks again"),
         }
     }
 
-    fn repair(&self, dialect: &dyn Dialect, answer: &Value, misread: &Misread) -> Asked {
+    fn repair(
+        &self,
+        dialect: &dyn Dialect,
+        answer: &Value,
+        misread: &ResponseError,
+    ) -> ModelRequest {
         let asked = self.ask(dialect);
-        let pictures = Pictures::of(&self.request);
-        let repaired = dialect.repair(&self.step(&pictures), &asked, answer, misread);
+        let pictures = RequestImages::of(&self.request);
+        let repaired = dialect.repair_request(&self.step(&pictures), &asked, answer, misread);
         self.leave(dialect, &repaired);
         repaired
     }
 
-    fn step<'a>(&'a self, pictures: &'a Pictures) -> Step<'a> {
-        Step {
+    fn step<'a>(&'a self, pictures: &'a RequestImages) -> StepContext<'a> {
+        StepContext {
             request: &self.request,
             model: &self.model,
-            pictures,
+            images: pictures,
             prompts: &self.prompts,
-            concessions: Concessions::default(),
+            degraded: DegradedFeatures::default(),
         }
     }
 
-    /// The model decides, and its actions come to that.
+    /// Performs the model's decision with this verdict.
     fn go_on(&mut self, dialect: &dyn Dialect, answer: &str, verdict: Verdict) {
         let reading = self.read(dialect, &chat(answer)).unwrap();
         self.request.conversation = reading.conversation.clone();
@@ -98,7 +105,7 @@ impl World {
         self.happened(&reading.thought, actions, verdict);
     }
 
-    /// A step that another backend decided.
+    /// Adds a step that another backend decided.
     fn another(&mut self, thought: &str, intent: &str) {
         self.request.conversation = Bytes::new();
         let click = PlannedAction {
@@ -149,12 +156,14 @@ fn effect(verdict: Verdict) -> Effect {
 
 #[test]
 fn advice_for_the_active_window_is_given_here_too() {
-    let browser = crate::screens::screen("window 0,0 1000x800 \"Start - Mozilla Firefox\" active");
+    let browser = motorium_phrasebook::screens::screen(
+        "window 0,0 1000x800 \"Start - Mozilla Firefox\" active",
+    );
     for (model, dialect) in [
         ("opencua-7b", &OpenCua::default() as &dyn Dialect),
         ("qwen3-vl-plus", &QwenVl),
     ] {
-        let mut world = World::new(model);
+        let mut world = FakeTask::new(model);
         assert!(!told(&world.ask(dialect).body).contains("Advice:"));
         world.request.frame = browser.frame.clone();
         let text = told(&world.ask(dialect).body);
@@ -166,7 +175,7 @@ fn advice_for_the_active_window_is_given_here_too() {
     }
 }
 
-/// An answer with that text.
+/// Returns a response with this text.
 fn chat(text: &str) -> Value {
     json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1_763_683_200, "model": "m",
@@ -176,7 +185,7 @@ fn chat(text: &str) -> Value {
     })
 }
 
-/// The messages as text, a picture by the step that it is of and its size.
+/// Formats the messages as text; an image as its step and size.
 fn told(body: &Value) -> String {
     let messages = body["messages"].as_array().unwrap();
     let told = messages.iter().map(|message| {
@@ -194,13 +203,13 @@ fn told_part(part: &Value) -> String {
         return part["text"].as_str().unwrap().to_owned();
     };
     let data = url.strip_prefix("data:image/png;base64,").unwrap();
-    let pixels = picture::decode(&STANDARD.decode(data).unwrap()).unwrap();
+    let pixels = codec::decode(&STANDARD.decode(data).unwrap()).unwrap();
     let step = pixels.get_pixel(500, 400).0[0];
     format!("<screen {step} at {}x{}>", pixels.width(), pixels.height())
 }
 
-/// Where an answer clicks, in pixels of the frame.
-fn clicked(reading: &Reading) -> (i32, i32) {
+/// Returns the click position of a decision, in frame pixels.
+fn clicked(reading: &ParsedDecision) -> (i32, i32) {
     let Next::Act(actions) = &reading.next else {
         panic!("{:?}", reading.next);
     };

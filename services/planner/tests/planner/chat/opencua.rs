@@ -1,12 +1,14 @@
 //! OpenCUA.
 
-use motorium_planner::backends::dialect::Misread;
-use motorium_planner::backends::opencua::{Family, HistoryKind, Level, OpenCua, Options};
+use motorium_planner::backends::dialect::ResponseError;
+use motorium_planner::backends::opencua::{
+    HistoryKind, OpenCua, Options, PromptGeneration, ThoughtLevel,
+};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;
 
-use super::{World, chat, clicked, told};
+use super::{FakeTask, chat, clicked, told};
 
 fn said(thought: &str, action: &str, code: &str) -> String {
     format!("## Thought:\n{thought}\n\n## Action:\n{action}\n\n## Code:\n```python\n{code}\n```\n")
@@ -14,7 +16,7 @@ fn said(thought: &str, action: &str, code: &str) -> String {
 
 #[test]
 fn the_first_step_is_asked_in_the_form_of_the_first_family() {
-    let world = World::new("opencua-7b");
+    let world = FakeTask::new("opencua-7b");
     let asked = world.ask(&OpenCua::default());
     insta::assert_snapshot!("opencua_first_step", told(&asked.body));
     let settings =
@@ -28,14 +30,14 @@ fn the_first_step_is_asked_in_the_form_of_the_first_family() {
 #[test]
 fn every_level_and_family_has_its_instruction() {
     let mut all = String::new();
-    for family in [Family::V1, Family::V2] {
-        for level in [Level::L1, Level::L2, Level::L3] {
+    for family in [PromptGeneration::V1, PromptGeneration::V2] {
+        for level in [ThoughtLevel::L1, ThoughtLevel::L2, ThoughtLevel::L3] {
             let dialect = OpenCua::new(Options {
                 family: Some(family),
                 level,
                 history: None,
             });
-            let asked = World::new("opencua-7b").ask(&dialect);
+            let asked = FakeTask::new("opencua-7b").ask(&dialect);
             let system = asked.body["messages"][0]["content"]
                 .as_str()
                 .unwrap()
@@ -46,9 +48,9 @@ fn every_level_and_family_has_its_instruction() {
     insta::assert_snapshot!("opencua_instructions", all);
 }
 
-/// Five steps, of which the first was another's and the third changed nothing: two are shown, the others told.
-fn under_way(dialect: &OpenCua, model: &str) -> World {
-    let mut world = World::new(model);
+/// Five steps, the first by another backend and the third without effect: two are shown as images, the others as text.
+fn under_way(dialect: &OpenCua, model: &str) -> FakeTask {
+    let mut world = FakeTask::new(model);
     world.another("The menu is closed.", "open the File menu");
     let click = |x: i32| format!("pyautogui.click(x={x}, y=20)");
     world.go_on(
@@ -131,14 +133,14 @@ fn pictures_that_are_gone_are_done_without() {
 
 #[test]
 fn an_answer_is_a_decision_in_pixels_of_the_frame() {
-    let world = World::new("opencua-7b");
+    let world = FakeTask::new("opencua-7b");
     let answer = said(
         "The dialog is open.",
         "Click the Save button.",
         "pyautogui.click(x=504, y=406)",
     );
     let reading = world.read(&OpenCua::default(), &chat(&answer)).unwrap();
-    // The picture of 1000×800 is resized to 1008×812.
+    // The image of 1000×800 is resized to 1008×812.
     assert_eq!(clicked(&reading), (500, 400));
     assert_eq!(reading.thought, "The dialog is open.");
     assert_eq!(reading.progress, "Click the Save button.");
@@ -151,7 +153,7 @@ fn an_answer_is_a_decision_in_pixels_of_the_frame() {
 
 #[test]
 fn a_model_built_on_kimi_counts_in_fractions() {
-    let world = World::new("OpenCUA-A3B");
+    let world = FakeTask::new("OpenCUA-A3B");
     let answer = chat("```python\npyautogui.click(x=0.5, y=0.25)\n```");
     assert_eq!(
         clicked(&world.read(&OpenCua::default(), &answer).unwrap()),
@@ -161,7 +163,7 @@ fn a_model_built_on_kimi_counts_in_fractions() {
 
 #[test]
 fn endings() {
-    let world = World::new("opencua-72b");
+    let world = FakeTask::new("opencua-72b");
     let read = |code: &str| {
         let answer = format!(
             "## Thought:\nAll done.\n## Action:\nEnd the task.\n## Code:\n```code\n{code}\n```"
@@ -187,7 +189,7 @@ fn endings() {
         reason: "End the task.".to_owned(),
     };
     assert_eq!(read("computer.terminate(status=\"fail\")"), failed);
-    // What is to be done before the end is done, and the end is said again.
+    // Actions before the end are performed; the model then declares the end again.
     assert!(matches!(
         read("pyautogui.press('enter')\ncomputer.terminate(status='success')"),
         Next::Act(_)
@@ -195,7 +197,7 @@ fn endings() {
 }
 
 fn check_misread(text: &str, expected: &str) {
-    let misread = World::new("opencua-7b")
+    let misread = FakeTask::new("opencua-7b")
         .read(&OpenCua::default(), &chat(text))
         .unwrap_err();
     assert!(misread.to_string().contains(expected), "{text}: {misread}");
@@ -213,15 +215,18 @@ fn what_is_no_decision_is_said_so() {
     check_misread("", "empty");
     let mut cut = chat("```python\npyautogui.click(1, 2)\n```");
     cut["choices"][0]["finish_reason"] = json!("length");
-    let misread = World::new("opencua-7b")
+    let misread = FakeTask::new("opencua-7b")
         .read(&OpenCua::default(), &cut)
         .unwrap_err();
-    assert!(matches!(misread, Misread::Truncated { .. }), "{misread}");
+    assert!(
+        matches!(misread, ResponseError::Truncated { .. }),
+        "{misread}"
+    );
 }
 
 #[test]
 fn a_repair_says_what_was_wrong_and_is_less_rigid() {
-    let world = World::new("opencua-7b");
+    let world = FakeTask::new("opencua-7b");
     let answer = chat("```python\npyautogui.click(2000, 5)\n```");
     let misread = world.read(&OpenCua::default(), &answer).unwrap_err();
     let repair = world.repair(&OpenCua::default(), &answer, &misread);
@@ -236,7 +241,7 @@ fn a_repair_says_what_was_wrong_and_is_less_rigid() {
 
 #[test]
 fn a_goal_in_chinese_is_asked_in_chinese() {
-    let mut world = World::new("opencua-7b");
+    let mut world = FakeTask::new("opencua-7b");
     world.request.goal = "保存文件".to_owned();
     let text = told(&world.ask(&OpenCua::default()).body);
     assert!(

@@ -1,12 +1,12 @@
 //! Qwen-VL.
 
-use motorium_planner::backends::dialect::Misread;
+use motorium_planner::backends::dialect::ResponseError;
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult, Next};
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;
 
-use super::{World, chat, clicked, told};
+use super::{FakeTask, chat, clicked, told};
 
 fn call(arguments: &str) -> String {
     format!(
@@ -25,7 +25,7 @@ fn click(words: &str, x: i32, y: i32) -> String {
 
 #[test]
 fn the_first_step_is_asked_with_the_functions_in_the_system_prompt() {
-    let asked = World::new("qwen3-vl-plus").ask(&QwenVl);
+    let asked = FakeTask::new("qwen3-vl-plus").ask(&QwenVl);
     insta::assert_snapshot!("qwen_vl_first_step", told(&asked.body));
     assert_eq!(asked.body["temperature"], json!(0.0));
     assert!(asked.body.get("tools").is_none());
@@ -33,7 +33,7 @@ fn the_first_step_is_asked_with_the_functions_in_the_system_prompt() {
 
 #[test]
 fn each_generation_is_told_the_size_in_which_it_counts() {
-    let system = |model: &str| told(&World::new(model).ask(&QwenVl).body);
+    let system = |model: &str| told(&FakeTask::new(model).ask(&QwenVl).body);
     assert!(system("qwen2.5-vl-72b-instruct").contains("The screen's resolution is 1008x812."));
     assert!(system("qwen3-vl-plus").contains("The screen's resolution is 1000x1000."));
     assert!(system("qwen3.5-27b").contains("The screen's resolution is 1000x1000."));
@@ -42,7 +42,7 @@ fn each_generation_is_told_the_size_in_which_it_counts() {
 #[test]
 fn each_generation_counts_in_its_own_way() {
     let at = |model: &str, x: i32, y: i32| {
-        let reading = World::new(model).read(&QwenVl, &chat(&click("Click Save.", x, y)));
+        let reading = FakeTask::new(model).read(&QwenVl, &chat(&click("Click Save.", x, y)));
         clicked(&reading.unwrap())
     };
     assert_eq!(at("qwen2.5-vl-72b-instruct", 504, 406), (500, 400));
@@ -51,9 +51,9 @@ fn each_generation_counts_in_its_own_way() {
     assert_eq!(at("qwen3-vl-plus", 999, 999), (999, 799));
 }
 
-/// Five steps: three are shown, the others told.
-fn under_way() -> World {
-    let mut world = World::new("qwen3-vl-plus");
+/// Five steps: three are shown as images, the others as text.
+fn under_way() -> FakeTask {
+    let mut world = FakeTask::new("qwen3-vl-plus");
     world.another("The menu is closed.", "open the File menu");
     world.go_on(
         &QwenVl,
@@ -84,7 +84,7 @@ fn the_last_steps_are_shown_with_its_own_answers() {
 
 #[test]
 fn an_answer_is_a_decision() {
-    let world = World::new("qwen3-vl-plus");
+    let world = FakeTask::new("qwen3-vl-plus");
     let text = format!("The dialog is open.\n{}", click("Click Save.", 500, 320));
     let reading = world.read(&QwenVl, &chat(&text)).unwrap();
     assert_eq!(reading.thought, "The dialog is open.\nAction: Click Save.");
@@ -105,18 +105,18 @@ fn calls_that_the_server_has_read_are_calls() {
     answer["choices"][0]["message"]["content"] = json!(null);
     answer["choices"][0]["message"]["tool_calls"] = json!([{"id": "c1", "type": "function", "function":
         {"name": "computer_use", "arguments": "{\"action\": \"left_click\", \"coordinate\": [500, 500]}"}}]);
-    let world = World::new("qwen3-vl-plus");
+    let world = FakeTask::new("qwen3-vl-plus");
     assert_eq!(clicked(&world.read(&QwenVl, &answer).unwrap()), (500, 400));
     answer["choices"][0]["finish_reason"] = json!("length");
     assert!(matches!(
         world.read(&QwenVl, &answer),
-        Err(Misread::Truncated { .. })
+        Err(ResponseError::Truncated { .. })
     ));
 }
 
 #[test]
 fn functions_of_the_task_can_be_called() {
-    let mut world = World::new("qwen3-vl-plus");
+    let mut world = FakeTask::new("qwen3-vl-plus");
     world.request.functions.push(FunctionDeclaration {
         name: "billing.lookup".to_owned(),
         description: "Looks an invoice up.".to_owned(),
@@ -151,7 +151,7 @@ fn functions_of_the_task_can_be_called() {
 
 #[test]
 fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
-    let mut world = World::new("qwen3-vl-plus");
+    let mut world = FakeTask::new("qwen3-vl-plus");
     world.another("", "look the invoice up");
     let step = world.request.history.last_mut().unwrap();
     step.function_calls.push(FunctionCall {
@@ -171,7 +171,7 @@ fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
 #[test]
 fn what_is_no_decision_is_said_so() {
     let misread = |text: &str| {
-        World::new("qwen3-vl-plus")
+        FakeTask::new("qwen3-vl-plus")
             .read(&QwenVl, &chat(text))
             .unwrap_err()
             .to_string()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes golden.tsv: where a model's coordinates lie on the screen, reckoned apart from the program that is tested.
+"""Writes golden.tsv: model coordinates with their screen positions, computed independently of the program under test.
 
-Whole numbers and exact fractions only, except where a provider's own arithmetic is in floating point. One line for each
-way of counting, screen and scale: the screen in points, the scale, the frame in pixels, the picture as sent, the picture
-in which the model counts, and for some points what the model says, the frame's pixel, and the point of input.
+Uses integers and exact fractions only, except where a provider's own arithmetic is in floating point. One line for each
+convention, screen and scale: the screen in points, the scale, the frame in pixels, the sent size, the size of the model's
+coordinates, and for some points the model's coordinates, the frame pixel, and the input point.
 
     golden.py           write the table
     golden.py --check   fail if the table differs from what would be written
@@ -21,7 +21,7 @@ TABLE = pathlib.Path(__file__).with_name("golden.tsv")
 
 
 def largest(width, height, fits):
-    """The widest (or highest) picture of these proportions that fits, found by trying every one from the largest on."""
+    """Returns the widest (or highest) image of these proportions that fits, by trying every size from the largest on."""
     if fits(width, height):
         return width, height
     if height > width:
@@ -36,7 +36,7 @@ def largest(width, height, fits):
 
 
 def claude(width, height, side, tokens):
-    """Squares of 28 pixels: so many in all, and no side longer than so many pixels once filled up to whole squares."""
+    """Limits the number of 28-pixel squares, and each side in pixels after padding to whole squares."""
     def fits(a, b):
         columns, rows = ceil(Fraction(a, 28)), ceil(Fraction(b, 28))
         return columns * rows <= tokens and 28 * max(columns, rows) <= side
@@ -44,14 +44,14 @@ def claude(width, height, side, tokens):
 
 
 def openai(width, height, side, patches):
-    """Squares of 32 pixels: so many in all; no side longer than so many pixels."""
+    """Limits the number of 32-pixel squares, and each side in pixels."""
     def fits(a, b):
         return ceil(Fraction(a, 32)) * ceil(Fraction(b, 32)) <= patches and max(a, b) <= side
     return largest(width, height, fits)
 
 
 def smart(width, height, factor, least, most):
-    """Both sides to the nearest multiple of the factor, then shrunk or grown as a whole where the area is not allowed."""
+    """Rounds both sides to multiples of the factor, then scales the image if its area is not allowed."""
     columns, rows = (max(1, round(Fraction(side, factor))) for side in (width, height))
     area = columns * rows * factor * factor
     if area > most:
@@ -64,7 +64,7 @@ def smart(width, height, factor, least, most):
 
 
 def as_it_is_or_smart(width, height, factor, least, most):
-    """What is sent where the provider resizes in any case: the frame, or what it would come to if it is too large."""
+    """Returns the sent size if the provider always resizes: the frame, or the resized size if the frame is too large."""
     seen = smart(width, height, factor, least, most)
     return seen if width * height > most and seen[0] * seen[1] < width * height else (width, height)
 
@@ -73,8 +73,7 @@ QWEN_2_5 = (28, 3136, 12845056)
 QWEN_2_5_SMALL = (28, 3136, 1003520)
 QWEN_3 = (32, 65536, 13107200)
 
-# The name; the picture that is sent; the picture in which the model counts; what a whole side counts, where that is
-# not its pixels.
+# Name; sent size; size of the model's coordinates; coordinate of a whole side, if it is not the number of pixels.
 WAYS = [
     ("claude_standard", lambda w, h: claude(w, h, 1568, 1568), lambda w, h: (w, h), None),
     ("claude_high", lambda w, h: claude(w, h, 2576, 4784), lambda w, h: (w, h), None),
@@ -89,7 +88,7 @@ WAYS = [
 
 
 def said(index, width, height, unit):
-    """Some points, in the way the model counts: the first corner, the middle, the last corner, two odd ones."""
+    """Returns a point in the model's coordinates: the first corner, the middle, the last corner, two odd ones."""
     if unit == 1:
         return [("0", "0"), ("0.5", "0.5"), ("1", "1"), ("0.3141", "0.8725"), ("0.9071", "0.0625")][index]
     last_x, last_y = (unit, unit) if unit else (width - 1, height - 1)
@@ -99,10 +98,10 @@ def said(index, width, height, unit):
 
 
 def pixel(value, counted, side, unit):
-    """The pixel of the frame's side that the number means.
+    """Returns the frame pixel of a coordinate.
 
-    A pixel of the model names a strip of the side; its middle falls into a pixel of the frame. A fraction of the side
-    is a place on it, and the very end of the side belongs to the last pixel.
+    A model pixel covers a strip of the side, and the middle of the strip selects the frame pixel. A fraction is a
+    position on the side; the very end of the side belongs to the last pixel.
     """
     number = Fraction(value)
     place = number / unit * side if unit else (number + Fraction(1, 2)) / counted * side

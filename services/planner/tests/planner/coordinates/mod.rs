@@ -1,63 +1,69 @@
-//! What a model says of a picture, where it lies on the screen: against a table that `golden.py` reckoned apart from
-//! the program, and for any screen and point.
+//! Conversion of model coordinates to the screen: against a table that `golden.py` computes independently, and as
+//! properties of any screen and point.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use motorium_imaging::space::{DisplaySpace, PictureSize};
-use motorium_planner::picture::sizes::{
+use motorium_imaging::space::{DisplaySpace, ImageSize};
+use motorium_planner::screenshot::sizes::{
     ClaudeTier, OpenAiDetail, SizeRule, SmartResize, claude_tokens, openai_patches,
 };
-use motorium_planner::picture::{Convention, OffPicture, SaidPoint, SentPicture};
+use motorium_planner::screenshot::{
+    CoordinateConvention, CoordinateError, ReportedPoint, SentImage,
+};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureRect, CaptureSize, LogicalPoint, LogicalSize,
 };
 use proptest::prelude::*;
 
-/// A server that is configured to take less than it could.
+/// A server that is configured for smaller images than the model supports.
 const SMALL: SmartResize = SmartResize {
     max_pixels: 1_003_520,
     ..SmartResize::QWEN_2_5
 };
 
-/// The ways of counting, under the names of the table.
-const WAYS: [(&str, SizeRule, Convention); 8] = [
+/// The coordinate conventions, by their names in the table.
+const CONVENTIONS: [(&str, SizeRule, CoordinateConvention); 8] = [
     (
         "claude_standard",
         SizeRule::Claude(ClaudeTier::Standard),
-        Convention::SentPixels,
+        CoordinateConvention::SentPixels,
     ),
     (
         "claude_high",
         SizeRule::Claude(ClaudeTier::High),
-        Convention::SentPixels,
+        CoordinateConvention::SentPixels,
     ),
     (
         "openai_high",
         SizeRule::OpenAi(OpenAiDetail::High),
-        Convention::SentPixels,
+        CoordinateConvention::SentPixels,
     ),
     (
         "openai_original",
         SizeRule::OpenAi(OpenAiDetail::Original),
-        Convention::SentPixels,
+        CoordinateConvention::SentPixels,
     ),
     (
         "qwen_2_5",
-        SizeRule::Smart(SmartResize::QWEN_2_5),
-        Convention::SeenPixels,
+        SizeRule::SmartResize(SmartResize::QWEN_2_5),
+        CoordinateConvention::SeenPixels,
     ),
     (
         "qwen_2_5_small",
-        SizeRule::Smart(SMALL),
-        Convention::SeenPixels,
+        SizeRule::SmartResize(SMALL),
+        CoordinateConvention::SeenPixels,
     ),
     (
         "thousandths",
-        SizeRule::Smart(SmartResize::QWEN_3),
-        Convention::Thousandths,
+        SizeRule::SmartResize(SmartResize::QWEN_3),
+        CoordinateConvention::Thousandths,
     ),
-    ("fractions", SizeRule::Unchanged, Convention::Fractions),
+    (
+        "fractions",
+        SizeRule::Unchanged,
+        CoordinateConvention::Fractions,
+    ),
 ];
 
 fn pair<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str, between: char) -> (T, T) {
@@ -65,17 +71,17 @@ fn pair<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str, between: char) -
     (first.parse().unwrap(), second.parse().unwrap())
 }
 
-fn picture_size(text: &str) -> PictureSize {
+fn picture_size(text: &str) -> ImageSize {
     pair(text, 'x').into()
 }
 
-/// One line of the table.
+/// Checks one line of the table.
 fn check_line(line: &str) {
     let cells: Vec<&str> = line.split('\t').collect();
     let [way, screen, scale, frame, sent, counted, points @ ..] = &cells[..] else {
         panic!("{line}");
     };
-    let (_, rule, convention) = WAYS.iter().find(|(name, ..)| name == way).unwrap();
+    let (_, rule, convention) = CONVENTIONS.iter().find(|(name, ..)| name == way).unwrap();
     let frame: CaptureSize = pair(frame, 'x').into();
     let display = DisplaySpace::new(frame, scale.parse().unwrap()).unwrap();
     let screen: LogicalSize = pair(screen, 'x').into();
@@ -85,7 +91,7 @@ fn check_line(line: &str) {
         (0.0..1.0).contains(&lost.width) && (0.0..1.0).contains(&lost.height),
         "{line}"
     );
-    let view = SentPicture::whole(frame, *rule, *convention).unwrap();
+    let view = SentImage::whole(frame, *rule, *convention).unwrap();
     assert_eq!(view.sent(), picture_size(sent), "{line}");
     assert_eq!(view.counted(), picture_size(counted), "{line}");
     for point in points {
@@ -93,7 +99,7 @@ fn check_line(line: &str) {
     }
 }
 
-fn check_point(view: &SentPicture, display: &DisplaySpace, point: &str) {
+fn check_point(view: &SentImage, display: &DisplaySpace, point: &str) {
     let [said, pixel, input] = point.split('>').collect::<Vec<_>>()[..] else {
         panic!("{point}");
     };
@@ -111,7 +117,7 @@ fn check_point(view: &SentPicture, display: &DisplaySpace, point: &str) {
 #[test]
 fn every_convention_screen_and_scale_gives_the_reckoned_points() {
     let table = include_str!("golden.tsv");
-    assert_eq!(table.lines().count(), WAYS.len() * 12 * 4);
+    assert_eq!(table.lines().count(), CONVENTIONS.len() * 12 * 4);
     table.lines().for_each(check_line);
 }
 
@@ -131,12 +137,12 @@ fn the_table_is_what_its_script_writes() {
     );
 }
 
-/// The sizes of the providers' own examples, with what they cost.
+/// The example sizes in the providers' documentation, with their costs.
 #[test]
 fn sizes_cost_what_providers_say() {
     let check = |size: (i32, i32), rule: SizeRule, expected: (u32, u32), cost: u64| {
-        let sent = rule.sent(size.into());
-        assert_eq!(sent, PictureSize::from(expected), "{size:?} {rule:?}");
+        let sent = rule.sent_size(size.into());
+        assert_eq!(sent, ImageSize::from(expected), "{size:?} {rule:?}");
         let counted = match rule {
             SizeRule::OpenAi(_) => openai_patches(sent),
             _ => claude_tokens(sent),
@@ -154,10 +160,10 @@ fn sizes_cost_what_providers_say() {
     check((3840, 2160), original, (3840, 2160), 8160);
     let unresized = SizeRule::OpenAi(OpenAiDetail::OriginalUnresized);
     check((7680, 2160), unresized, (7680, 2160), 16_320);
-    assert!(openai_patches(unresized.sent(CaptureSize::new(16_384, 6000))) <= 30_000);
+    assert!(openai_patches(unresized.sent_size(CaptureSize::new(16_384, 6000))) <= 30_000);
 }
 
-fn check_refused(view: &SentPicture, points: &[(f64, f64)], expected: &str) {
+fn check_refused(view: &SentImage, points: &[(f64, f64)], expected: &str) {
     for point in points {
         let refused = view.to_capture((*point).into()).unwrap_err();
         assert!(
@@ -171,8 +177,8 @@ fn check_refused(view: &SentPicture, points: &[(f64, f64)], expected: &str) {
 fn what_is_not_on_the_picture_is_refused_and_never_moved() {
     let frame = CaptureSize::new(1920, 1080);
     let view = |index: usize| {
-        let (_, rule, convention) = WAYS[index];
-        SentPicture::whole(frame, rule, convention).unwrap()
+        let (_, rule, convention) = CONVENTIONS[index];
+        SentImage::whole(frame, rule, convention).unwrap()
     };
     check_refused(
         &view(0),
@@ -206,37 +212,40 @@ fn what_is_not_on_the_picture_is_refused_and_never_moved() {
         CapturePoint::new(0, 1)
     );
     let beyond = view(0)
-        .to_said(CapturePoint::new(1920, 0))
+        .to_reported(CapturePoint::new(1920, 0))
         .expect_err("the frame ends there");
-    assert!(matches!(beyond, OffPicture::Outside { .. }), "{beyond}");
+    assert!(
+        matches!(beyond, CoordinateError::Outside { .. }),
+        "{beyond}"
+    );
 }
 
 #[test]
 fn a_closer_look_is_counted_from_its_corner() {
     let region = CaptureRect::new((400, 300).into(), (800, 600).into());
     let standard = SizeRule::Claude(ClaudeTier::Standard);
-    let view = SentPicture::sent_at(
-        PictureSize::new(1200, 900),
+    let view = SentImage::sent_at(
+        ImageSize::new(1200, 900),
         region,
         standard,
-        Convention::SentPixels,
+        CoordinateConvention::SentPixels,
     )
     .unwrap();
     let at = |x: f64, y: f64| view.to_capture((x, y).into()).unwrap();
     assert_eq!(at(0.0, 0.0), CapturePoint::new(400, 300));
     assert_eq!(at(1199.0, 899.0), CapturePoint::new(799, 599));
     assert_eq!(
-        view.to_said(CapturePoint::new(400, 300)).unwrap(),
+        view.to_reported(CapturePoint::new(400, 300)).unwrap(),
         (1.0, 1.0).into()
     );
-    assert!(view.to_said(CapturePoint::new(399, 300)).is_err());
+    assert!(view.to_reported(CapturePoint::new(399, 300)).is_err());
 }
 
 #[test]
 fn a_region_that_a_model_names_is_the_pixels_it_touches() {
     let standard = SizeRule::Claude(ClaudeTier::Standard);
     let frame = CaptureSize::new(1920, 1080);
-    let view = SentPicture::whole(frame, standard, Convention::SentPixels).unwrap();
+    let view = SentImage::whole(frame, standard, CoordinateConvention::SentPixels).unwrap();
     let area = |x1: f64, y1: f64, x2: f64, y2: f64| view.area((x1, y1).into(), (x2, y2).into());
     assert_eq!(
         area(0.0, 0.0, 1456.0, 819.0).unwrap(),
@@ -254,14 +263,15 @@ fn a_region_that_a_model_names_is_the_pixels_it_touches() {
     }
 }
 
-fn ways() -> impl Strategy<Value = (SizeRule, Convention)> {
-    proptest::sample::select(WAYS.to_vec()).prop_map(|(_, rule, convention)| (rule, convention))
+fn ways() -> impl Strategy<Value = (SizeRule, CoordinateConvention)> {
+    proptest::sample::select(CONVENTIONS.to_vec())
+        .prop_map(|(_, rule, convention)| (rule, convention))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Within one unit of the coarser of the two countings, both ways.
+    /// Conversion back and forth stays within one unit of the coarser grid.
     #[test]
     fn a_pixel_that_is_named_is_found_again(
         (rule, convention) in ways(),
@@ -271,23 +281,23 @@ proptest! {
         down in 0.0f64..1.0,
     ) {
         let frame = CaptureSize::new(width, height);
-        let view = SentPicture::whole(frame, rule, convention).unwrap();
+        let view = SentImage::whole(frame, rule, convention).unwrap();
         let pixel = CapturePoint::new((f64::from(width) * across) as i32, (f64::from(height) * down) as i32);
-        let said = view.to_said(pixel).unwrap();
+        let said = view.to_reported(pixel).unwrap();
         let found = view.to_capture(said).unwrap();
         let units = match convention {
-            Convention::SentPixels | Convention::SeenPixels => view.counted().to_f64().to_tuple(),
-            Convention::Thousandths => (1000.0, 1000.0),
-            Convention::Fractions => (f64::MAX, f64::MAX),
+            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => view.counted().to_f64().to_tuple(),
+            CoordinateConvention::Thousandths => (1000.0, 1000.0),
+            CoordinateConvention::Fractions => (f64::MAX, f64::MAX),
         };
         let coarser = |side: i32, unit: f64| (f64::from(side) / unit).max(1.0);
         prop_assert!(f64::from((found.x - pixel.x).abs()) <= coarser(width, units.0), "{pixel:?} {said:?} {found:?}");
         prop_assert!(f64::from((found.y - pixel.y).abs()) <= coarser(height, units.1), "{pixel:?} {said:?} {found:?}");
-        let again = view.to_said(found).unwrap();
+        let again = view.to_reported(found).unwrap();
         prop_assert!((again.x - said.x).abs() <= 1.0 && (again.y - said.y).abs() <= 1.0, "{said:?} {again:?}");
     }
 
-    /// The plain proportion of the providers' documentation is never further away than a pixel of the coarser picture.
+    /// The plain proportion in the providers' documentation differs by at most one pixel of the coarser image.
     #[test]
     fn points_are_where_the_plain_proportion_puts_them(
         (rule, convention) in ways(),
@@ -296,14 +306,14 @@ proptest! {
         across in 0.0f64..1.0,
         down in 0.0f64..1.0,
     ) {
-        let view = SentPicture::whole(CaptureSize::new(width, height), rule, convention).unwrap();
+        let view = SentImage::whole(CaptureSize::new(width, height), rule, convention).unwrap();
         let (columns, rows) = match convention {
-            Convention::SentPixels | Convention::SeenPixels => view.counted().to_f64().to_tuple(),
-            Convention::Thousandths => (1000.0, 1000.0),
-            Convention::Fractions => (1.0, 1.0),
+            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => view.counted().to_f64().to_tuple(),
+            CoordinateConvention::Thousandths => (1000.0, 1000.0),
+            CoordinateConvention::Fractions => (1.0, 1.0),
         };
-        let whole = |value: f64| if convention == Convention::Fractions { value } else { value.floor() };
-        let said = SaidPoint::new(whole(across * columns), whole(down * rows));
+        let whole = |value: f64| if convention == CoordinateConvention::Fractions { value } else { value.floor() };
+        let said = ReportedPoint::new(whole(across * columns), whole(down * rows));
         let found = view.to_capture(said).unwrap();
         let near = |found: i32, said: f64, units: f64, side: i32| {
             (f64::from(found) - said / units * f64::from(side)).abs() <= (f64::from(side) / units).max(1.0)
@@ -312,17 +322,17 @@ proptest! {
         prop_assert!(near(found.y, said.y, rows, height), "{said:?} {found:?}");
     }
 
-    /// No picture is sent that its provider would make smaller.
+    /// No image is sent that its provider would downscale.
     #[test]
     fn what_is_sent_is_left_alone(
         (rule, convention) in ways(),
         width in 1i32..16_000,
         height in 1i32..16_000,
     ) {
-        let view = SentPicture::whole(CaptureSize::new(width, height), rule, convention).unwrap();
+        let view = SentImage::whole(CaptureSize::new(width, height), rule, convention).unwrap();
         let sent = view.sent();
-        prop_assert!(sent.width <= width as u32 && sent.height <= height as u32 || rule.seen(sent) == sent);
-        let again = rule.sent(CaptureSize::new(sent.width as i32, sent.height as i32));
+        prop_assert!(sent.width <= width as u32 && sent.height <= height as u32 || rule.seen_size(sent) == sent);
+        let again = rule.sent_size(CaptureSize::new(sent.width as i32, sent.height as i32));
         prop_assert_eq!(again, sent);
     }
 }

@@ -1,14 +1,14 @@
-//! Answers that are none, and answers that only look like it: a row of the matrix is a test.
+//! Invalid responses, and responses that only look invalid. Each test is a row of the failure matrix.
 
 use serde_json::json;
 
 use super::expected::{Expected, accepted, check, for_good, good, judge, repaired, says};
 use super::server::Reply;
-use super::{Stage, claude, decision};
+use super::{Setup, claude, decision};
 
 #[tokio::test]
 async fn json_that_is_none() {
-    let stage = Stage::with(vec![says(r#"{"next": act}"#), good()]).await;
+    let stage = Setup::with(vec![says(r#"{"next": act}"#), good()]).await;
     judge(&stage, repaired()).await;
     let complaint = stage.claude.received()[1]["messages"][2]["content"].to_string();
     assert!(complaint.contains("no whole JSON object"), "{complaint}");
@@ -39,7 +39,7 @@ async fn empty_content_twice() {
         vec![Reply::success(&empty)],
         Expected {
             requests: 2,
-            ..for_good("INVALID_ANSWER", "the answer is empty")
+            ..for_good("INVALID_RESPONSE", "the answer is empty")
         },
     )
     .await;
@@ -49,7 +49,7 @@ async fn empty_content_twice() {
 async fn json_in_the_reasoning() {
     let text = decision("click", 1).to_string();
     let answer = json!({"choices": [{"finish_reason": "stop", "message": {"content": "", "reasoning_content": text}}]});
-    let stage = Stage::with_both(
+    let stage = Setup::with_both(
         vec![Reply::of(401, "", "{}")],
         vec![Reply::success(&answer)],
     )
@@ -73,7 +73,7 @@ async fn a_refusal() {
 async fn an_answer_that_is_cut_off() {
     let mut cut = claude(&decision("click", 1).to_string());
     cut["stop_reason"] = json!("max_tokens");
-    let stage = Stage::with(vec![Reply::success(&cut), good()]).await;
+    let stage = Setup::with(vec![Reply::success(&cut), good()]).await;
     judge(&stage, repaired()).await;
     let room: Vec<u64> = stage
         .claude
@@ -94,7 +94,7 @@ async fn unknown_blocks() {
 
 #[tokio::test]
 async fn an_unknown_action() {
-    let stage = Stage::with(vec![says(&decision("levitate", 1).to_string()), good()]).await;
+    let stage = Setup::with(vec![says(&decision("levitate", 1).to_string()), good()]).await;
     judge(&stage, repaired()).await;
     let complaint = stage.claude.received()[1]["messages"][2]["content"].to_string();
     assert!(
@@ -109,7 +109,7 @@ async fn an_element_that_is_not_there() {
         vec![says(&decision("click", 99).to_string())],
         Expected {
             requests: 2,
-            ..for_good("INVALID_ANSWER", "there is no element 99")
+            ..for_good("INVALID_RESPONSE", "there is no element 99")
         },
     )
     .await;
@@ -124,7 +124,7 @@ async fn a_point_outside_of_the_screen_is_not_moved_inside() {
         vec![says(&outside.to_string())],
         Expected {
             requests: 2,
-            ..for_good("INVALID_ANSWER", "outside the screenshot")
+            ..for_good("INVALID_RESPONSE", "outside the screenshot")
         },
     )
     .await;

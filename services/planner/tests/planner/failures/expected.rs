@@ -1,27 +1,27 @@
-//! What is expected of a failure: how often it is asked, how long is waited, who answers, what people are told.
+//! Expected handling of a failure: number of requests, waits, the backend that decides, and the message.
 
 use serde_json::{Value, json};
 
 use super::server::Reply;
-use super::{Stage, claude, decision};
+use super::{Setup, claude, decision};
 
-/// What is expected of a failure.
+/// Expected handling of a failure.
 pub(super) struct Expected<'a> {
-    /// To the provider that fails.
+    /// Requests to the failing provider.
     pub(super) requests: usize,
-    /// Between them, in milliseconds.
+    /// Waits between them, in milliseconds.
     pub(super) waited: &'a [u128],
     pub(super) backend: &'a str,
-    /// The reason of the failed attempt and a part of what is said of it; nothing if it did not fail in the end.
+    /// Reason of the failed attempt and a part of its message; `None` if it succeeded in the end.
     pub(super) told: Option<(&'a str, &'a str)>,
 }
 
 pub(super) async fn check(script: Vec<Reply>, expected: Expected<'_>) {
-    let stage = Stage::with(script).await;
+    let stage = Setup::with(script).await;
     judge(&stage, expected).await;
 }
 
-pub(super) async fn judge(stage: &Stage, expected: Expected<'_>) {
+pub(super) async fn judge(stage: &Setup, expected: Expected<'_>) {
     let planned = stage.plan().await.unwrap();
     assert_eq!(stage.claude.received().len(), expected.requests, "requests");
     assert_eq!(stage.waited(), expected.waited, "pauses");
@@ -41,7 +41,7 @@ pub(super) async fn judge(stage: &Stage, expected: Expected<'_>) {
     }
 }
 
-/// One that is not asked again.
+/// A failure without retries.
 pub(super) fn for_good<'a>(reason: &'a str, part: &'a str) -> Expected<'a> {
     Expected {
         requests: 1,
@@ -51,7 +51,7 @@ pub(super) fn for_good<'a>(reason: &'a str, part: &'a str) -> Expected<'a> {
     }
 }
 
-/// One that is asked again twice, in vain.
+/// A failure with two unsuccessful retries.
 pub(super) fn for_now<'a>(part: &'a str) -> Expected<'a> {
     Expected {
         requests: 3,
@@ -61,7 +61,7 @@ pub(super) fn for_now<'a>(part: &'a str) -> Expected<'a> {
     }
 }
 
-/// One that is put right by asking again once.
+/// An invalid response that one repair fixes.
 pub(super) fn repaired() -> Expected<'static> {
     Expected {
         requests: 2,
@@ -71,7 +71,7 @@ pub(super) fn repaired() -> Expected<'static> {
     }
 }
 
-/// No failure at all.
+/// No failure.
 pub(super) fn accepted() -> Expected<'static> {
     Expected {
         requests: 1,

@@ -1,11 +1,10 @@
-//! What becomes of every failure of a provider: how often it is asked, how long is waited, who answers instead, and what
-//! people are told. Over real sockets; the pauses between two attempts are
-//! taken as they would be, and what is waited for in vain is waited for by a clock that stands still meanwhile.
+//! Handling of every provider failure: number of requests, waits, the backend that decides instead, and the message. Over
+//! real sockets. Waits between attempts are recorded and not made; timeouts run on a paused clock.
 
 mod answers;
 mod expected;
-mod over_time;
 mod server;
+mod state_and_usage;
 mod transport;
 
 use std::fmt;
@@ -14,21 +13,21 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use image::{Rgba, RgbaImage};
-use motorium_imaging::picture;
+use motorium_imaging::codec;
 use motorium_kit::config::Secret;
 use motorium_planner::PlannerService;
 use motorium_planner::backends::Backend;
+use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::dialect::Dialect;
-use motorium_planner::backends::model::{ModelBackend, Parts};
-use motorium_planner::backends::operator::Operator;
-use motorium_planner::models::Models;
+use motorium_planner::backends::model::{ModelBackend, ModelBackendParts};
+use motorium_planner::models::ModelTable;
 use motorium_planner::prompt::Prompts;
 use motorium_planner::provider::Endpoint;
-use motorium_planner::provider::endpoint::Address;
-use motorium_planner::router::pauses::Pauses;
-use motorium_planner::router::{Router, Rules};
-use motorium_proto::service::{ImageFormat, PlanRequest, Planned, Planner as _, Result};
+use motorium_planner::provider::endpoint::EndpointConfig;
+use motorium_planner::router::sleeper::Sleeper;
+use motorium_planner::router::{Router, RouterConfig};
+use motorium_proto::service::{ImageFormat, PlanRequest, PlannedDecision, Planner as _, Result};
 use serde_json::{Value, json};
 
 use self::server::{Reply, Server};
@@ -40,36 +39,36 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 const SCREEN: &str = r#"button 20,20 80x30 "Save""#;
 
-/// Pauses that are written down and not made, without chance.
+/// A sleeper that records waits without waiting, and has no jitter.
 #[derive(Debug, Clone, Default)]
-struct Noted(Arc<Mutex<Vec<u128>>>);
+struct RecordingSleeper(Arc<Mutex<Vec<u128>>>);
 
-impl Pauses for Noted {
-    fn wait(&self, time: Duration) -> BoxFuture<'static, ()> {
+impl Sleeper for RecordingSleeper {
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         self.0.lock().unwrap().push(time.as_millis());
         Box::pin(std::future::ready(()))
     }
 
-    fn chance(&self) -> f64 {
+    fn jitter(&self) -> f64 {
         0.0
     }
 }
 
-/// Claude behind one provider, and a chat endpoint behind another that takes over.
-struct Stage {
+/// Claude at one provider, and a chat endpoint at another as fallback.
+struct Setup {
     service: PlannerService,
     claude: Server,
     other: Server,
-    pauses: Noted,
+    pauses: RecordingSleeper,
 }
 
-impl fmt::Debug for Stage {
+impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stage").finish_non_exhaustive()
     }
 }
 
-impl Stage {
+impl Setup {
     async fn with(script: Vec<Reply>) -> Self {
         Self::with_both(script, vec![Reply::success(&chat(&decision("click", 1)))]).await
     }
@@ -80,9 +79,9 @@ impl Stage {
         Self::at(&base, claude, other)
     }
 
-    /// With Claude at another address than its provider's.
+    /// Creates the set-up with Claude at another URL.
     fn at(base: &str, claude: Server, other: Server) -> Self {
-        let pauses = Noted::default();
+        let pauses = RecordingSleeper::default();
         let second = format!("http://{}/v1", other.address);
         let backends: Vec<Arc<dyn Backend>> = vec![
             backend(
@@ -93,24 +92,24 @@ impl Stage {
             ),
             backend(
                 "operator",
-                Arc::new(Operator::default()),
+                Arc::new(ChatSom::default()),
                 "local-vl",
                 &second,
             ),
         ];
-        let mut rules = Rules::within(Duration::from_secs(20));
-        rules.bounds.attempt_timeout = ATTEMPT_TIMEOUT;
-        rules.pauses = Arc::new(pauses.clone());
+        let mut rules = RouterConfig::with_timeout(Duration::from_secs(20));
+        rules.limits.attempt_timeout = ATTEMPT_TIMEOUT;
+        rules.sleeper = Arc::new(pauses.clone());
         let prompts = Arc::new(Prompts::built_in().unwrap());
         Self {
-            service: PlannerService::new(Router::with_rules(backends, &rules), prompts),
+            service: PlannerService::new(Router::with_config(backends, &rules), prompts),
             claude,
             other,
             pauses,
         }
     }
 
-    async fn plan(&self) -> Result<Planned> {
+    async fn plan(&self) -> Result<PlannedDecision> {
         self.service.plan(step()).await
     }
 
@@ -120,7 +119,7 @@ impl Stage {
 }
 
 fn backend(name: &str, dialect: Arc<dyn Dialect>, model: &str, base: &str) -> Arc<dyn Backend> {
-    let address = Address {
+    let address = EndpointConfig {
         api: dialect.api(),
         base_url: base.parse().unwrap(),
         key: Some(Secret::new("sk-of-the-test")),
@@ -130,25 +129,25 @@ fn backend(name: &str, dialect: Arc<dyn Dialect>, model: &str, base: &str) -> Ar
         connect_timeout: CONNECT_TIMEOUT,
         stall_timeout: STALL_TIMEOUT,
     };
-    Arc::new(ModelBackend::new(Parts {
+    Arc::new(ModelBackend::new(ModelBackendParts {
         name: name.to_owned(),
-        model: Models::default().get(model, dialect.api()),
+        model: ModelTable::default().get(model, dialect.api()),
         dialect,
         endpoint: Ok(Endpoint::new(&address).unwrap()),
         prompts: Arc::new(Prompts::built_in().unwrap()),
     }))
 }
 
-/// A step on a screen with a picture.
+/// A step with a screenshot.
 fn step() -> PlanRequest {
     let pixels = RgbaImage::from_pixel(1000, 800, Rgba([40, 100, 200, 255]));
     PlanRequest {
-        image: Some(picture::encode(&pixels, ImageFormat::Png).unwrap()),
+        image: Some(codec::encode(&pixels, ImageFormat::Png).unwrap()),
         ..request("save the file", SCREEN)
     }
 }
 
-/// An answer that acts on an element.
+/// A response that acts on an element.
 fn decision(action: &str, element: i64) -> Value {
     json!({
         "thought": "The button is there.", "progress": "Saving", "suspected_injections": [], "next": "act",
@@ -157,7 +156,7 @@ fn decision(action: &str, element: i64) -> Value {
         "message": "", "evidence": [], "needs_hands": false, "function": "", "arguments": "", "json_schema": ""})
 }
 
-/// The same as Claude says it.
+/// The response in Claude's format.
 fn claude(text: &str) -> Value {
     json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-6",
         "content": [{"type": "thinking", "thinking": "", "signature": "EuYB"}, {"type": "text", "text": text}],
@@ -165,7 +164,7 @@ fn claude(text: &str) -> Value {
         "usage": {"input_tokens": 2000, "output_tokens": 100, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}})
 }
 
-/// The same as a chat endpoint says it.
+/// The response in the format of a chat endpoint.
 fn chat(decision: &Value) -> Value {
     json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "local-vl",
         "choices": [{"index": 0, "finish_reason": "stop", "logprobs": null,

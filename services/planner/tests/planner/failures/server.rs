@@ -1,5 +1,5 @@
-//! A provider on this machine that fails in every way: it speaks HTTP by hand, so that it can also stop in the middle of a
-//! word.
+//! A local provider that fails in every way. It writes HTTP by hand, so that it can also stop in the middle of a
+//! response.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,22 +8,22 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What it does with one request.
+/// Reaction to one request.
 #[derive(Debug, Clone)]
 pub(super) enum Reply {
-    /// Answers whole.
+    /// A complete response.
     Whole {
         status: u16,
         headers: &'static str,
         body: String,
     },
-    /// Begins an answer and then says nothing for ever.
+    /// Starts a response and then stalls forever.
     Stall,
-    /// Begins an answer and breaks the connection.
+    /// Starts a response and resets the connection.
     Reset,
-    /// Begins an answer and ends the connection in good order.
+    /// Starts a response and closes the connection properly.
     Short,
-    /// Says nothing for ever.
+    /// Never responds.
     Silence,
 }
 
@@ -41,7 +41,7 @@ impl Reply {
     }
 }
 
-/// The provider.
+/// A fake provider.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) address: SocketAddr,
@@ -49,7 +49,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A provider that answers by the script, its last line again and again.
+    /// Starts a provider that follows the script and repeats its last line.
     pub(super) async fn start(script: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
@@ -65,7 +65,7 @@ impl Server {
         server
     }
 
-    /// Every request so far.
+    /// Returns every request so far.
     pub(super) fn received(&self) -> Vec<Value> {
         self.received.lock().unwrap().clone()
     }
@@ -97,7 +97,7 @@ async fn serve(mut stream: TcpStream, received: Arc<Mutex<Vec<Value>>>, script: 
             }
             Reply::Reset => {
                 begin(&mut stream).await;
-                // Closed with unsent data: the other side sees a reset or an early end.
+                // Closing with unsent data makes the client see a reset or an early end.
                 return stream.set_zero_linger().unwrap();
             }
             Reply::Short => return begin(&mut stream).await,
@@ -113,7 +113,7 @@ async fn begin(stream: &mut TcpStream) {
     stream.flush().await.unwrap();
 }
 
-/// The body of the next request; `None` at the end of the connection.
+/// Reads the body of the next request; `None` at the end of the connection.
 async fn request(stream: &mut TcpStream) -> Option<Value> {
     let mut bytes = Vec::new();
     let head = loop {

@@ -1,4 +1,4 @@
-//! Failures on the way: a row of the matrix is a test.
+//! Transport failures. Each test is a row of the failure matrix.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use motorium_proto::service::Planner as _;
 
 use super::expected::{Expected, check, error, for_good, for_now, good, judge, repaired, says};
 use super::server::{Reply, Server};
-use super::{ATTEMPT_TIMEOUT, CONNECT_TIMEOUT, STALL_TIMEOUT, Stage, chat, decision};
+use super::{ATTEMPT_TIMEOUT, CONNECT_TIMEOUT, STALL_TIMEOUT, Setup, chat, decision};
 
 #[tokio::test]
 async fn status_400() {
@@ -39,7 +39,7 @@ async fn status_402() {
     let body = error("billing_error", "no credit");
     check(
         vec![Reply::of(402, "", body)],
-        for_good("PERMANENT", "wants to be paid first"),
+        for_good("PERMANENT", "requires payment"),
     )
     .await;
 }
@@ -49,7 +49,7 @@ async fn status_404() {
     let body = error("not_found_error", "model: claude-opus-4-6");
     check(
         vec![Reply::of(404, "", body)],
-        for_good("PERMANENT", "knows no such model"),
+        for_good("PERMANENT", "has no such model"),
     )
     .await;
 }
@@ -99,7 +99,7 @@ async fn status_429_with_too_long_a_time_is_not_waited_for() {
     let body = error("rate_limit_error", "slow down");
     check(
         vec![Reply::of(429, "retry-after: 3600\r\n", &body)],
-        for_good("TRANSIENT", "it asks to wait 3600 s"),
+        for_good("TRANSIENT", "the provider asks to retry after 3600 s"),
     )
     .await;
 }
@@ -109,7 +109,7 @@ async fn status_429_without_a_time() {
     let body = error("rate_limit_error", "slow down");
     check(
         vec![Reply::of(429, "", body)],
-        for_now("wants fewer requests"),
+        for_now("rate limit of the provider is reached"),
     )
     .await;
 }
@@ -132,7 +132,7 @@ async fn status_500() {
     let body = error("api_error", "internal");
     check(
         vec![Reply::of(500, "", body)],
-        for_now("the provider has failed"),
+        for_now("the provider failed"),
     )
     .await;
 }
@@ -141,7 +141,7 @@ async fn status_500() {
 async fn status_500_that_asks_not_to_be_repeated() {
     check(
         vec![Reply::of(500, "x-should-retry: false\r\n", "{}")],
-        for_good("PERMANENT", "the provider has failed"),
+        for_good("PERMANENT", "the provider failed"),
     )
     .await;
 }
@@ -175,7 +175,7 @@ async fn a_failure_that_passes() {
     .await;
 }
 
-/// How long a step takes by the clock of the test, which stands still while anything goes on.
+/// Returns the duration of a step on the paused clock, which stands still while any I/O is in progress.
 async fn time_of(step: impl Future<Output = ()>) -> Duration {
     let began = Instant::now();
     step.await;
@@ -184,7 +184,7 @@ async fn time_of(step: impl Future<Output = ()>) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn no_connection_in_time() {
-    // Nobody accepts, and the queue of those who wait is full.
+    // The listener accepts nothing, and its backlog is full.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();
@@ -197,7 +197,7 @@ async fn no_connection_in_time() {
     }
     let claude = Server::start(vec![good()]).await;
     let other = Server::start(vec![Reply::success(&chat(&decision("click", 1)))]).await;
-    let stage = Stage::at(&format!("http://{address}"), claude, other);
+    let stage = Setup::at(&format!("http://{address}"), claude, other);
     let expected = Expected {
         requests: 0,
         ..for_now("127.0.0.1 cannot be reached")
@@ -209,7 +209,7 @@ async fn no_connection_in_time() {
 #[tokio::test(start_paused = true)]
 async fn no_answer_in_time() {
     let expected = Expected {
-        told: Some(("TIMED_OUT", "did not answer within 1500 ms")),
+        told: Some(("TIMED_OUT", "did not respond within 1500 ms")),
         ..for_now("")
     };
     let waited = time_of(check(vec![Reply::Silence], expected)).await;
@@ -218,7 +218,7 @@ async fn no_answer_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stops() {
-    let expected = for_now("stopped in the middle of its answer");
+    let expected = for_now("stalled in the middle of its response");
     let waited = time_of(check(vec![Reply::Stall], expected)).await;
     assert_eq!(waited, 3 * STALL_TIMEOUT);
 }
@@ -232,7 +232,7 @@ async fn a_connection_that_breaks() {
 async fn a_body_that_is_no_json() {
     check(
         vec![Reply::of(200, "", "{\"content\": [")],
-        for_now("is no JSON: EOF while parsing a list at line 1 column 13; it begins with `{\"content\": [`"),
+        for_now("is not JSON: EOF while parsing a list at line 1 column 13; it begins with `{\"content\": [`"),
     )
     .await;
 }
@@ -243,7 +243,7 @@ async fn a_page_instead_of_an_answer() {
     check(
         vec![Reply::of(200, "", page)],
         for_now(
-            "is no JSON but a page (`<!DOCTYPE html> <html><head><title>Sign…`); is base_url right",
+            "is a web page instead of JSON (`<!DOCTYPE html> <html><head><title>Sign…`); check base_url",
         ),
     )
     .await;
@@ -266,7 +266,7 @@ async fn ten_megabytes_of_answer() {
         vec![endless],
         for_good(
             "PERMANENT",
-            "is longer than 4 MiB, which no model says; is base_url right?",
+            "is longer than 4 MiB, which no model returns; check base_url",
         ),
     )
     .await;
@@ -275,7 +275,7 @@ async fn ten_megabytes_of_answer() {
 #[tokio::test]
 async fn a_megabyte_of_text_is_neither_searched_nor_sent_back() {
     let endless = format!("{} {}", "{".repeat(1 << 20), decision("click", 1));
-    let stage = Stage::with(vec![says(&endless), good()]).await;
+    let stage = Setup::with(vec![says(&endless), good()]).await;
     judge(&stage, repaired()).await;
     let repair = stage.claude.received()[1].to_string();
     assert!(
@@ -304,7 +304,7 @@ async fn status_302() {
         )],
         for_good(
             "PERMANENT",
-            "names another address, and none is followed; correct its base_url (HTTP 302)",
+            "redirects the request, and redirects are not followed; correct its base_url (HTTP 302)",
         ),
     )
     .await;
@@ -322,11 +322,11 @@ async fn status_403() {
 
 #[tokio::test]
 async fn a_key_that_is_repeated_is_not_passed_on() {
-    // Some gateways say which key they were given; cut in its middle it would still be half a key.
+    // Some gateways quote the rejected key. Truncated in the middle, it would still be half a key.
     for filler in [0, 250, 290] {
         let said = format!("{} received key: sk-of-the-test", "a".repeat(filler));
         let body = error("authentication_error", &said);
-        let stage = Stage::with(vec![Reply::of(401, "", body)]).await;
+        let stage = Setup::with(vec![Reply::of(401, "", body)]).await;
         let planned = stage.plan().await.unwrap();
         let message = &planned.attempts[0].message;
         assert!(!message.contains("sk-"), "{message}");

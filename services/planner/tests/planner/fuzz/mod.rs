@@ -1,16 +1,16 @@
-//! Damaged answers, in every run of the tests: the targets of `services/planner/fuzz`, with what is damaged there
-//! (`fuzz/seeds`, and the answers of providers) and the words that damage is made of (`fuzz/words.dict`).
+//! Mutated responses, in every test run: the targets of `services/planner/fuzz`, with their seeds (`fuzz/seeds` and the
+//! provider fixtures) and their dictionary (`fuzz/words.dict`).
 //!
-//! With `MOTORIUM_FUZZ_SECONDS` it goes on for so long, all targets together, and damages otherwise each time; without it
-//! every target is given the same few thousand answers.
+//! With `MOTORIUM_FUZZ_SECONDS` all targets together run for that time with different mutations each time. Without it,
+//! every target gets the same few thousand inputs.
 
-mod readers;
+mod parsers;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motorium_planner::answer::{pyautogui, tool_calls};
+use motorium_planner::response::{pyautogui, tool_calls};
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::Next;
 use proptest::prelude::*;
@@ -20,41 +20,41 @@ use rand::{Rng as _, SeedableRng as _};
 use tokio::time::Instant;
 
 const TARGETS: u32 = 5;
-/// As many answers as a target is given where no time is set.
-const ANSWERS: usize = 2000;
-/// What libFuzzer's dictionaries have no letters for: of several bytes, of another length in lower case, a mark of order.
-const FOREIGN: &[&str] = &["é", "世", "İ", "\u{212a}", "\u{feff}", "\u{2028}"];
-/// A reader that takes longer than this for one answer, twice, hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Inputs per target if no time is set.
+const DEFAULT_INPUTS: usize = 2000;
+/// Characters that libFuzzer's dictionary cannot express: multi-byte, of another length in lower case, a byte order mark.
+const MULTIBYTE: &[&str] = &["é", "世", "İ", "\u{212a}", "\u{feff}", "\u{2028}"];
+/// A parser that exceeds this twice for one input counts as hanging.
+const HANG_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[test]
 fn damaged_python_is_read_or_refused() {
-    run("pyautogui", &[], readers::pyautogui);
+    run("pyautogui", &[], parsers::pyautogui);
 }
 
 #[test]
 fn damaged_calls_are_read_or_refused() {
-    run("tool_calls", &[], readers::tool_calls);
+    run("tool_calls", &[], parsers::tool_calls);
 }
 
 #[test]
 fn damaged_answers_to_a_numbered_screen_are_read_or_refused() {
-    run("numbered", &[], readers::numbered);
+    run("numbered", &[], parsers::numbered);
 }
 
 #[test]
 fn damaged_answers_of_providers_are_read_or_refused() {
     let answered = ["anthropic", "openai-chat", "openai-responses"];
-    run("bodies", &answered, readers::bodies);
+    run("bodies", &answered, parsers::bodies);
 }
 
 #[test]
 fn damaged_answers_to_questions_are_read_or_refused() {
-    run("questions", &[], readers::questions);
+    run("questions", &[], parsers::questions);
 }
 
-/// A server may call an answer whole that is not. What is left of it then says nothing that the whole did not; of one that
-/// takes back what it said first, the beginning cannot know that.
+/// A server may mark a truncated response as complete. The truncated response must not mean something else than the full
+/// one. A response that retracts its first statement is exempt, because its start cannot know that.
 #[test]
 fn the_beginning_of_an_answer_is_not_another_answer() {
     let ways = [
@@ -68,12 +68,12 @@ fn the_beginning_of_an_answer_is_not_another_answer() {
         let wholes = seeds
             .iter()
             .filter(|seed| !takes_back(seed))
-            .filter_map(|seed| Some((seed, readers::understood(way, seed)?)));
+            .filter_map(|seed| Some((seed, parsers::understood(way, seed)?)));
         let wholes: Vec<(&String, Next)> = wholes.collect();
         assert!(wholes.len() > 2, "{way}: {wholes:?}");
         for (whole, all) in wholes {
             for (end, _) in whole.char_indices() {
-                if let Some(said) = readers::understood(way, &whole[..end]) {
+                if let Some(said) = parsers::understood(way, &whole[..end]) {
                     assert!(begins(&said, &all), "{said:?}\n{}", &whole[..end]);
                 }
             }
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// Whether one decision is another one, or its first actions.
+/// Returns whether a decision equals another one, or consists of its first actions.
 fn begins(said: &Next, all: &Next) -> bool {
     let (Next::Act(said), Next::Act(all)) = (said, all) else {
         return said == all;
@@ -99,7 +99,7 @@ fn begins(said: &Next, all: &Next) -> bool {
     all.starts_with(&said)
 }
 
-/// Gives a target its seeds as they are, then damaged ones.
+/// Runs a target on its seeds unchanged, then on mutated ones.
 fn run(target: &str, fixtures: &[&str], reader: fn(&str)) {
     let fuzz = fuzz_folder();
     let mut seeds = texts_in(&fuzz.join("seeds").join(target));
@@ -116,29 +116,29 @@ fn run(target: &str, fixtures: &[&str], reader: fn(&str)) {
         None => (StdRng::seed_from_u64(1), None),
     };
     let mut given = 0;
-    while until.map_or(given < ANSWERS, |until| Instant::now() < until) {
+    while until.map_or(given < DEFAULT_INPUTS, |until| Instant::now() < until) {
         give(reader, &damaged(&seeds, &words, &mut chance));
         given += 1;
     }
 }
 
-/// Gives a reader a text. Where that fails, it is shown, so that it can become a seed.
+/// Runs a parser on an input, and prints the input if it fails, so that it can become a seed.
 fn give(reader: fn(&str), text: &str) {
     let read = || panic::catch_unwind(AssertUnwindSafe(|| reader(text)));
     let hangs = || {
         let began = Instant::now();
         let panicked = read().is_err();
         assert!(!panicked, "the reader panics on this answer: {text:?}");
-        began.elapsed() > PATIENCE
+        began.elapsed() > HANG_TIMEOUT
     };
-    // Once may be the machine's fault.
+    // A single slow run may be caused by the machine.
     assert!(
         !(hangs() && hangs()),
         "the reader hangs on this answer: {text:?}"
     );
 }
 
-/// One of the seeds with some of it taken out, put in, repeated, or replaced by a part of another one.
+/// Mutates a seed: removes, inserts, repeats, or replaces parts by those of another seed.
 fn damaged(seeds: &[String], words: &[String], chance: &mut StdRng) -> String {
     let any_of = |chance: &mut StdRng| seeds.choose(chance).expect("there are seeds");
     let mut text: Vec<char> = any_of(chance).chars().collect();
@@ -192,12 +192,12 @@ fn texts_in(folder: &Path) -> Vec<String> {
     texts.collect()
 }
 
-/// The words of a dictionary of libFuzzer's, one to a line, in quotes.
+/// Reads a libFuzzer dictionary: one quoted word per line.
 fn words(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap();
     let lines = text.lines().filter(|line| line.starts_with('"'));
     let words = lines.map(|line| serde_json::from_str(line).unwrap());
     words
-        .chain(FOREIGN.iter().map(ToString::to_string))
+        .chain(MULTIBYTE.iter().map(ToString::to_string))
         .collect()
 }

@@ -1,26 +1,26 @@
-//! What Claude and this program say to each other.
+//! The exchange with Claude.
 
 use motorium_planner::backends::claude_computer::ClaudeComputer;
-use motorium_planner::backends::dialect::Misread;
+use motorium_planner::backends::dialect::ResponseError;
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult::{Failed, Performed, Refused};
 use serde_json::{Value, json};
 
-use super::sound::of_type;
-use super::world::{Outcome, World};
+use super::fake_task::{FakeTask, Outcome};
+use super::request_checks::of_type;
 use crate::fixtures::fixture;
 
 pub(super) fn answer(name: &str) -> Value {
     fixture(&format!("anthropic/{name}.json"))
 }
 
-fn opus(name: &'static str) -> World {
-    World::new(ClaudeComputer, "claude-opus-4-6", Some(name))
+fn opus(name: &'static str) -> FakeTask {
+    FakeTask::new(ClaudeComputer, "claude-opus-4-6", Some(name))
 }
 
-fn opus_with_toolset(name: &'static str) -> World {
-    World::new(ClaudeComputer, "claude-opus-5-5", Some(name))
+fn opus_with_toolset(name: &'static str) -> FakeTask {
+    FakeTask::new(ClaudeComputer, "claude-opus-5-5", Some(name))
 }
 
 pub(super) fn actions(next: &Next) -> &[motorium_proto::domain::decision::PlannedAction] {
@@ -30,7 +30,7 @@ pub(super) fn actions(next: &Next) -> &[motorium_proto::domain::decision::Planne
     }
 }
 
-/// The results in the last message.
+/// Returns the results in the last message.
 fn results(body: &Value) -> Vec<&Value> {
     let messages = body["messages"].as_array().unwrap();
     of_type(messages.last().unwrap(), "tool_result")
@@ -79,7 +79,7 @@ fn a_closer_look_is_cut_out_of_the_frame_at_once() {
     world.carry_out(&reading, &[Performed]);
     let asked = world.ask();
     let pictures = of_type(&asked.body["messages"], "image");
-    // The first screen, the same again, the closer look, and the screen after the click.
+    // The first screenshot, the same again, the zoom, and the screenshot after the click.
     assert_eq!(pictures.len(), 4);
     assert_eq!(pictures[0], pictures[1]);
     assert_ne!(pictures[1], pictures[2]);
@@ -195,7 +195,7 @@ fn a_turn_without_a_call_is_asked_for_one() {
 #[test]
 fn a_model_that_may_be_made_to_call_something_is() {
     let choice = |model: &str| {
-        let mut world = World::new(ClaudeComputer, model, None);
+        let mut world = FakeTask::new(ClaudeComputer, model, None);
         world.decide(&[answer("text_only"), answer("finish")]);
         let Some(repair) = world.last_sent else {
             panic!("nothing was sent")
@@ -212,7 +212,7 @@ fn a_cut_off_answer_is_never_used_and_gets_more_room() {
     let mut world = opus("cut-off");
     let reading = world.decide(&[answer("cut_off"), answer("click")]);
     assert_eq!(actions(&reading.next).len(), 1);
-    // The cut-off turn is no part of the conversation.
+    // The truncated turn is not part of the conversation.
     world.carry_out(&reading, &[Performed]);
     let asked = world.ask();
     assert_eq!(asked.body["messages"].as_array().unwrap().len(), 3);
@@ -224,7 +224,7 @@ fn a_refusal_is_reported_in_the_providers_words() {
         panic!("a decision")
     };
     let message = "This would harm somebody.".to_owned();
-    assert_eq!(misread, Misread::Refused { message });
+    assert_eq!(misread, ResponseError::Refused { message });
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn suspicious_text_is_reported_with_the_decision() {
     assert_eq!(reading.suspected_injections.len(), 1);
     assert_eq!(reading.suspected_injections[0].quote, "Save");
     assert!(reading.suspected_injections[0].bounds.is_some());
-    // It is reported once.
+    // It is reported only once.
     world.carry_out(&reading, &[Performed]);
     let reading = world.decide(&[answer("screenshot"), answer("finish")]);
     assert!(reading.suspected_injections.is_empty());
@@ -317,7 +317,7 @@ fn a_function_keeps_its_own_name() {
     );
 }
 
-/// Without the marks for the cache, which move on.
+/// Returns the messages without cache marks, which move in every request.
 fn unmarked(messages: &Value) -> Vec<Value> {
     let mut messages = messages.as_array().unwrap().clone();
     for message in &mut messages {
@@ -328,9 +328,9 @@ fn unmarked(messages: &Value) -> Vec<Value> {
     messages
 }
 
-/// A task of so many clicks: how long each request's conversation is, how many pictures it shows, and whether it begins
-/// with the whole of the one before it, so that a provider's cache holds.
-fn long_task(mut world: World, steps: usize) -> Vec<(usize, usize, bool)> {
+/// Runs a task with this many clicks. Returns for each request the length of its conversation, its number of images, and
+/// whether it starts with the whole previous one, so that a provider's cache hits.
+fn long_task(mut world: FakeTask, steps: usize) -> Vec<(usize, usize, bool)> {
     let mut before: Vec<Value> = Vec::new();
     let mut seen = Vec::new();
     for _ in 0..steps {

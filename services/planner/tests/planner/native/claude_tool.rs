@@ -1,17 +1,17 @@
-//! Claude's computer tool in its versions, and everything that it can be told to do.
+//! Claude's computer tool in all versions, with every action.
 
 use motorium_planner::backends::claude_computer::ClaudeComputer;
-use motorium_planner::backends::concessions::Concessions;
-use motorium_planner::backends::dialect::{Dialect as _, Step};
-use motorium_planner::models::{Api, Models};
-use motorium_planner::picture::Pictures;
+use motorium_planner::backends::degraded_features::DegradedFeatures;
+use motorium_planner::backends::dialect::{Dialect as _, StepContext};
+use motorium_planner::models::{Api, ModelTable};
 use motorium_planner::prompt::Prompts;
+use motorium_planner::screenshot::RequestImages;
 use serde_json::{Value, json};
 
 use super::claude::{actions, answer};
-use super::world::{Outcome, World};
+use super::fake_task::{FakeTask, Outcome};
 
-/// One call of the tool, in an answer.
+/// Returns a response with one call of the tool.
 fn call(input: Value) -> Value {
     let block = json!({"type": "tool_use", "id": "toolu_x", "name": "computer", "input": input});
     json!({"content": [block], "stop_reason": "tool_use"})
@@ -20,7 +20,7 @@ fn call(input: Value) -> Value {
 #[test]
 fn the_version_of_the_tool_is_the_models() {
     let check = |model: &str, tool: Value, beta: Option<&str>, thinking: Value| {
-        let mut world = World::new(ClaudeComputer, model, None);
+        let mut world = FakeTask::new(ClaudeComputer, model, None);
         let asked = world.ask();
         assert_eq!(asked.body["tools"][0], tool, "{model}");
         assert_eq!(asked.body["thinking"], thinking, "{model}");
@@ -59,7 +59,7 @@ fn the_version_of_the_tool_is_the_models() {
 #[test]
 fn every_action_of_the_tool_is_understood() {
     let check = |input: Value, expected: &str| {
-        let mut world = World::new(ClaudeComputer, "claude-opus-4-6", None);
+        let mut world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
         let got = match world.plan(&[call(input.clone())]) {
             Outcome::Decided(reading) => {
                 let intents = actions(&reading.next)
@@ -99,7 +99,7 @@ fn every_action_of_the_tool_is_understood() {
         json!({"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [60, 55]}),
         "drag from a point at the top left to \"Save\"",
     );
-    // Without a start it begins where the pointer is.
+    // Without a start, the drag begins at the pointer.
     check(
         json!({"action": "left_click_drag", "coordinate": [1, 2]}),
         "drag from \"Save\" to a point at the top left",
@@ -131,7 +131,7 @@ fn every_action_of_the_tool_is_understood() {
         "hold shift",
     );
     check(json!({"action": "wait", "duration": 1}), "wait");
-    // What cannot be done is said, never put right.
+    // Invalid input is reported and never corrected.
     check(
         json!({"action": "fly"}),
         "The computer has no action \"fly\".",
@@ -170,7 +170,7 @@ fn every_action_of_the_tool_is_understood() {
 
 #[test]
 fn the_oldest_tool_has_no_closer_look() {
-    let mut world = World::new(ClaudeComputer, "claude-sonnet-4-5", Some("no-zoom"));
+    let mut world = FakeTask::new(ClaudeComputer, "claude-sonnet-4-5", Some("no-zoom"));
     let gave = world.plan(&[answer("zoom")]);
     let Outcome::Gave(misread) = gave else {
         panic!("{gave:?}")
@@ -180,18 +180,18 @@ fn the_oldest_tool_has_no_closer_look() {
 
 #[test]
 fn a_model_without_the_tool_is_not_asked() {
-    let world = World::new(ClaudeComputer, "claude-opus-4-6", None);
-    let model = Models::default().get("claude-nobody-9", Api::AnthropicMessages);
-    let step = Step {
+    let world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
+    let model = ModelTable::default().get("claude-nobody-9", Api::AnthropicMessages);
+    let step = StepContext {
         request: &world.request,
         model: &model,
-        pictures: &Pictures::of(&world.request),
+        images: &RequestImages::of(&world.request),
         prompts: &Prompts::built_in().unwrap(),
-        concessions: Concessions::default(),
+        degraded: DegradedFeatures::default(),
     };
-    let error = ClaudeComputer.ask(&step).unwrap_err().to_string();
+    let error = ClaudeComputer.build_request(&step).unwrap_err().to_string();
     assert!(
-        error.starts_with("claude-nobody-9 is not known to have"),
+        error.starts_with("claude-nobody-9 is not known to support"),
         "{error}"
     );
 }

@@ -1,47 +1,47 @@
-//! Any order of answers, outcomes, stops, denied approvals, crashes and changes of backend: each request is sound for its
-//! provider. What is sound is in [`sound`](super::sound); the world holds every request against it.
+//! Any sequence of responses, outcomes, stops, denied approvals, crashes and changes of backend yields requests that the
+//! provider accepts. [`request_checks`](super::request_checks) defines that, and the fake task checks every request.
 
 use motorium_planner::backends::claude_computer::ClaudeComputer;
-use motorium_planner::backends::openai_computer::{Keeping, OpenAiComputer};
+use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
 use motorium_proto::domain::effect::ActionResult;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::world::{Outcome, World};
+use super::fake_task::{FakeTask, Outcome};
 
-/// What happens around one step.
+/// Events around one step.
 #[derive(Debug, Clone)]
-struct Happening {
-    /// What the model says, should it be asked so often.
+struct StepScript {
+    /// Responses of the model, one for each request.
     answers: Vec<Turn>,
-    after: After,
-    /// What came of the actions; fewer than there are means that the rest was never begun.
+    after: DecisionFate,
+    /// Outcomes of the actions; if there are fewer, the rest was never started.
     results: Vec<ActionResult>,
     accepted: bool,
     user_speaks: bool,
     notice: bool,
 }
 
-/// What becomes of a decision.
+/// Fate of a decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum After {
+enum DecisionFate {
     CarriedOut,
-    /// It was never stored, and nobody knows of it.
+    /// It was never stored, and the step is unknown.
     Lost,
     /// It was never stored, and the step was closed without it.
     LostWithItsStep,
-    /// The same step is decided by another backend instead.
+    /// Another backend decides the same step.
     OtherBackend,
-    /// Stored, and the conversation does not come back as it was.
+    /// It was stored, but the conversation comes back damaged.
     Garbled,
-    /// The screen has another size from here on; the pictures of before are of no use.
+    /// The screen size changes, so that earlier images cannot be used.
     NoOldPictures,
 }
 
-/// What a model says in a turn.
+/// Content of a model's turn.
 #[derive(Debug, Clone)]
 struct Turn {
-    calls: Vec<Say>,
+    calls: Vec<ScriptedCall>,
     ending: Ending,
 }
 
@@ -54,7 +54,7 @@ enum Ending {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Say {
+enum ScriptedCall {
     Click,
     Type,
     TwoKeys,
@@ -69,27 +69,27 @@ enum Say {
     Ask,
     Extract,
     Report,
-    /// With a warning of the provider, where there are such.
+    /// With a safety check, if the provider has them.
     Warned,
 }
 
-fn say() -> impl Strategy<Value = Say> {
+fn say() -> impl Strategy<Value = ScriptedCall> {
     prop_oneof![
-        4 => Just(Say::Click),
-        2 => Just(Say::Type),
-        1 => Just(Say::TwoKeys),
-        2 => Just(Say::Screenshot),
-        2 => Just(Say::Zoom),
-        1 => Just(Say::Cursor),
-        1 => Just(Say::Outside),
-        1 => Just(Say::Unknown),
-        2 => Just(Say::Function),
-        1 => Just(Say::UnknownFunction),
-        1 => Just(Say::Finish),
-        1 => Just(Say::Ask),
-        1 => Just(Say::Extract),
-        1 => Just(Say::Report),
-        2 => Just(Say::Warned),
+        4 => Just(ScriptedCall::Click),
+        2 => Just(ScriptedCall::Type),
+        1 => Just(ScriptedCall::TwoKeys),
+        2 => Just(ScriptedCall::Screenshot),
+        2 => Just(ScriptedCall::Zoom),
+        1 => Just(ScriptedCall::Cursor),
+        1 => Just(ScriptedCall::Outside),
+        1 => Just(ScriptedCall::Unknown),
+        2 => Just(ScriptedCall::Function),
+        1 => Just(ScriptedCall::UnknownFunction),
+        1 => Just(ScriptedCall::Finish),
+        1 => Just(ScriptedCall::Ask),
+        1 => Just(ScriptedCall::Extract),
+        1 => Just(ScriptedCall::Report),
+        2 => Just(ScriptedCall::Warned),
     ]
 }
 
@@ -114,14 +114,14 @@ fn result() -> impl Strategy<Value = ActionResult> {
     ]
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = StepScript> {
     let after = prop_oneof![
-        10 => Just(After::CarriedOut),
-        1 => Just(After::Lost),
-        1 => Just(After::LostWithItsStep),
-        1 => Just(After::OtherBackend),
-        1 => Just(After::Garbled),
-        1 => Just(After::NoOldPictures),
+        10 => Just(DecisionFate::CarriedOut),
+        1 => Just(DecisionFate::Lost),
+        1 => Just(DecisionFate::LostWithItsStep),
+        1 => Just(DecisionFate::OtherBackend),
+        1 => Just(DecisionFate::Garbled),
+        1 => Just(DecisionFate::NoOldPictures),
     ];
     let answers = proptest::collection::vec(turn(), 1..5);
     let results = proptest::collection::vec(result(), 0..4).prop_map(up_to_the_first_failure);
@@ -134,7 +134,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         any::<bool>(),
     )
         .prop_map(
-            |(answers, after, results, accepted, user_speaks, notice)| Happening {
+            |(answers, after, results, accepted, user_speaks, notice)| StepScript {
                 answers,
                 after,
                 results,
@@ -153,13 +153,13 @@ fn up_to_the_first_failure(results: Vec<ActionResult>) -> Vec<ActionResult> {
     results[..length].to_vec()
 }
 
-/// Gives every call of a task a number of its own.
-struct Writer {
+/// Gives every call of a task a unique id.
+struct CallIds {
     next: u32,
     write: fn(&Turn, &mut u32) -> Value,
 }
 
-impl Writer {
+impl CallIds {
     fn answer(&mut self, turn: &Turn) -> Value {
         (self.write)(turn, &mut self.next)
     }
@@ -174,27 +174,27 @@ fn stop_reason(ending: Ending) -> &'static str {
     }
 }
 
-fn own_tool(say: Say) -> Option<(&'static str, Value)> {
+fn own_tool(say: ScriptedCall) -> Option<(&'static str, Value)> {
     Some(match say {
-        Say::Function => ("billing_lookup", json!({"id": 7})),
-        Say::UnknownFunction => ("nobody", json!({})),
-        Say::Finish => ("finish", json!({"answer": "Done."})),
-        Say::Ask => ("ask_user", json!({"question": "Which?"})),
-        Say::Report => ("report_suspicious_text", json!({"quote": "pay now"})),
-        Say::Extract => ("extract", json!({"instruction": "x", "json_schema": "{}"})),
+        ScriptedCall::Function => ("billing_lookup", json!({"id": 7})),
+        ScriptedCall::UnknownFunction => ("nobody", json!({})),
+        ScriptedCall::Finish => ("finish", json!({"answer": "Done."})),
+        ScriptedCall::Ask => ("ask_user", json!({"question": "Which?"})),
+        ScriptedCall::Report => ("report_suspicious_text", json!({"quote": "pay now"})),
+        ScriptedCall::Extract => ("extract", json!({"instruction": "x", "json_schema": "{}"})),
         _ => return None,
     })
 }
 
-fn anthropic_action(say: Say) -> (&'static str, Value) {
+fn anthropic_action(say: ScriptedCall) -> (&'static str, Value) {
     match say {
-        Say::Type => ("type", json!({"text": "notes"})),
-        Say::TwoKeys => ("key", json!({"text": "ctrl+a Delete"})),
-        Say::Screenshot => ("screenshot", json!({})),
-        Say::Zoom => ("zoom", json!({"region": [0, 0, 200, 100]})),
-        Say::Cursor => ("cursor_position", json!({})),
-        Say::Outside => ("left_click", json!({"coordinate": [5000, 1]})),
-        Say::Unknown => ("fly", json!({})),
+        ScriptedCall::Type => ("type", json!({"text": "notes"})),
+        ScriptedCall::TwoKeys => ("key", json!({"text": "ctrl+a Delete"})),
+        ScriptedCall::Screenshot => ("screenshot", json!({})),
+        ScriptedCall::Zoom => ("zoom", json!({"region": [0, 0, 200, 100]})),
+        ScriptedCall::Cursor => ("cursor_position", json!({})),
+        ScriptedCall::Outside => ("left_click", json!({"coordinate": [5000, 1]})),
+        ScriptedCall::Unknown => ("fly", json!({})),
         _ => ("left_click", json!({"coordinate": [60, 55]})),
     }
 }
@@ -256,26 +256,32 @@ fn responses(turn: &Turn, next: &mut u32) -> Value {
     json!({"id": id, "status": status, "output": output, "incomplete_details": {"reason": reason}})
 }
 
-fn computer_call(say: Say, call_id: &str) -> Value {
+fn computer_call(say: ScriptedCall, call_id: &str) -> Value {
     let click = json!({"type": "click", "button": "left", "x": 60, "y": 55});
     let outside = json!({"type": "click", "button": "left", "x": 5000, "y": 1});
     let actions = match say {
-        Say::TwoKeys => json!([click, {"type": "keypress", "keys": ["CTRL", "S"]}, outside]),
-        Say::Type => json!([click, {"type": "type", "text": "notes"}]),
-        Say::Screenshot | Say::Zoom | Say::Cursor => json!([{"type": "screenshot"}]),
-        Say::Outside => json!([outside]),
-        Say::Unknown => json!([{"type": "fly"}]),
+        ScriptedCall::TwoKeys => {
+            json!([click, {"type": "keypress", "keys": ["CTRL", "S"]}, outside])
+        }
+        ScriptedCall::Type => json!([click, {"type": "type", "text": "notes"}]),
+        ScriptedCall::Screenshot | ScriptedCall::Zoom | ScriptedCall::Cursor => {
+            json!([{"type": "screenshot"}])
+        }
+        ScriptedCall::Outside => json!([outside]),
+        ScriptedCall::Unknown => json!([{"type": "fly"}]),
         _ => json!([click]),
     };
     let checks = match say {
-        Say::Warned => json!([{"id": format!("sc_{call_id}"), "code": "c", "message": "m"}]),
+        ScriptedCall::Warned => {
+            json!([{"id": format!("sc_{call_id}"), "code": "c", "message": "m"}])
+        }
         _ => json!([]),
     };
     json!({"type": "computer_call", "id": format!("cu_{call_id}"), "call_id": call_id, "status": "completed",
         "pending_safety_checks": checks, "actions": actions})
 }
 
-fn play(mut world: World, mut writer: Writer, happenings: &[Happening]) {
+fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
     for happening in happenings {
         if happening.user_speaks {
             world
@@ -289,7 +295,7 @@ fn play(mut world: World, mut writer: Writer, happenings: &[Happening]) {
                 .notices
                 .push("the last three steps were the same".to_owned());
         }
-        if happening.after == After::OtherBackend {
+        if happening.after == DecisionFate::OtherBackend {
             world.decided_by_another(b"");
             continue;
         }
@@ -299,19 +305,19 @@ fn play(mut world: World, mut writer: Writer, happenings: &[Happening]) {
             .map(|turn| writer.answer(turn))
             .collect();
         let Outcome::Decided(reading) = world.plan(&answers) else {
-            // The next backend is asked, and decides.
+            // The next backend is called, and decides.
             world.decided_by_another(b"{\"cursor\":3}");
             continue;
         };
         match happening.after {
-            After::Lost => world.look(),
-            After::LostWithItsStep => world.crashed(),
-            After::Garbled => {
+            DecisionFate::Lost => world.look(),
+            DecisionFate::LostWithItsStep => world.crashed(),
+            DecisionFate::Garbled => {
                 world.carry_out(&reading, &happening.results);
                 world.request.conversation =
                     reading.conversation.slice(..reading.conversation.len() / 2);
             }
-            After::NoOldPictures => {
+            DecisionFate::NoOldPictures => {
                 world.carry_out(&reading, &happening.results);
                 world
                     .request
@@ -319,7 +325,7 @@ fn play(mut world: World, mut writer: Writer, happenings: &[Happening]) {
                     .iter_mut()
                     .for_each(|step| step.image = None);
             }
-            After::CarriedOut | After::OtherBackend => {
+            DecisionFate::CarriedOut | DecisionFate::OtherBackend => {
                 world.carry_out(&reading, &happening.results);
                 if happening.accepted {
                     world.accept(&reading.safety_checks);
@@ -330,7 +336,7 @@ fn play(mut world: World, mut writer: Writer, happenings: &[Happening]) {
     world.ask();
 }
 
-fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+fn happenings() -> impl Strategy<Value = Vec<StepScript>> {
     proptest::collection::vec(happening(), 1..8)
 }
 
@@ -339,47 +345,47 @@ proptest! {
 
     #[test]
     fn a_conversation_by_one_tool_stays_sound(happenings in happenings()) {
-        let world = World::new(ClaudeComputer, "claude-opus-4-6", None);
-        play(world, Writer { next: 0, write: one_tool }, &happenings);
+        let world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
+        play(world, CallIds { next: 0, write: one_tool }, &happenings);
     }
 
     #[test]
     fn a_conversation_by_the_toolset_stays_sound(happenings in happenings()) {
-        let world = World::new(ClaudeComputer, "claude-opus-5-5", None);
-        play(world, Writer { next: 0, write: toolset }, &happenings);
+        let world = FakeTask::new(ClaudeComputer, "claude-opus-5-5", None);
+        play(world, CallIds { next: 0, write: toolset }, &happenings);
     }
 
     #[test]
     fn a_stored_conversation_stays_sound(happenings in happenings()) {
-        let dialect = OpenAiComputer { keeping: Keeping::Stored };
-        let world = World::new(dialect, "gpt-5.6-sol", None);
-        play(world, Writer { next: 0, write: responses }, &happenings);
+        let dialect = OpenAiComputer { conversation_storage: ConversationStorage::Stored };
+        let world = FakeTask::new(dialect, "gpt-5.6-sol", None);
+        play(world, CallIds { next: 0, write: responses }, &happenings);
     }
 
     #[test]
     fn a_sent_conversation_stays_sound(happenings in happenings()) {
-        let dialect = OpenAiComputer { keeping: Keeping::Sent };
-        let world = World::new(dialect, "gpt-5.6-sol", None);
-        play(world, Writer { next: 0, write: responses }, &happenings);
+        let dialect = OpenAiComputer { conversation_storage: ConversationStorage::Stateless };
+        let world = FakeTask::new(dialect, "gpt-5.6-sol", None);
+        play(world, CallIds { next: 0, write: responses }, &happenings);
     }
 }
 
-/// Pictures would pile up if the Orchestrator gave all of them.
+/// The number of images stays limited even if the Orchestrator passes all of them.
 #[test]
 fn a_long_conversation_keeps_within_the_limit_of_pictures() {
-    let mut world = World::new(ClaudeComputer, "claude-opus-4-6", None);
+    let mut world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
     world.model().max_images = 8;
     world.retain_pictures(usize::MAX, 1);
-    let mut writer = Writer {
+    let mut writer = CallIds {
         next: 0,
         write: one_tool,
     };
     let looks = Turn {
-        calls: vec![Say::Screenshot, Say::Zoom],
+        calls: vec![ScriptedCall::Screenshot, ScriptedCall::Zoom],
         ending: Ending::Normal,
     };
     let click = Turn {
-        calls: vec![Say::Click],
+        calls: vec![ScriptedCall::Click],
         ending: Ending::Normal,
     };
     let mut most = 0;
@@ -388,7 +394,7 @@ fn a_long_conversation_keeps_within_the_limit_of_pictures() {
         let reading = world.decide(&answers);
         world.carry_out(&reading, &[ActionResult::Performed]);
         let asked = world.ask();
-        most = most.max(super::sound::of_type(&asked.body["messages"], "image").len());
+        most = most.max(super::request_checks::of_type(&asked.body["messages"], "image").len());
     }
     assert!((3..=8).contains(&most), "{most}");
 }

@@ -1,13 +1,13 @@
-//! Conversations with models that have a computer tool of their own.
+//! Conversations with models that have their own computer tool.
 //!
-//! - [`world`]: a desktop on paper that carries decisions out, or does not
-//! - [`sound`]: what has to hold of every request, whatever has happened
-//! - [`faults`]: any order of answers, outcomes, stops, crashes and changes of backend
-//! - [`claude`], [`openai`]: what one says to the other, word for word; [`claude_tool`]: the tool in its versions
+//! - [`fake_task`]: a simulated desktop that performs decisions, or fails to
+//! - [`request_checks`]: invariants of every request
+//! - [`faults`]: any sequence of responses, outcomes, stops, crashes and changes of backend
+//! - [`claude`], [`openai`]: the exchange with each provider; [`claude_tool`]: the versions of the tool
 
 mod claude;
 mod claude_tool;
+mod fake_task;
 mod faults;
 mod openai;
-mod sound;
-mod world;
+mod request_checks;

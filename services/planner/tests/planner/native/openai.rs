@@ -1,28 +1,28 @@
-//! What OpenAI's models and this program say to each other.
+//! The exchange with OpenAI's models.
 
-use motorium_planner::backends::dialect::Misread;
-use motorium_planner::backends::openai_computer::{Keeping, OpenAiComputer};
+use motorium_planner::backends::dialect::ResponseError;
+use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
 use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::domain::effect::ActionResult::{Failed, Performed};
 use serde_json::{Value, json};
 
-use super::world::{Outcome, World};
+use super::fake_task::{FakeTask, Outcome};
 use crate::fixtures::fixture;
 
 const STORED: OpenAiComputer = OpenAiComputer {
-    keeping: Keeping::Stored,
+    conversation_storage: ConversationStorage::Stored,
 };
 const SENT: OpenAiComputer = OpenAiComputer {
-    keeping: Keeping::Sent,
+    conversation_storage: ConversationStorage::Stateless,
 };
 
 fn answer(name: &str) -> Value {
     fixture(&format!("openai-responses/{name}.json"))
 }
 
-fn world(dialect: OpenAiComputer, name: &'static str) -> World {
-    World::new(dialect, "gpt-5.6-sol", Some(name))
+fn world(dialect: OpenAiComputer, name: &'static str) -> FakeTask {
+    FakeTask::new(dialect, "gpt-5.6-sol", Some(name))
 }
 
 fn actions(next: &Next) -> &[PlannedAction] {
@@ -38,7 +38,7 @@ fn kinds(body: &Value) -> Vec<String> {
     items.iter().map(kind).collect()
 }
 
-/// The words of the last message of ours.
+/// Returns the text of our last message.
 fn told(body: &Value) -> String {
     let items = body["input"].as_array().unwrap();
     let ours = items.iter().rfind(|item| item["role"] == "user").unwrap();
@@ -47,7 +47,7 @@ fn told(body: &Value) -> String {
     texts.join("\n")
 }
 
-/// One action of the computer, in an answer.
+/// Returns a response with one computer action.
 fn call(action: Value) -> Value {
     json!({"id": "resp_x", "status": "completed", "output": [
         {"type": "computer_call", "id": "cu_x", "call_id": "call_x", "actions": [action]}]})
@@ -62,7 +62,7 @@ fn the_newer_tool_is_only_named_and_the_older_one_described() {
         json!({"effort": "low", "summary": "concise"})
     );
     assert_eq!(asked.body.get("truncation"), None);
-    let mut older = World::new(STORED, "computer-use-preview", Some("preview-first"));
+    let mut older = FakeTask::new(STORED, "computer-use-preview", Some("preview-first"));
     let asked = older.ask();
     assert_eq!(
         asked.body["tools"][0],
@@ -98,7 +98,7 @@ fn a_stored_conversation_only_sends_what_is_new() {
     let asked = world.ask();
     assert_eq!(asked.body["previous_response_id"], "resp_2");
     assert_eq!(kinds(&asked.body), ["computer_call_output", "message"]);
-    // Nothing is inherited.
+    // Instructions and tools are not inherited from the previous response.
     assert!(asked.body["instructions"].is_string() && asked.body["tools"].is_array());
 }
 
@@ -242,7 +242,7 @@ fn an_answer_without_a_call_is_the_end() {
         panic!("{reading:?}")
     };
     assert_eq!(said, "The file is saved.");
-    // The claim was not believed.
+    // The orchestrator does not accept the claimed end.
     world.carry_out(&reading, &[]);
     world
         .request
@@ -265,23 +265,23 @@ fn refusals_and_failures_are_told_apart() {
     let message = |message: &str| message.to_owned();
     assert_eq!(
         gave("refusal"),
-        Misread::Refused {
+        ResponseError::Refused {
             message: message("I will not do that.")
         }
     );
     let message = message("the provider's filter stopped the answer");
-    assert_eq!(gave("filtered"), Misread::Refused { message });
-    assert_eq!(gave("cut_off"), Misread::Truncated { limit: 4096 });
+    assert_eq!(gave("filtered"), ResponseError::Refused { message });
+    assert_eq!(gave("cut_off"), ResponseError::Truncated { limit: 4096 });
     assert_eq!(
         gave("failed"),
-        Misread::invalid("The response is failed. The model failed.")
+        ResponseError::invalid("The response is failed. The model failed.")
     );
 }
 
 #[test]
 fn every_action_of_the_tool_is_understood() {
     let check = |action: Value, expected: &str| {
-        let got = match World::new(SENT, "gpt-5.6-sol", None).plan(&[call(action.clone())]) {
+        let got = match FakeTask::new(SENT, "gpt-5.6-sol", None).plan(&[call(action.clone())]) {
             Outcome::Decided(reading) => actions(&reading.next)[0].intent.clone(),
             Outcome::Gave(misread) => misread.to_string().replace("Action 1 of 1: ", ""),
         };
@@ -353,7 +353,7 @@ fn pixels_become_clicks_of_the_wheel() {
         let said = call(
             json!({"type": "scroll", "x": 1, "y": 1, "scroll_x": scroll_x, "scroll_y": scroll_y}),
         );
-        let reading = World::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
         let Action::Scroll {
             amount: ScrollAmount::Notches { x, y },
             ..
@@ -372,7 +372,7 @@ fn pixels_become_clicks_of_the_wheel() {
 #[test]
 fn the_wheel_is_the_middle_button() {
     let said = call(json!({"type": "click", "button": "wheel", "x": 1, "y": 1}));
-    let reading = World::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+    let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
     let Action::Click { button, .. } = &actions(&reading.next)[0].action else {
         panic!("{reading:?}")
     };
@@ -381,7 +381,7 @@ fn the_wheel_is_the_middle_button() {
 
 #[test]
 fn what_a_provider_keeps_counts_towards_the_next_call() {
-    let mut stored = World::new(STORED, "gpt-5.6-sol", None);
+    let mut stored = FakeTask::new(STORED, "gpt-5.6-sol", None);
     let first = stored.ask();
     assert_eq!(first.kept_tokens, 0);
     let said = answer("batch");
@@ -392,7 +392,7 @@ fn what_a_provider_keeps_counts_towards_the_next_call() {
         usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap();
     assert_eq!(stored.ask().kept_tokens, counted);
 
-    let mut sent = World::new(SENT, "gpt-5.6-sol", None);
+    let mut sent = FakeTask::new(SENT, "gpt-5.6-sol", None);
     let reading = sent.decide(&[said]);
     sent.carry_out(&reading, &[Performed, Performed, Performed]);
     assert_eq!(sent.ask().kept_tokens, 0, "all of it is in the request");
@@ -400,11 +400,11 @@ fn what_a_provider_keeps_counts_towards_the_next_call() {
 
 #[test]
 fn a_conversation_that_the_model_cannot_hold_begins_anew() {
-    let mut stored = World::new(STORED, "gpt-5.6-sol", None);
+    let mut stored = FakeTask::new(STORED, "gpt-5.6-sol", None);
     let reading = stored.decide(&[answer("batch")]);
     stored.carry_out(&reading, &[Performed, Performed, Performed]);
-    let goes_on = |world: &mut World| !world.ask().body["previous_response_id"].is_null();
+    let goes_on = |world: &mut FakeTask| !world.ask().body["previous_response_id"].is_null();
     assert!(goes_on(&mut stored));
-    stored.model().context = Some(2000);
+    stored.model().context_tokens = Some(2000);
     assert!(!goes_on(&mut stored));
 }

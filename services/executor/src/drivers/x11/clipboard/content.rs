@@ -1,34 +1,34 @@
-//! What can be on a clipboard: one thing in several forms.
+//! Clipboard content in one or more representations.
 
 use std::sync::Arc;
 
 use x11rb::protocol::xproto::{Atom, AtomEnum};
 
-use super::super::link::Link;
+use super::super::connection::X11Connection;
 use super::owner::Atoms;
 use crate::drivers::Error;
 
-/// One form of the content, under the name by which it is asked for.
+/// One representation of the content, with its target atom.
 #[derive(Debug, Clone)]
-pub(super) struct Form {
+pub(super) struct Representation {
     pub(super) target: Atom,
     pub(super) kind: Atom,
-    /// Bits of a unit: 8, 16 or 32.
+    /// Bits per unit: 8, 16 or 32.
     pub(super) format: u8,
     pub(super) data: Arc<[u8]>,
 }
 
-/// What is offered.
+/// Content of a selection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content {
-    forms: Vec<Form>,
+    forms: Vec<Representation>,
 }
 
 impl Content {
-    /// A text, in the forms in which applications ask for text.
+    /// Creates text content in the representations that applications request.
     pub(super) fn text(text: &str, atoms: &Atoms) -> Self {
         let utf8: Arc<[u8]> = Arc::from(text.as_bytes());
-        let form = |target: Atom, kind: Atom, data: &Arc<[u8]>| Form {
+        let form = |target: Atom, kind: Atom, data: &Arc<[u8]>| Representation {
             target,
             kind,
             format: 8,
@@ -39,7 +39,7 @@ impl Content {
             form(atoms.PLAIN_UTF8, atoms.PLAIN_UTF8, &utf8),
             form(atoms.TEXT, atoms.UTF8_STRING, &utf8),
         ];
-        // STRING is Latin-1 by definition, and left out rather than falsified.
+        // STRING is Latin-1 by definition. It is left out if the text cannot be encoded so.
         if let Some(latin) = latin1(text) {
             let string = Atom::from(AtomEnum::STRING);
             forms.push(form(string, string, &Arc::from(latin)));
@@ -47,7 +47,7 @@ impl Content {
         Self { forms }
     }
 
-    pub(super) fn of_forms(forms: Vec<Form>) -> Self {
+    pub(super) fn of_forms(forms: Vec<Representation>) -> Self {
         Self { forms }
     }
 
@@ -55,7 +55,7 @@ impl Content {
         self.forms.is_empty()
     }
 
-    pub(super) fn form(&self, target: Atom) -> Option<&Form> {
+    pub(super) fn form(&self, target: Atom) -> Option<&Representation> {
         self.forms.iter().find(|form| form.target == target)
     }
 
@@ -70,8 +70,8 @@ fn latin1(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Names of targets that describe a selection instead of giving it.
-pub(super) fn is_about_the_selection(target: Atom, atoms: &Atoms) -> bool {
+/// Returns whether a target describes a selection instead of containing its data.
+pub(super) fn is_metadata_target(target: Atom, atoms: &Atoms) -> bool {
     [
         atoms.TARGETS,
         atoms.TIMESTAMP,
@@ -82,8 +82,8 @@ pub(super) fn is_about_the_selection(target: Atom, atoms: &Atoms) -> bool {
     .contains(&target)
 }
 
-/// The atoms' names are looked up once per connection.
-pub(super) fn look_up(link: &Link) -> Result<Atoms, Error> {
+/// Interns the atoms, once per connection.
+pub(super) fn look_up(link: &X11Connection) -> Result<Atoms, Error> {
     let lost = |error: x11rb::errors::ReplyError| link.error(error);
     Atoms::new(&link.x)
         .map_err(|error| link.error(error))?

@@ -1,14 +1,14 @@
-//! The clipboard, owned by a thread of ours for as long as something is offered on it.
+//! The clipboard, served by a thread for as long as this driver owns it.
 //!
-//! An X selection lives in its owner: whoever asks for it is answered by the process that offered it. So offering
-//! needs a thread that answers at any time, also while the injector types. A text offered for one paste is taken back
-//! some time after the paste, and what was there before is offered again, in every form it had.
+//! The content of an X selection is served by the process that owns it, so a thread must answer requests at any time,
+//! also while the injector types. A text offered for one paste is withdrawn some time after the paste, and the
+//! previous content is offered again in all its representations.
 //!
-//! Invariant: the offer is not changed while an application is in the middle of a paste, as far as that can be seen.
-//! A paste is a conversation: which forms are there, one of them, again which, that one once more. Who is offered
-//! something else half way pastes the wrong text or none. `paste` tells when the conversation is over.
+//! Invariant: the offer does not change while an application is pasting, as far as that can be observed. A paste takes
+//! several requests: the list of targets, one of them, the list again, the same one again. Changing the offer in
+//! between makes the application paste the wrong text or none. `paste` determines when a paste is complete.
 //!
-//! Not here: clipboard managers, and the `MULTIPLE` form of request, which no application of note uses.
+//! Not supported: acting as a clipboard manager, and `MULTIPLE` requests, which no common application uses.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::Window;
 
 use self::owner::Owner;
-use self::paste::{Paste, Progress, Seen};
-use super::link::Link;
+use self::paste::{Paste, PasteLog, PasteProgress};
+use super::connection::X11Connection;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
@@ -31,12 +31,12 @@ mod content;
 mod owner;
 mod paste;
 
-/// Which of the two selections that people use.
+/// The two selections in common use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selection {
-    /// What ctrl+v pastes.
+    /// Pasted by ctrl+v.
     Clipboard,
-    /// What the middle button pastes, and shift+Insert in terminals.
+    /// Pasted by the middle button, and by shift+Insert in terminals.
     Primary,
 }
 
@@ -44,38 +44,37 @@ impl Selection {
     const ALL: [Selection; 2] = [Selection::Clipboard, Selection::Primary];
 }
 
-/// Between two looks at whether a paste is over.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// How long a window is given to begin to fetch what is pasted into it. On a machine with no time to spare a browser
-/// was seen not to have begun after 5 s.
-const PASTE_PATIENCE: Duration = Duration::from_secs(10);
-/// The same where nobody is told if it does not: the chord may have meant nothing, and what a foreign owner is asked
-/// for cannot be seen.
-const UNSEEN_PATIENCE: Duration = Duration::from_secs(1);
+/// Polling interval for the end of a paste.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Timeout for a window to start fetching the pasted text. On an overloaded machine a browser took more than 5 s.
+const PASTE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same if a timeout is not an error: the chord may not have pasted, and requests to another owner cannot be
+/// observed.
+const UNOBSERVED_PASTE_TIMEOUT: Duration = Duration::from_secs(1);
 
-type SharedSeen = Arc<Mutex<Seen>>;
+type SharedPasteLog = Arc<Mutex<PasteLog>>;
 type Command = Box<dyn FnOnce(&mut Owner) -> Result<(), Error> + Send>;
 
-/// Reaches the thread that owns the clipboard.
+/// A handle to the clipboard thread.
 #[derive(Debug)]
 pub(super) struct Clipboard {
     commands: Sender<Command>,
-    /// Wakes the thread out of its wait for the server.
-    bell: Arc<OwnedFd>,
-    seen: SharedSeen,
-    /// The bits of a window's identifier that tell which client it belongs to.
+    /// Wakes the thread from its wait for the server.
+    waker: Arc<OwnedFd>,
+    seen: SharedPasteLog,
+    /// Mask of the client part of a window id.
     client_bits: u32,
-    /// A paste that may not be over.
+    /// The last paste, which may not be complete.
     paste: Option<Paste>,
 }
 
 impl Clipboard {
-    /// Starts the thread with a connection of its own.
+    /// Starts the thread with its own connection.
     pub(super) fn start(display: &str, patience: Duration) -> Result<Self, Error> {
         use x11rb::connection::Connection as _;
-        let link = Link::connect(display, patience)?;
+        let link = X11Connection::connect(display, patience)?;
         let client_bits = !link.x.setup().resource_id_mask;
-        let seen = SharedSeen::default();
+        let seen = SharedPasteLog::default();
         let owner = Owner::new(link, client_bits, seen.clone())?;
         let (commands, inbox) = channel();
         let refused = |cause: std::io::Error| Error::ClipboardRefused {
@@ -92,53 +91,53 @@ impl Clipboard {
             .map_err(refused)?;
         Ok(Self {
             commands,
-            bell,
+            waker: bell,
             seen,
             client_bits,
             paste: None,
         })
     }
 
-    /// Offers `text` for one paste, and keeps what was there before.
-    pub(super) fn lend(&self, selection: Selection, text: &str) -> Result<(), Error> {
+    /// Offers `text` for one paste and saves the previous content.
+    pub(super) fn offer_temporarily(&self, selection: Selection, text: &str) -> Result<(), Error> {
         let text = text.to_owned();
-        self.call(move |owner| owner.lend(selection, &text))
+        self.call(move |owner| owner.offer_temporarily(selection, &text))
     }
 
-    /// Offers `text` until somebody else offers something.
+    /// Offers `text` until another program takes the clipboard.
     pub(super) fn set(&self, text: &str) -> Result<(), Error> {
         let text = text.to_owned();
-        self.call(move |owner| owner.set(&text))
+        self.call(move |owner| owner.offer(&text))
     }
 
-    /// Puts back what was there before the last paste, if that has not happened yet.
+    /// Restores the content from before the last paste, if that has not happened yet.
     pub(super) fn restore(&self) -> Result<(), Error> {
         self.call(Owner::restore)
     }
 
-    /// Allows what was there before the last paste to be put back, after a while.
+    /// Schedules restoring the content from before the last paste.
     pub(super) fn release(&self) -> Result<(), Error> {
         self.call(Owner::release)
     }
 
-    /// Notes that a paste into `window` is about to be asked for. `None` stands for any window.
+    /// Records that a paste into `window` is about to start. `None` stands for any window.
     pub(super) fn begin_paste(&mut self, window: Option<Window>) {
-        self.lock_seen().askers.clear();
+        self.lock_log().askers.clear();
         self.paste = Some(Paste {
             client: window.map(|window| window & self.client_bits),
             since: Instant::now(),
         });
     }
 
-    /// Waits until the paste of a lent text that was begun last is over.
+    /// Waits until the last paste of a temporary text is complete.
     pub(super) fn finish_paste(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        self.wait_for_paste(PASTE_PATIENCE, stop, Self::check_lent)
+        self.wait_for_paste(PASTE_TIMEOUT, stop, Self::check_lent)
     }
 
-    /// The same, where it need not have been one. Has to come before whatever changes the clipboard.
-    pub(super) fn settle(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        match self.wait_for_paste(UNSEEN_PATIENCE, stop, |_| Ok(())) {
-            Err(Error::PasteNotTaken { .. }) => Ok(()),
+    /// Waits until the last possible paste is complete. Must be called before the clipboard is changed.
+    pub(super) fn wait_for_idle(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        match self.wait_for_paste(UNOBSERVED_PASTE_TIMEOUT, stop, |_| Ok(())) {
+            Err(Error::PasteTimedOut { .. }) => Ok(()),
             other => other,
         }
     }
@@ -155,34 +154,34 @@ impl Clipboard {
         loop {
             check(self)?;
             let now = Instant::now();
-            let progress = paste.progress(&self.lock_seen().askers, now);
+            let progress = paste.progress(&self.lock_log().askers, now);
             match progress {
-                Progress::Over => break,
-                Progress::UnderWay => {}
-                Progress::NotTaken if now < paste.since + limit => {}
-                Progress::NotTaken => {
+                PasteProgress::Complete => break,
+                PasteProgress::InProgress => {}
+                PasteProgress::NotStarted if now < paste.since + limit => {}
+                PasteProgress::NotStarted => {
                     self.paste = None;
-                    return Err(Error::PasteNotTaken { waited: limit });
+                    return Err(Error::PasteTimedOut { waited: limit });
                 }
             }
-            pause(LOOK_AGAIN, stop)?;
+            pause(POLL_INTERVAL, stop)?;
         }
         self.paste = None;
         Ok(())
     }
 
-    /// Fails if somebody else offers anything else than the lent text by now. A clipboard manager that has taken it
-    /// over as it is does no harm.
+    /// Fails if another program now offers different content. A clipboard manager that has taken over the same text
+    /// does no harm.
     fn check_lent(&self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.lock_seen().taken_over)
+        if !std::mem::take(&mut self.lock_log().taken_over)
             || self.call(Owner::is_offered_elsewhere)?
         {
             return Ok(());
         }
-        Err(Error::ClipboardTakenOver)
+        Err(Error::ClipboardReplaced)
     }
 
-    fn lock_seen(&self) -> MutexGuard<'_, Seen> {
+    fn lock_log(&self) -> MutexGuard<'_, PasteLog> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -205,29 +204,29 @@ impl Clipboard {
             display_at_fault.map_or(Ok(()), Err)
         });
         self.commands.send(command).map_err(|_| gone(()))?;
-        self.ring();
+        self.wake();
         answered.recv().map_err(|_| gone(()))?
     }
 
-    fn ring(&self) {
-        // Full means that it has been rung often enough.
-        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    fn wake(&self) {
+        // A full counter means that a wake-up is already pending.
+        let _ = rustix::io::write(&*self.waker, &1u64.to_ne_bytes());
     }
 }
 
 impl Drop for Clipboard {
-    /// Puts the former content back for whoever comes after; the thread ends.
+    /// Restores the previous content and ends the thread.
     fn drop(&mut self) {
         if let Err(error) = self.restore() {
-            tracing::debug!(%error, "the former clipboard is not put back");
+            tracing::debug!(%error, "the previous clipboard content was not restored");
         }
-        // The sender has to be gone before the thread looks for it.
+        // Drop the sender before waking the thread, so that it sees the disconnect.
         self.commands = channel().0;
-        self.ring();
+        self.wake();
     }
 }
 
-/// The thread: commands, the server's events, and the time to restore.
+/// Runs the thread: commands, X events, and scheduled restores.
 fn run(mut owner: Owner, inbox: &Receiver<Command>, bell: &OwnedFd) {
     loop {
         let step = loop {
@@ -238,17 +237,17 @@ fn run(mut owner: Owner, inbox: &Receiver<Command>, bell: &OwnedFd) {
                     }
                 }
                 Err(TryRecvError::Disconnected) => return,
-                Err(TryRecvError::Empty) => break owner.turn(),
+                Err(TryRecvError::Empty) => break owner.process_events(),
             }
         };
         let waited = step.and_then(|due| owner.wait(bell.as_fd(), due));
         if let Err(error) = waited {
-            tracing::warn!(%error, "the clipboard is given up");
+            tracing::warn!(%error, "the clipboard thread has failed");
             return;
         }
         match rustix::io::read(bell, &mut [0u8; 8]) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => tracing::warn!(%errno, "the clipboard's bell is broken"),
+            Err(errno) => tracing::warn!(%errno, "the clipboard thread's waker has failed"),
         }
     }
 }

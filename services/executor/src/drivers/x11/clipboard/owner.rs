@@ -1,7 +1,8 @@
-//! The owner's side of the selection protocol (ICCCM, section 2): takes selections, answers requests, reads others'.
+//! The owner side of the selection protocol (ICCCM, section 2): acquires selections, answers requests, reads the
+//! content of other owners.
 //!
-//! Large content goes piece by piece (`INCR`), in both directions. Everything waits with a limit: a foreign owner or
-//! requestor that falls silent costs a moment, never the thread.
+//! Large content is transferred incrementally (`INCR`) in both directions. Every wait has a timeout: an unresponsive
+//! owner or requestor delays the thread only briefly.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,14 +19,14 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::wrapper::ConnectionExt as _;
 
-use super::content::{Content, Form, is_about_the_selection, look_up};
-use super::paste::{self, Asked, Seen};
-use super::{Selection, SharedSeen};
+use super::content::{Content, Representation, is_metadata_target, look_up};
+use super::paste::{self, PasteLog, RequestKind};
+use super::{Selection, SharedPasteLog};
 use crate::drivers::Error;
-use crate::drivers::x11::link::{Link, OrLost};
+use crate::drivers::x11::connection::{OrDisplayError, X11Connection};
 
 x11rb::atom_manager! {
-    /// Names of selections, of forms and of the protocol's own properties.
+    /// Atoms of selections, targets and protocol properties.
     pub(super) Atoms: AtomsCookie {
         CLIPBOARD,
         PRIMARY,
@@ -43,38 +44,39 @@ x11rb::atom_manager! {
     }
 }
 
-/// More than this goes piece by piece. Safely below the smallest request limit of the core protocol (256 KiB).
-const LARGEST_WHOLE: usize = 200_000;
-/// One piece.
-const PIECE: usize = 64 * 1024;
-/// How long a foreign owner is given to hand over one form of its content.
-const OWNER_PATIENCE: Duration = Duration::from_millis(500);
-/// How long it is given in all. What has not been handed over by then is not put back.
-const SAVING_PATIENCE: Duration = Duration::from_millis(1500);
-/// What is saved at most, in bytes. A copied film is not held in memory for the sake of a paste.
-const LARGEST_SAVED: usize = 32 * 1024 * 1024;
-/// So long after a paste, and after whatever is asked for later, the former content is put back.
-const RESTORE_AFTER: Duration = Duration::from_secs(1);
-/// However often it is asked for, a lent text is not offered longer than this after its paste.
-const RESTORE_LATEST: Duration = Duration::from_secs(3);
-/// The name of the window with which Chromium, and whatever is built on it, asks for selections.
+/// Maximum size of a single transfer. Safely below the smallest request limit of the core protocol (256 KiB).
+const MAX_SINGLE_TRANSFER_BYTES: usize = 200_000;
+/// Chunk size of incremental transfers.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Timeout for another owner to deliver one representation.
+const OWNER_TIMEOUT: Duration = Duration::from_millis(500);
+/// Timeout for all representations. What has not been delivered by then is not restored.
+const SAVE_TIMEOUT: Duration = Duration::from_millis(1500);
+/// Maximum number of saved bytes. A copied video is not kept in memory for the sake of one paste.
+const MAX_SAVED_BYTES: usize = 32 * 1024 * 1024;
+/// Delay after the paste, or after a later request, before the previous content is restored.
+const RESTORE_DELAY: Duration = Duration::from_secs(1);
+/// Maximum delay after the paste, however often the text is requested.
+const MAX_RESTORE_DELAY: Duration = Duration::from_secs(3);
+/// Title of the window with which Chromium, and applications based on it, request selections.
 const CHROMIUM: &[u8] = b"Chromium clipboard";
-/// How many times Chromium fetches the text in one paste: for its window, and for its page.
+/// Number of fetches of one paste in Chromium: by its window and by its page.
 const CHROMIUM_FETCHES: u32 = 2;
-/// A transfer whose requestor has fallen silent.
-const TRANSFER_PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of an incremental transfer without progress.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One selection, as far as it is ours.
+/// State of one selection.
 #[derive(Debug)]
-struct Held {
+struct SelectionState {
     selection: Selection,
     atom: Atom,
-    /// What we offer; `None` if somebody else owns it.
+    /// The current offer; `None` if another program owns the selection.
     offered: Option<Offer>,
-    /// What was there before a text was lent; `None` if nothing is lent. Empty content stands for no owner.
-    former: Option<Content>,
-    /// What was lent when somebody else became the owner.
-    taken_over: Option<Content>,
+    /// Content before a text was offered temporarily; `None` if there is no temporary offer. Empty content stands for
+    /// no owner.
+    previous: Option<Content>,
+    /// The temporary offer that another program replaced.
+    replaced: Option<Content>,
 }
 
 #[derive(Debug)]
@@ -83,35 +85,39 @@ struct Offer {
     since: Timestamp,
 }
 
-/// Content on its way to a requestor, piece by piece.
+/// An incremental transfer to a requestor.
 #[derive(Debug)]
 struct Transfer {
     requestor: Window,
     property: Atom,
-    form: Form,
+    form: Representation,
     sent: usize,
     last_progress: Instant,
 }
 
-/// Owns the selections of one display.
+/// Owner of the selections of one display.
 #[derive(Debug)]
 pub(super) struct Owner {
-    link: Link,
+    link: X11Connection,
     window: Window,
     atoms: Atoms,
-    held: [Held; 2],
+    held: [SelectionState; 2],
     transfers: Vec<Transfer>,
-    /// The bits of a window's identifier that tell which client it belongs to.
+    /// Mask of the client part of a window id.
     client_bits: u32,
-    seen: SharedSeen,
+    seen: SharedPasteLog,
     restore_at: Option<Instant>,
     restore_latest: Option<Instant>,
 }
 
 impl Owner {
-    pub(super) fn new(link: Link, client_bits: u32, seen: SharedSeen) -> Result<Self, Error> {
+    pub(super) fn new(
+        link: X11Connection,
+        client_bits: u32,
+        seen: SharedPasteLog,
+    ) -> Result<Self, Error> {
         let atoms = look_up(&link)?;
-        let window = link.x.generate_id().or_lost(&link)?;
+        let window = link.x.generate_id().or_display_error(&link)?;
         let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
         link.x
             .create_window(
@@ -127,18 +133,18 @@ impl Owner {
                 0,
                 &events,
             )
-            .or_lost(&link)?;
+            .or_display_error(&link)?;
         let held = Selection::ALL.map(|selection| {
             let atom = match selection {
                 Selection::Clipboard => atoms.CLIPBOARD,
                 Selection::Primary => atoms.PRIMARY,
             };
-            Held {
+            SelectionState {
                 selection,
                 atom,
                 offered: None,
-                former: None,
-                taken_over: None,
+                previous: None,
+                replaced: None,
             }
         });
         Ok(Self {
@@ -155,38 +161,42 @@ impl Owner {
     }
 
     /// Offers a text for one paste.
-    pub(super) fn lend(&mut self, selection: Selection, text: &str) -> Result<(), Error> {
+    pub(super) fn offer_temporarily(
+        &mut self,
+        selection: Selection,
+        text: &str,
+    ) -> Result<(), Error> {
         let slot = self.slot(selection);
-        if self.held[slot].former.is_none() {
-            self.held[slot].former = Some(self.save(slot)?);
+        if self.held[slot].previous.is_none() {
+            self.held[slot].previous = Some(self.save(slot)?);
         }
-        self.forget_restore();
+        self.cancel_restore();
         let content = Content::text(text, &self.atoms);
         self.take(slot, content)
     }
 
-    /// Offers a text for good.
-    pub(super) fn set(&mut self, text: &str) -> Result<(), Error> {
+    /// Offers a text permanently.
+    pub(super) fn offer(&mut self, text: &str) -> Result<(), Error> {
         let slot = self.slot(Selection::Clipboard);
-        self.held[slot].former = None;
+        self.held[slot].previous = None;
         let content = Content::text(text, &self.atoms);
         self.take(slot, content)
     }
 
-    /// Lets the former content be put back after a while, because the paste it was lent for is over.
+    /// Schedules restoring the previous content, because the paste is complete.
     pub(super) fn release(&mut self) -> Result<(), Error> {
         if self.is_lent() {
             let now = Instant::now();
-            self.restore_at = Some(now + RESTORE_AFTER);
-            self.restore_latest = Some(now + RESTORE_LATEST);
+            self.restore_at = Some(now + RESTORE_DELAY);
+            self.restore_latest = Some(now + MAX_RESTORE_DELAY);
         }
         Ok(())
     }
 
-    /// Whether whoever has taken a lent text over offers the same text.
+    /// Returns whether the program that replaced a temporary offer offers the same text.
     pub(super) fn is_offered_elsewhere(&mut self) -> Result<bool, Error> {
         for slot in 0..self.held.len() {
-            let Some(lent) = self.held[slot].taken_over.take() else {
+            let Some(lent) = self.held[slot].replaced.take() else {
                 continue;
             };
             let atom = self.held[slot].atom;
@@ -203,22 +213,22 @@ impl Owner {
     }
 
     fn is_lent(&self) -> bool {
-        self.held.iter().any(|held| held.former.is_some())
+        self.held.iter().any(|held| held.previous.is_some())
     }
 
-    /// Puts the former content of every lent selection back.
+    /// Restores the previous content of every selection with a temporary offer.
     pub(super) fn restore(&mut self) -> Result<(), Error> {
-        self.forget_restore();
+        self.cancel_restore();
         for slot in 0..self.held.len() {
-            let Some(former) = self.held[slot].former.take() else {
+            let Some(former) = self.held[slot].previous.take() else {
                 continue;
             };
-            // Somebody who has copied something in the meantime is not interfered with.
+            // Content that another program has copied in the meantime is kept.
             if self.held[slot].offered.is_none() {
                 continue;
             }
             if former.is_empty() {
-                self.renounce(slot)?;
+                self.release_ownership(slot)?;
             } else {
                 self.take(slot, former)?;
             }
@@ -226,27 +236,27 @@ impl Owner {
         Ok(())
     }
 
-    /// Handles what has come in; says when there is something to do without anything coming in.
-    pub(super) fn turn(&mut self) -> Result<Option<Instant>, Error> {
-        while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
+    /// Handles the queued events and returns when to run again without events.
+    pub(super) fn process_events(&mut self) -> Result<Option<Instant>, Error> {
+        while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
             self.handle(&event)?;
         }
         if self.restore_at.is_some_and(|due| due <= Instant::now()) {
             self.restore()?;
         }
         self.transfers
-            .retain(|transfer| transfer.last_progress.elapsed() < TRANSFER_PATIENCE);
+            .retain(|transfer| transfer.last_progress.elapsed() < TRANSFER_TIMEOUT);
         self.link.flush()?;
         Ok(self.restore_at)
     }
 
-    /// Waits for the server, the bell, or the due time.
+    /// Waits for the server, the waker, or the due time.
     pub(super) fn wait(&self, bell: BorrowedFd<'_>, due: Option<Instant>) -> Result<(), Error> {
         let limit = due.map(|due| due.saturating_duration_since(Instant::now()));
         self.link.wait(Some(bell), limit)
     }
 
-    fn forget_restore(&mut self) {
+    fn cancel_restore(&mut self) {
         self.restore_at = None;
         self.restore_latest = None;
     }
@@ -255,7 +265,7 @@ impl Owner {
         self.held
             .iter()
             .position(|held| held.selection == selection)
-            .expect("there is a slot for each selection")
+            .expect("every selection has a slot")
     }
 
     // === Owning ===
@@ -266,25 +276,25 @@ impl Owner {
         self.link
             .x
             .set_selection_owner(self.window, atom, since)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         let owner = self.owner_of(atom)?;
         if owner != self.window {
             return Err(Error::ClipboardRefused {
-                cause: "another program keeps it".to_owned(),
+                cause: "another program keeps its ownership".to_owned(),
             });
         }
         self.held[slot].offered = Some(Offer { content, since });
-        self.held[slot].taken_over = None;
+        self.held[slot].replaced = None;
         self.lock_seen().taken_over = false;
         Ok(())
     }
 
-    fn renounce(&mut self, slot: usize) -> Result<(), Error> {
+    fn release_ownership(&mut self, slot: usize) -> Result<(), Error> {
         let time = self.server_time()?;
         self.link
             .x
             .set_selection_owner(x11rb::NONE, self.held[slot].atom, time)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         self.held[slot].offered = None;
         self.link.flush()
     }
@@ -294,13 +304,13 @@ impl Owner {
             .link
             .x
             .get_selection_owner(atom)
-            .or_lost(&self.link)?
+            .or_display_error(&self.link)?
             .reply()
-            .or_lost(&self.link)?
+            .or_display_error(&self.link)?
             .owner)
     }
 
-    /// The server's clock, which the protocol wants selections to be taken at.
+    /// Returns the server's time, which the protocol requires for acquiring a selection.
     fn server_time(&mut self) -> Result<Timestamp, Error> {
         let property = self.atoms._MOTORIUM_TIME;
         self.link
@@ -312,16 +322,16 @@ impl Owner {
                 AtomEnum::STRING,
                 &[],
             )
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         let window = self.window;
-        let time = self.pump(OWNER_PATIENCE, |event| match event {
+        let time = self.pump(OWNER_TIMEOUT, |event| match event {
             Event::PropertyNotify(notify) if notify.window == window && notify.atom == property => {
                 Some(notify.time)
             }
             _ => None,
         })?;
         time.ok_or_else(|| Error::ClipboardRefused {
-            cause: "the display does not tell the time".to_owned(),
+            cause: "the server did not report its time".to_owned(),
         })
     }
 
@@ -331,40 +341,40 @@ impl Owner {
         match event {
             Event::SelectionRequest(request) => self.answer(request),
             Event::SelectionClear(clear) => {
-                self.lose(clear);
+                self.ownership_lost(clear);
                 Ok(())
             }
             Event::PropertyNotify(notify) if notify.state == Property::DELETE => {
                 self.continue_transfer(notify)
             }
-            // A requestor may vanish at any time; requests that concern it then fail, and that is all.
+            // A requestor may disappear at any time. Requests to it then fail, which is ignored.
             _ => Ok(()),
         }
     }
 
-    fn lose(&mut self, clear: &SelectionClearEvent) {
+    fn ownership_lost(&mut self, clear: &SelectionClearEvent) {
         let concerned = self.held.iter_mut().find(|h| h.atom == clear.selection);
-        // A clear that is older than our own taking concerns an earlier ownership.
+        // A clear event older than the current offer belongs to an earlier ownership.
         let Some((held, offer)) = concerned.and_then(|held| {
             let offer = held.offered.take_if(|o| !is_before(clear.time, o.since))?;
             Some((held, offer))
         }) else {
             return;
         };
-        if held.former.take().is_some() {
-            held.taken_over = Some(offer.content);
+        if held.previous.take().is_some() {
+            held.replaced = Some(offer.content);
             self.lock_seen().taken_over = true;
         }
     }
 
     fn answer(&mut self, request: &SelectionRequestEvent) -> Result<(), Error> {
-        // Old clients leave the property out and mean one of the target's name.
+        // Obsolete clients omit the property and expect one named like the target.
         let property = if request.property == x11rb::NONE {
             request.target
         } else {
             request.property
         };
-        let given = self.give(request, property)?;
+        let given = self.write_reply(request, property)?;
         let notify = SelectionNotifyEvent {
             response_type: SELECTION_NOTIFY_EVENT,
             sequence: 0,
@@ -381,22 +391,22 @@ impl Owner {
         self.link
             .x
             .send_event(false, request.requestor, EventMask::NO_EVENT, notify)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         match given {
-            Some(Given::Whole) => self.note_text(request.requestor),
+            Some(ReplyKind::Complete) => self.note_text(request.requestor),
             _ => {
-                self.note(request.requestor, Asked::Else);
+                self.note(request.requestor, RequestKind::Other);
                 Ok(())
             }
         }
     }
 
-    /// Puts the form that is asked for where the requestor wants it, or the first sign of a transfer in pieces.
-    fn give(
+    /// Writes the requested representation to the requestor's property, or starts an incremental transfer.
+    fn write_reply(
         &mut self,
         request: &SelectionRequestEvent,
         property: Atom,
-    ) -> Result<Option<Given>, Error> {
+    ) -> Result<Option<ReplyKind>, Error> {
         let Some(offer) = self
             .held
             .iter()
@@ -418,8 +428,8 @@ impl Owner {
                 AtomEnum::ATOM,
                 &targets,
             )
-            .or_lost(&self.link)?;
-            return Ok(Some(Given::Description));
+            .or_display_error(&self.link)?;
+            return Ok(Some(ReplyKind::Description));
         }
         if request.target == self.atoms.TIMESTAMP {
             x.change_property32(
@@ -429,19 +439,19 @@ impl Owner {
                 AtomEnum::INTEGER,
                 &[offer.since],
             )
-            .or_lost(&self.link)?;
-            return Ok(Some(Given::Description));
+            .or_display_error(&self.link)?;
+            return Ok(Some(ReplyKind::Description));
         }
         let Some(form) = offer.content.form(request.target).cloned() else {
             return Ok(None);
         };
-        if form.data.len() <= LARGEST_WHOLE {
+        if form.data.len() <= MAX_SINGLE_TRANSFER_BYTES {
             put(&self.link, requestor, property, &form, &form.data)?;
-            return Ok(Some(Given::Whole));
+            return Ok(Some(ReplyKind::Complete));
         }
         let events = ChangeWindowAttributesAux::new().event_mask(EventMask::PROPERTY_CHANGE);
         x.change_window_attributes(requestor, &events)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         let size = u32::try_from(form.data.len()).unwrap_or(u32::MAX);
         x.change_property32(
             PropMode::REPLACE,
@@ -450,7 +460,7 @@ impl Owner {
             self.atoms.INCR,
             &[size],
         )
-        .or_lost(&self.link)?;
+        .or_display_error(&self.link)?;
         let transfer = Transfer {
             requestor,
             property,
@@ -459,10 +469,10 @@ impl Owner {
             last_progress: Instant::now(),
         };
         self.transfers.push(transfer);
-        Ok(Some(Given::Announced))
+        Ok(Some(ReplyKind::Incremental))
     }
 
-    /// The requestor has taken a piece away: the next one, or the empty one that says that it was all.
+    /// Sends the next chunk after the requestor has read one, or an empty one at the end.
     fn continue_transfer(&mut self, notify: &PropertyNotifyEvent) -> Result<(), Error> {
         let is_it = |transfer: &Transfer| {
             transfer.requestor == notify.window && transfer.property == notify.atom
@@ -471,8 +481,8 @@ impl Owner {
             return Ok(());
         };
         let transfer = &mut self.transfers[position];
-        let piece =
-            &transfer.form.data[transfer.sent..transfer.form.data.len().min(transfer.sent + PIECE)];
+        let piece = &transfer.form.data
+            [transfer.sent..transfer.form.data.len().min(transfer.sent + CHUNK_BYTES)];
         put(
             &self.link,
             transfer.requestor,
@@ -486,45 +496,47 @@ impl Owner {
             let done = self.transfers.swap_remove(position);
             return self.note_text(done.requestor);
         }
-        self.note(notify.window, Asked::Else);
+        self.note(notify.window, RequestKind::Other);
         Ok(())
     }
 
-    /// Notes that somebody has the whole text now.
+    /// Records that a requestor has received the whole text.
     fn note_text(&mut self, requestor: Window) -> Result<(), Error> {
         let name = self
             .link
             .x
+            // 16 words (64 bytes) are enough to compare with the title.
             .get_property(false, requestor, AtomEnum::WM_NAME, AtomEnum::ANY, 0, 16)
-            .or_lost(&self.link)?;
-        // The injector may strike the next key as soon as it sees the note, on another connection. The server has to
-        // have done ours before, which the answer shows; an error is one too.
+            .or_display_error(&self.link)?;
+        // The injector may press the next key on its own connection as soon as it sees this record. Waiting for the
+        // reply ensures that the server has processed our requests before; an error reply does too.
         let is_chromium = match name.reply() {
             Ok(name) => name.value == CHROMIUM,
             Err(ReplyError::X11Error(_)) => false,
             Err(error) => return Err(self.link.error(error)),
         };
         let times = if is_chromium { CHROMIUM_FETCHES } else { 1 };
-        self.note(requestor, Asked::Text { times });
+        self.note(requestor, RequestKind::Text { times });
         Ok(())
     }
 
-    fn note(&mut self, requestor: Window, asked: Asked) {
+    fn note(&mut self, requestor: Window, asked: RequestKind) {
         let now = Instant::now();
         let client = requestor & self.client_bits;
         paste::note(&mut self.lock_seen().askers, client, asked, now);
         if let Some(latest) = self.restore_latest {
-            self.restore_at = Some(latest.min(now + RESTORE_AFTER));
+            self.restore_at = Some(latest.min(now + RESTORE_DELAY));
         }
     }
 
-    fn lock_seen(&self) -> MutexGuard<'_, Seen> {
+    fn lock_seen(&self) -> MutexGuard<'_, PasteLog> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // === Reading what somebody else offers ===
+    // === Reading other owners ===
 
-    /// Everything that the present owner offers, in all its forms; empty if there is no owner or it does not answer.
+    /// Reads everything that the current owner offers, in all representations; empty if there is no owner or it does
+    /// not respond.
     fn save(&mut self, slot: usize) -> Result<Content, Error> {
         if let Some(offer) = &self.held[slot].offered {
             return Ok(offer.content.clone());
@@ -533,7 +545,7 @@ impl Owner {
         if self.owner_of(selection)? == x11rb::NONE {
             return Ok(Content::default());
         }
-        let end = Instant::now() + SAVING_PATIENCE;
+        let end = Instant::now() + SAVE_TIMEOUT;
         let names = self.atoms.TARGETS;
         let targets = self
             .fetch(selection, names)?
@@ -541,10 +553,10 @@ impl Owner {
             .unwrap_or_default();
         let (mut forms, mut bytes, mut left_out) = (Vec::new(), 0, 0);
         for target in targets {
-            if is_about_the_selection(target, &self.atoms) {
+            if is_metadata_target(target, &self.atoms) {
                 continue;
             }
-            let has_room = bytes < LARGEST_SAVED && Instant::now() < end;
+            let has_room = bytes < MAX_SAVED_BYTES && Instant::now() < end;
             match if has_room {
                 self.fetch(selection, target)?
             } else {
@@ -560,26 +572,26 @@ impl Owner {
         if left_out > 0 {
             tracing::debug!(
                 left_out,
-                "some forms of the former clipboard cannot be put back"
+                "some representations of the previous clipboard content cannot be restored"
             );
         }
         Ok(Content::of_forms(forms))
     }
 
-    /// One form of what the present owner offers; `None` if it does not have it or does not answer.
-    fn fetch(&mut self, selection: Atom, target: Atom) -> Result<Option<Form>, Error> {
+    /// Reads one representation from the current owner; `None` if it does not have it or does not respond.
+    fn fetch(&mut self, selection: Atom, target: Atom) -> Result<Option<Representation>, Error> {
         let property = self.atoms._MOTORIUM_SELECTION;
         let time = self.server_time()?;
         self.link
             .x
             .delete_property(self.window, property)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         self.link
             .x
             .convert_selection(self.window, selection, target, property, time)
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         let window = self.window;
-        let answer = self.pump(OWNER_PATIENCE, |event| match event {
+        let answer = self.pump(OWNER_TIMEOUT, |event| match event {
             Event::SelectionNotify(notify)
                 if notify.requestor == window && notify.target == target =>
             {
@@ -592,7 +604,7 @@ impl Owner {
         }
         let (kind, format, data) = self.take_property(property)?;
         if kind != self.atoms.INCR {
-            return Ok(Some(Form {
+            return Ok(Some(Representation {
                 target,
                 kind,
                 format,
@@ -602,11 +614,15 @@ impl Owner {
         self.fetch_pieces(target, property)
     }
 
-    fn fetch_pieces(&mut self, target: Atom, property: Atom) -> Result<Option<Form>, Error> {
+    fn fetch_pieces(
+        &mut self,
+        target: Atom,
+        property: Atom,
+    ) -> Result<Option<Representation>, Error> {
         let mut whole = Vec::new();
         loop {
             let window = self.window;
-            let arrived = self.pump(OWNER_PATIENCE, |event| match event {
+            let arrived = self.pump(OWNER_TIMEOUT, |event| match event {
                 Event::PropertyNotify(notify)
                     if notify.window == window
                         && notify.atom == property
@@ -621,7 +637,7 @@ impl Owner {
             }
             let (kind, format, piece) = self.take_property(property)?;
             if piece.is_empty() {
-                return Ok(Some(Form {
+                return Ok(Some(Representation {
                     target,
                     kind,
                     format,
@@ -629,26 +645,26 @@ impl Owner {
                 }));
             }
             whole.extend(piece);
-            if whole.len() > LARGEST_SAVED {
+            if whole.len() > MAX_SAVED_BYTES {
                 return Ok(None);
             }
         }
     }
 
-    /// Reads a property of our window and deletes it, which also asks for the next piece.
+    /// Reads and deletes a property of our window, which also requests the next chunk.
     fn take_property(&self, property: Atom) -> Result<(Atom, u8, Vec<u8>), Error> {
-        let most = u32::try_from(LARGEST_SAVED / 4).unwrap_or(u32::MAX);
+        let most = u32::try_from(MAX_SAVED_BYTES / 4).unwrap_or(u32::MAX);
         let reply = self
             .link
             .x
             .get_property(true, self.window, property, AtomEnum::ANY, 0, most)
-            .or_lost(&self.link)?
+            .or_display_error(&self.link)?
             .reply()
-            .or_lost(&self.link)?;
+            .or_display_error(&self.link)?;
         Ok((reply.type_, reply.format, reply.value))
     }
 
-    /// Handles events until one is what is waited for; `None` after `limit`.
+    /// Handles events until `is_it` matches one; `None` after `limit`.
     fn pump<T>(
         &mut self,
         limit: Duration,
@@ -657,7 +673,7 @@ impl Owner {
         let end = Instant::now() + limit;
         self.link.flush()?;
         loop {
-            while let Some(event) = self.link.x.poll_for_event().or_lost(&self.link)? {
+            while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
                 if let Some(found) = is_it(&event) {
                     return Ok(Some(found));
                 }
@@ -673,27 +689,27 @@ impl Owner {
     }
 }
 
-/// What a requestor was given.
+/// The kind of reply that a requestor was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Given {
-    /// Facts about the selection.
+enum ReplyKind {
+    /// Metadata of the selection.
     Description,
-    /// The content.
-    Whole,
-    /// The announcement that the content will come in pieces.
-    Announced,
+    /// The complete content.
+    Complete,
+    /// The start of an incremental transfer.
+    Incremental,
 }
 
-/// The server's clock wraps around every 49 days.
+/// Compares server times, which wrap around every 49 days.
 fn is_before(time: Timestamp, other: Timestamp) -> bool {
     time.wrapping_sub(other).cast_signed() < 0
 }
 
 fn put(
-    link: &Link,
+    link: &X11Connection,
     requestor: Window,
     property: Atom,
-    form: &Form,
+    form: &Representation,
     data: &[u8],
 ) -> Result<(), Error> {
     let units = data.len() / usize::from(form.format / 8).max(1);
@@ -708,7 +724,7 @@ fn put(
             units,
             data,
         )
-        .or_lost(link)?;
+        .or_display_error(link)?;
     Ok(())
 }
 

@@ -1,67 +1,66 @@
-//! When a paste is over, judged by what applications ask the owner of the clipboard for. Pure.
+//! Determines when a paste is complete from the requests to the clipboard owner. Pure.
 //!
-//! Nothing tells the owner that an application has done with it. Most fetch the text once. Chromium (and whatever is
-//! built on it) fetches it twice for one paste: its window at the chord, and then its page, by way of another process
-//! and therefore some time later on a busy machine. What the page is given is what is pasted.
+//! Applications do not report the end of a paste. Most fetch the text once. Chromium, and applications based on it,
+//! fetch it twice per paste: first by the window at the chord, then by the page through another process, which is
+//! later on a busy machine. The page's fetch is what gets pasted.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long nothing is asked for after the last fetch of a paste that is over. One that took longer is given as long
-/// again as it took: the machine is busy.
-const QUIET: Duration = Duration::from_millis(50);
-/// A longer time than this is not waited, however long the paste took.
-const LONGEST_QUIET: Duration = Duration::from_secs(1);
-/// How long an application that usually fetches once more is given to do it.
-const ONCE_MORE_PATIENCE: Duration = Duration::from_secs(1);
-/// A fetch by another program than the one with the keyboard (a clipboard manager, perhaps) counts as the paste only
-/// if the right one has not come by then.
-const OTHERS_COUNT_AFTER: Duration = Duration::from_secs(1);
-/// More programs than this do not take part in one paste.
-const MOST_ASKERS: usize = 64;
+/// Time without requests after which a paste is complete. A slow paste gets as long again as it took, because the
+/// machine is busy.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
+/// Maximum of that time, however slow the paste was.
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
+/// Timeout for the second fetch of an application that normally makes two.
+const SECOND_FETCH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Delay before a fetch by another program than the focused one (a clipboard manager, perhaps) counts as the paste.
+const OTHER_CLIENT_DELAY: Duration = Duration::from_secs(1);
+/// Maximum number of recorded requestors per paste.
+const MAX_REQUESTORS: usize = 64;
 
-/// A program that has asked for something since the paste began.
+/// A client that has made requests since the paste started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asker {
+pub(super) struct Requestor {
     pub(super) client: u32,
-    /// Texts delivered whole.
+    /// Number of completely delivered texts.
     pub(super) texts: u32,
-    /// How many it fetches in one paste.
-    pub(super) texts_in_a_paste: u32,
+    /// Number of fetches that the client makes per paste.
+    pub(super) texts_per_paste: u32,
     pub(super) first: Instant,
     pub(super) last: Instant,
 }
 
-/// What the owner of the clipboard has seen of a paste.
+/// The owner's record of a paste.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) askers: Vec<Asker>,
-    /// Somebody else has become the owner of what was lent for the paste.
+pub(super) struct PasteLog {
+    pub(super) askers: Vec<Requestor>,
+    /// Another program has replaced the temporary offer.
     pub(super) taken_over: bool,
 }
 
-/// What somebody has asked for.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// Which forms there are, and the like; or a part of a text.
-    Else,
+pub(super) enum RequestKind {
+    /// The list of targets or other metadata, or a chunk of a text.
+    Other,
     /// The whole text, which was delivered.
     Text {
-        /// How many times it is fetched in one paste.
+        /// Number of fetches that the client makes per paste.
         times: u32,
     },
 }
 
-/// Notes what `client` has asked for.
-pub(super) fn note(askers: &mut Vec<Asker>, client: u32, asked: Asked, now: Instant) {
+/// Records a request of `client`.
+pub(super) fn note(askers: &mut Vec<Requestor>, client: u32, asked: RequestKind, now: Instant) {
     let position = askers.iter().position(|asker| asker.client == client);
     let position = position.unwrap_or_else(|| {
-        askers.truncate(MOST_ASKERS - 1);
-        askers.push(Asker {
+        askers.truncate(MAX_REQUESTORS - 1);
+        askers.push(Requestor {
             client,
             texts: 0,
-            texts_in_a_paste: 1,
+            texts_per_paste: 1,
             first: now,
             last: now,
         });
@@ -69,56 +68,57 @@ pub(super) fn note(askers: &mut Vec<Asker>, client: u32, asked: Asked, now: Inst
     });
     let asker = &mut askers[position];
     asker.last = now;
-    if let Asked::Text { times } = asked {
+    if let RequestKind::Text { times } = asked {
         asker.texts += 1;
-        asker.texts_in_a_paste = times;
+        asker.texts_per_paste = times;
     }
 }
 
-/// A paste that was asked for.
+/// A paste in progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paste {
-    /// Who is expected to paste; `None` stands for anybody.
+    /// The client that is expected to paste; `None` stands for any.
     pub(super) client: Option<u32>,
     pub(super) since: Instant,
 }
 
-/// How far a paste has come.
+/// Progress of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Progress {
-    NotTaken,
-    UnderWay,
-    Over,
+pub(super) enum PasteProgress {
+    NotStarted,
+    InProgress,
+    Complete,
 }
 
 impl Paste {
-    /// How far it has come, as far as `askers` tell.
-    pub(super) fn progress(&self, askers: &[Asker], now: Instant) -> Progress {
-        let is_expected = |asker: &&Asker| self.client.is_none_or(|client| asker.client == client);
+    /// Returns the progress according to `requestors`.
+    pub(super) fn progress(&self, askers: &[Requestor], now: Instant) -> PasteProgress {
+        let is_expected =
+            |asker: &&Requestor| self.client.is_none_or(|client| asker.client == client);
         if let Some(expected) = askers.iter().find(is_expected) {
             return self.progress_of(expected, now);
         }
         let late = askers
             .iter()
-            .filter(|asker| now >= asker.first + OTHERS_COUNT_AFTER);
+            .filter(|asker| now >= asker.first + OTHER_CLIENT_DELAY);
         late.map(|asker| self.progress_of(asker, now))
             .max()
-            .unwrap_or(Progress::NotTaken)
+            .unwrap_or(PasteProgress::NotStarted)
     }
 
-    fn progress_of(&self, asker: &Asker, now: Instant) -> Progress {
+    fn progress_of(&self, asker: &Requestor, now: Instant) -> PasteProgress {
         if asker.texts == 0 {
-            return Progress::NotTaken;
+            return PasteProgress::NotStarted;
         }
-        let quiet = if asker.texts < asker.texts_in_a_paste {
-            ONCE_MORE_PATIENCE
+        let quiet = if asker.texts < asker.texts_per_paste {
+            SECOND_FETCH_TIMEOUT
         } else {
-            (asker.last - self.since).clamp(QUIET, LONGEST_QUIET)
+            (asker.last - self.since).clamp(SETTLE_TIME, MAX_SETTLE_TIME)
         };
         if now >= asker.last + quiet {
-            Progress::Over
+            PasteProgress::Complete
         } else {
-            Progress::UnderWay
+            PasteProgress::InProgress
         }
     }
 }
@@ -129,11 +129,11 @@ mod tests {
 
     const EXPECTED: u32 = 0x40_0000;
     const OTHER: u32 = 0x60_0000;
-    const ONCE: Asked = Asked::Text { times: 1 };
-    const TWICE: Asked = Asked::Text { times: 2 };
+    const ONCE: RequestKind = RequestKind::Text { times: 1 };
+    const TWICE: RequestKind = RequestKind::Text { times: 2 };
 
-    /// What was asked for, by whom, how many milliseconds after the paste began; and how it looks at `now`.
-    fn check(asked: &[(u32, Asked, u64)], now: u64, expected: Progress) {
+    /// Requests with client and milliseconds since the start of the paste, and the expected progress at `now`.
+    fn check(asked: &[(u32, RequestKind, u64)], now: u64, expected: PasteProgress) {
         let since = Instant::now();
         let at = |milliseconds| since + Duration::from_millis(milliseconds);
         let mut askers = Vec::new();
@@ -153,40 +153,49 @@ mod tests {
 
     #[test]
     fn a_text_that_is_fetched_once_is_pasted_after_a_moment() {
-        check(&[], 9_000, Progress::NotTaken);
-        check(&[(EXPECTED, Asked::Else, 5)], 900, Progress::NotTaken);
-        check(&[(EXPECTED, ONCE, 5)], 54, Progress::UnderWay);
-        check(&[(EXPECTED, ONCE, 5)], 55, Progress::Over);
+        check(&[], 9_000, PasteProgress::NotStarted);
+        check(
+            &[(EXPECTED, RequestKind::Other, 5)],
+            900,
+            PasteProgress::NotStarted,
+        );
+        check(&[(EXPECTED, ONCE, 5)], 54, PasteProgress::InProgress);
+        check(&[(EXPECTED, ONCE, 5)], 55, PasteProgress::Complete);
     }
 
     #[test]
     fn whoever_fetches_twice_is_waited_for() {
-        let once = [(EXPECTED, Asked::Else, 5), (EXPECTED, TWICE, 6)];
-        check(&once, 1_005, Progress::UnderWay);
-        check(&once, 1_006, Progress::Over);
+        let once = [(EXPECTED, RequestKind::Other, 5), (EXPECTED, TWICE, 6)];
+        check(&once, 1_005, PasteProgress::InProgress);
+        check(&once, 1_006, PasteProgress::Complete);
         let twice = [once[0], once[1], (EXPECTED, TWICE, 20)];
-        check(&twice, 69, Progress::UnderWay);
-        check(&twice, 70, Progress::Over);
-        let asks_on = [twice[0], twice[1], twice[2], (EXPECTED, Asked::Else, 60)];
-        check(&asks_on, 119, Progress::UnderWay);
-        check(&asks_on, 120, Progress::Over);
+        check(&twice, 69, PasteProgress::InProgress);
+        check(&twice, 70, PasteProgress::Complete);
+        let asks_on = [
+            twice[0],
+            twice[1],
+            twice[2],
+            (EXPECTED, RequestKind::Other, 60),
+        ];
+        check(&asks_on, 119, PasteProgress::InProgress);
+        check(&asks_on, 120, PasteProgress::Complete);
     }
 
     #[test]
     fn a_slow_paste_is_given_as_long_again() {
-        check(&[(EXPECTED, ONCE, 400)], 799, Progress::UnderWay);
-        check(&[(EXPECTED, ONCE, 400)], 800, Progress::Over);
-        check(&[(EXPECTED, ONCE, 3_000)], 4_000, Progress::Over);
+        check(&[(EXPECTED, ONCE, 400)], 799, PasteProgress::InProgress);
+        check(&[(EXPECTED, ONCE, 400)], 800, PasteProgress::Complete);
+        check(&[(EXPECTED, ONCE, 3_000)], 4_000, PasteProgress::Complete);
     }
 
     #[test]
     fn others_count_only_if_nobody_else_comes() {
-        check(&[(OTHER, ONCE, 5)], 900, Progress::NotTaken);
-        check(&[(OTHER, ONCE, 5)], 1_005, Progress::Over);
+        check(&[(OTHER, ONCE, 5)], 900, PasteProgress::NotStarted);
+        check(&[(OTHER, ONCE, 5)], 1_005, PasteProgress::Complete);
         check(
             &[(OTHER, ONCE, 5), (EXPECTED, ONCE, 1_000)],
             1_010,
-            Progress::UnderWay,
+            PasteProgress::InProgress,
         );
     }
 }

@@ -1,0 +1,190 @@
+//! Remaps unused keycodes temporarily to characters that the layout lacks.
+//!
+//! Every client is notified of a keymap change, which is expensive for some window managers and takes clients a moment
+//! to load. So remappings are made in one batch, kept for later texts, and restored in one batch when idle. They are
+//! recorded on the root window first: after a kill the next process finds them there and restores exactly those,
+//! without touching the user's own changes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, Keycode, PropMode};
+use x11rb::wrapper::ConnectionExt as _;
+use xkeysym::key;
+
+use super::connection::{OrDisplayError, X11Connection};
+use super::keymap::Keymap;
+use crate::drivers::Error;
+use crate::drivers::pause::pause;
+
+/// Maximum number of remapped characters per text. Xvfb's layouts leave 18 keycodes unused.
+pub(super) const MAX_REMAPS: usize = 16;
+/// Delay for clients to load a changed keymap before its keys are pressed.
+const KEYMAP_LOAD_DELAY: Duration = Duration::from_millis(40);
+/// Idle time after which the keymap is restored. By then clients have read everything that was typed.
+pub(super) const REMAP_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Root window property with the remapped keycodes: pairs of keycode and keysym.
+const REMAP_PROPERTY: &[u8] = b"_MOTORIUM_LENT_KEYS";
+/// Both levels get the same keysym: with one level the server would derive a capital for the second.
+const LEVELS: u8 = 2;
+
+/// The current remappings.
+#[derive(Debug, Default)]
+pub(super) struct KeyRemaps {
+    active: Vec<KeyRemap>,
+    last_use: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KeyRemap {
+    keycode: Keycode,
+    symbol: u32,
+}
+
+impl KeyRemaps {
+    /// Restores the remappings that a killed process has left.
+    pub(super) fn recover(link: &X11Connection) -> Result<Self, Error> {
+        let mut leaked = Self {
+            active: read_record(link)?,
+            last_use: None,
+        };
+        leaked.restore(link)?;
+        Ok(leaked)
+    }
+
+    /// Returns the number of characters that can be remapped at once.
+    pub(super) fn capacity(&self, keymap: &Keymap) -> usize {
+        (keymap.empty_keycodes().len() + self.active.len()).min(MAX_REMAPS)
+    }
+
+    /// Remaps keycodes to `symbols`, which the keymap must lack, and waits until clients have loaded the keymap.
+    pub(super) fn remap(
+        &mut self,
+        link: &X11Connection,
+        keymap: &Keymap,
+        symbols: &[u32],
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        let free = keymap.empty_keycodes();
+        if free.len() < symbols.len() {
+            return Err(Error::TextNotTypable {
+                why: "the keyboard layout has no unused keycode for it".to_owned(),
+            });
+        }
+        let loans: Vec<KeyRemap> = free
+            .into_iter()
+            .zip(symbols)
+            .map(|(keycode, &symbol)| KeyRemap { keycode, symbol })
+            .collect();
+        self.active.extend(&loans);
+        self.last_use = Some(Instant::now());
+        write_record(link, &self.active)?;
+        change(link, &loans)?;
+        link.flush()?;
+        pause(KEYMAP_LOAD_DELAY, stop)
+    }
+
+    /// Returns whether a keycode is remapped.
+    pub(super) fn includes(&self, keycode: Keycode) -> bool {
+        self.active.iter().any(|loan| loan.keycode == keycode)
+    }
+
+    /// Records that remapped keys were just used.
+    pub(super) fn used(&mut self) {
+        if !self.active.is_empty() {
+            self.last_use = Some(Instant::now());
+        }
+    }
+
+    /// Returns when the keymap is to be restored, if anything is remapped.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let last_use = self.last_use.filter(|_| !self.active.is_empty())?;
+        Some(last_use + REMAP_IDLE_TIMEOUT)
+    }
+
+    /// Restores every keycode that still has the remapped keysym.
+    pub(super) fn restore(&mut self, link: &X11Connection) -> Result<(), Error> {
+        if self.active.is_empty() {
+            return Ok(());
+        }
+        let keymap = Keymap::read(link)?;
+        let returned: Vec<KeyRemap> = self
+            .active
+            .iter()
+            .filter(|loan| keymap.symbols(loan.keycode).first() == Some(&loan.symbol))
+            .map(|loan| KeyRemap {
+                symbol: key::NoSymbol,
+                ..*loan
+            })
+            .collect();
+        change(link, &returned)?;
+        self.active.clear();
+        write_record(link, &self.active)?;
+        link.flush()
+    }
+}
+
+/// Changes the keymap. Consecutive keycodes share one request, of which clients are notified once.
+fn change(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
+    let mut sorted = loans.to_vec();
+    sorted.sort_unstable_by_key(|loan| loan.keycode);
+    for run in sorted.chunk_by(|one, next| one.keycode + 1 == next.keycode) {
+        let symbols: Vec<u32> = run
+            .iter()
+            .flat_map(|loan| [loan.symbol; LEVELS as usize])
+            .collect();
+        let count = u8::try_from(run.len()).expect("there are fewer than 256 keycodes");
+        link.x
+            .change_keyboard_mapping(count, run[0].keycode, LEVELS, &symbols)
+            .or_display_error(link)?;
+    }
+    Ok(())
+}
+
+fn record_atom(link: &X11Connection) -> Result<u32, Error> {
+    Ok(link
+        .x
+        .intern_atom(false, REMAP_PROPERTY)
+        .or_display_error(link)?
+        .reply()
+        .or_display_error(link)?
+        .atom)
+}
+
+fn write_record(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
+    let atom = record_atom(link)?;
+    let pairs: Vec<u32> = loans
+        .iter()
+        .flat_map(|loan| [u32::from(loan.keycode), loan.symbol])
+        .collect();
+    link.x
+        .change_property32(
+            PropMode::REPLACE,
+            link.root,
+            atom,
+            AtomEnum::CARDINAL,
+            &pairs,
+        )
+        .or_display_error(link)?;
+    Ok(())
+}
+
+fn read_record(link: &X11Connection) -> Result<Vec<KeyRemap>, Error> {
+    let atom = record_atom(link)?;
+    let most = 2 * u32::from(Keycode::MAX);
+    let property = link
+        .x
+        .get_property(false, link.root, atom, AtomEnum::CARDINAL, 0, most)
+        .or_display_error(link)?
+        .reply()
+        .or_display_error(link)?;
+    let values: Vec<u32> = property.value32().into_iter().flatten().collect();
+    let loan = |pair: &[u32]| {
+        Some(KeyRemap {
+            keycode: Keycode::try_from(pair[0]).ok()?,
+            symbol: pair[1],
+        })
+    };
+    Ok(values.chunks_exact(2).filter_map(loan).collect())
+}

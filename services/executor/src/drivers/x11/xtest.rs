@@ -1,0 +1,222 @@
+//! The lowest layer of input: presses, releases and moves through XTest, and the record of what is still pressed.
+//!
+//! Events are buffered and sent together at a flush. A chord is one write: killing the process takes effect before or
+//! after it, not in between. Delays inside a chord are done by the server (the delay field of XTest).
+//!
+//! Invariant: [`XTestInput::held`] is what this connection has pressed and not released.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::Event;
+use x11rb::protocol::xproto::{
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
+    KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+
+use super::connection::{OrDisplayError, X11Connection};
+use super::human_input::SyntheticInput;
+use super::keyboard::SavedKeyboardState;
+use super::windows;
+use crate::drivers::Error;
+
+/// A key or button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pressable {
+    Key(Keycode),
+    /// A button of the core protocol: 1 left, 2 middle, 3 right, 4 to 7 the wheel.
+    Button(u8),
+}
+
+impl Pressable {
+    fn press_event(self) -> (u8, u8) {
+        match self {
+            Pressable::Key(keycode) => (KEY_PRESS_EVENT, keycode),
+            Pressable::Button(button) => (BUTTON_PRESS_EVENT, button),
+        }
+    }
+
+    fn release_event(self) -> (u8, u8) {
+        match self {
+            Pressable::Key(keycode) => (KEY_RELEASE_EVENT, keycode),
+            Pressable::Button(button) => (BUTTON_RELEASE_EVENT, button),
+        }
+    }
+}
+
+/// Synthetic input on one display.
+#[derive(Debug)]
+pub(super) struct XTestInput {
+    pub(super) link: X11Connection,
+    pub(super) atoms: windows::Atoms,
+    /// Record of the sent events, which user input monitoring filters out.
+    own: Arc<SyntheticInput>,
+    held: Vec<Pressable>,
+    input_sent: bool,
+    /// The original keyboard state while it is normalised for typing.
+    pub(super) put_right: Option<SavedKeyboardState>,
+}
+
+impl XTestInput {
+    pub(super) fn new(link: X11Connection, own: Arc<SyntheticInput>) -> Result<Self, Error> {
+        let atoms = windows::look_up(&link)?;
+        Ok(Self {
+            link,
+            atoms,
+            own,
+            held: Vec::new(),
+            input_sent: false,
+            put_right: None,
+        })
+    }
+
+    /// Resets `input_sent` at the start of an action.
+    pub(super) fn start_action(&mut self) {
+        self.input_sent = false;
+    }
+
+    /// Returns whether the current action has sent any input.
+    pub(super) fn input_sent(&self) -> bool {
+        self.input_sent
+    }
+
+    /// Returns what this connection has pressed.
+    pub(super) fn held(&self) -> &[Pressable] {
+        &self.held
+    }
+
+    /// Presses after `delay`, which the server applies. Sent with the next flush.
+    pub(super) fn press(&mut self, what: Pressable, delay: Duration) -> Result<(), Error> {
+        // Recorded first: if the request fails, one release too many is harmless, one too few is not.
+        self.held.push(what);
+        self.fake(what.press_event(), delay, CapturePoint::zero())
+    }
+
+    /// Releases after `delay`, which the server applies. Sent with the next flush.
+    pub(super) fn release(&mut self, what: Pressable, delay: Duration) -> Result<(), Error> {
+        self.fake(what.release_event(), delay, CapturePoint::zero())?;
+        if let Some(position) = self.held.iter().rposition(|held| *held == what) {
+            self.held.remove(position);
+        }
+        Ok(())
+    }
+
+    /// Moves the pointer. Points outside the display are rejected, because the server would silently clamp them.
+    pub(super) fn move_to(&mut self, point: CapturePoint) -> Result<(), Error> {
+        let size = self.size()?;
+        if !contains(size, point) {
+            return Err(Error::OutOfBounds { point, size });
+        }
+        self.fake((MOTION_NOTIFY_EVENT, 0), Duration::ZERO, point)
+    }
+
+    fn fake(
+        &mut self,
+        (kind, detail): (u8, u8),
+        delay: Duration,
+        point: CapturePoint,
+    ) -> Result<(), Error> {
+        self.input_sent = true;
+        self.own.note(kind, detail);
+        let delay = u32::try_from(delay.as_millis()).unwrap_or(u32::MAX);
+        // Points inside the display fit the protocol's 16 bits.
+        let (x, y) = (point.x as i16, point.y as i16);
+        self.link
+            .x
+            .xtest_fake_input(kind, detail, delay, self.link.root, x, y, 0)
+            .or_display_error(&self.link)?;
+        Ok(())
+    }
+
+    /// Flushes and waits until the server has processed everything, including delays.
+    ///
+    /// Fails if the server rejected any request since the last call.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.link
+            .x
+            .get_input_focus()
+            .or_display_error(&self.link)?
+            .reply()
+            .or_display_error(&self.link)?;
+        while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
+            if let Event::Error(error) = event {
+                return Err(Error::Rejected {
+                    cause: format!("{error:?}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases what this connection still holds, except for the first `keep` presses.
+    pub(super) fn release_held(&mut self, keep: usize) -> Result<(), Error> {
+        while self.held.len() > keep {
+            let what = self.held[self.held.len() - 1];
+            self.release(what, Duration::ZERO)?;
+        }
+        self.sync()
+    }
+
+    /// Releases every pressed key and button, whichever program pressed it.
+    pub(super) fn release_everything(&mut self) -> Result<Vec<Pressable>, Error> {
+        let down = self.pressed_now()?;
+        for &what in &down {
+            self.fake(what.release_event(), Duration::ZERO, CapturePoint::zero())?;
+        }
+        self.sync()?;
+        self.held.clear();
+        Ok(down)
+    }
+
+    /// Returns every pressed key and button.
+    pub(super) fn pressed_now(&self) -> Result<Vec<Pressable>, Error> {
+        let keys = self.link.x.query_keymap().or_display_error(&self.link)?;
+        let pointer = self
+            .link
+            .x
+            .query_pointer(self.link.root)
+            .or_display_error(&self.link)?;
+        let keys = keys.reply().or_display_error(&self.link)?.keys;
+        let mask = u16::from(pointer.reply().or_display_error(&self.link)?.mask);
+        /// Bit of button 1 in the core protocol's mask; buttons 2 to 5 follow.
+        const BUTTON_1: u32 = 8;
+        let keys = (0..=Keycode::MAX)
+            .filter(|keycode| keys[usize::from(keycode / 8)] & (1 << (keycode % 8)) != 0)
+            .map(Pressable::Key);
+        let buttons =
+            (1..=5u8).filter(|button| mask & (1 << (BUTTON_1 + u32::from(*button) - 1)) != 0);
+        Ok(keys.chain(buttons.map(Pressable::Button)).collect())
+    }
+
+    /// Returns the position of the pointer.
+    pub(super) fn pointer(&self) -> Result<CapturePoint, Error> {
+        let reply = self
+            .link
+            .x
+            .query_pointer(self.link.root)
+            .or_display_error(&self.link)?
+            .reply()
+            .or_display_error(&self.link)?;
+        Ok(CapturePoint::new(reply.root_x.into(), reply.root_y.into()))
+    }
+
+    /// Returns the current size of the screen, which RandR may have changed since the connection was made.
+    pub(super) fn size(&self) -> Result<CaptureSize, Error> {
+        let reply = self
+            .link
+            .x
+            .get_geometry(self.link.root)
+            .or_display_error(&self.link)?
+            .reply()
+            .or_display_error(&self.link)?;
+        Ok(CaptureSize::new(reply.width.into(), reply.height.into()))
+    }
+}
+
+/// Returns whether a point is inside the display.
+pub(super) fn contains(size: CaptureSize, point: CapturePoint) -> bool {
+    (0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)
+}

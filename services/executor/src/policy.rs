@@ -1,0 +1,116 @@
+//! The policy of a desktop, and the active snapshot of it.
+//!
+//! A policy is replaced as a whole while a desktop is running; each action uses one snapshot. The rules themselves are
+//! in [`rules`](crate::guard::rules).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::geometry::CapturePoint;
+use tokio::time::Instant;
+
+use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
+use crate::guard::rate_limiter::RateLimiter;
+use crate::guard::rules::{Refusal, Rules};
+use crate::secrets::Secrets;
+
+/// Name of the rule for the allowed windows of secrets, as in the configuration.
+pub(crate) const SECRET_ALLOWED_WINDOWS: &str = "secret_allowed_windows";
+
+/// Everything that an Executor allows on a desktop. Replaceable at run time.
+#[derive(Debug, Clone)]
+pub struct ExecutorPolicy {
+    pub rules: Rules,
+    /// `None`: no limit.
+    pub max_actions_per_second: Option<f64>,
+    pub secrets: Secrets,
+    pub secret_allowed_windows: AllowedWindows,
+}
+
+/// The active policy and its rate limiter.
+#[derive(Debug)]
+pub(crate) struct ActivePolicy {
+    pub(crate) policy: ExecutorPolicy,
+    /// Shared with the previous snapshot while the limit is unchanged, so that a reload does not refill it.
+    rate: Option<Arc<Mutex<RateLimiter>>>,
+}
+
+impl ActivePolicy {
+    pub(crate) fn new(terms: ExecutorPolicy) -> Arc<Self> {
+        let rate = terms.max_actions_per_second;
+        let rate = rate.map(|rate| Arc::new(Mutex::new(RateLimiter::new(rate, Instant::now()))));
+        Arc::new(Self {
+            policy: terms,
+            rate,
+        })
+    }
+
+    /// Returns a snapshot of `terms` that keeps the rate limiter if the limit is unchanged.
+    pub(crate) fn replaced_by(&self, terms: ExecutorPolicy) -> Arc<Self> {
+        if terms.max_actions_per_second != self.policy.max_actions_per_second {
+            return Self::new(terms);
+        }
+        let rate = self.rate.clone();
+        Arc::new(Self {
+            policy: terms,
+            rate,
+        })
+    }
+
+    /// Takes one token of the rate limit.
+    pub(crate) fn check_rate(&self) -> Result<(), Refusal> {
+        let most = self.policy.max_actions_per_second;
+        let Some((rate, most)) = self.rate.as_ref().zip(most) else {
+            return Ok(());
+        };
+        let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
+        if rate.try_acquire(Instant::now()) {
+            return Ok(());
+        }
+        let reason = format!("the rate limit of {most} actions per second is exceeded");
+        Err(Refusal {
+            rule: "rules.max_actions_per_second",
+            reason,
+        })
+    }
+}
+
+impl ExecutorPolicy {
+    /// Returns the allowed windows of the action's secret; empty for an action without one.
+    pub(crate) fn windows_for(
+        &self,
+        action: &Action<CapturePoint>,
+    ) -> Result<Arc<[WindowPattern]>, Refusal> {
+        if let Some(name) = secret_for_the_clipboard(action) {
+            let reason = format!(
+                "the secret `{name}` cannot be pasted or put on the clipboard; type it instead"
+            );
+            return Err(Refusal {
+                rule: SECRET_ALLOWED_WINDOWS,
+                reason,
+            });
+        }
+        let Some(name) = action.entered_secret() else {
+            return Ok(Arc::new([]));
+        };
+        self.secret_allowed_windows.for_secret(name).ok_or_else(|| Refusal {
+            rule: SECRET_ALLOWED_WINDOWS,
+            reason: format!(
+                "no window is allowed for the secret `{name}`; configure some in executor.{SECRET_ALLOWED_WINDOWS}"
+            ),
+        })
+    }
+}
+
+/// Returns the secret that an action would put on the clipboard, where every program can read it.
+fn secret_for_the_clipboard(action: &Action<CapturePoint>) -> Option<&str> {
+    match action {
+        Action::SetClipboard {
+            text: Text::Secret(name),
+        }
+        | Action::Paste {
+            text: Some(Text::Secret(name)),
+        } => Some(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! A connection to one tool, for the duration of a task run.
+//!
+//! Both kinds of tool look the same to the loop except for retries: a ToolService may be called again with the same
+//! call id when the outcome is unknown; an MCP server has no call ids.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::catalog::DeclaredFunction;
+use super::mcp::McpServer;
+use super::outcome::{self, FunctionOutcome};
+use super::service::ToolService;
+use super::settings::{Tool, ToolEndpoint};
+
+const RECORDED_TOOL: &str = "a tool of a recorded task cannot be called";
+
+/// Error of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// A transient error: the tool may be reachable later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A permanent error: a retry does not help.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// A call of a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// Name of the calling task.
+    pub task: String,
+    /// Idempotency key, unique to this call within the task.
+    pub id: String,
+    /// Name of the function as its tool knows it.
+    pub name: String,
+    pub arguments: Map<String, Value>,
+}
+
+/// A connection to a tool.
+#[derive(Debug)]
+pub struct ToolConnection {
+    tool: Tool,
+    backend: ToolBackend,
+}
+
+#[derive(Debug)]
+enum ToolBackend {
+    Service(ToolService),
+    Mcp(McpServer),
+    /// No connection: results come from a recording.
+    Recorded {
+        may_ask_again: bool,
+    },
+}
+
+impl ToolConnection {
+    /// Creates a connection that is opened on first use.
+    ///
+    /// # Errors
+    /// If the address, the token or the certificates are invalid.
+    pub fn new(tool: Tool) -> Result<Self, ToolError> {
+        let end = match &tool.endpoint {
+            ToolEndpoint::Service(uri) => ToolBackend::Service(ToolService::new(uri, &tool)?),
+            ToolEndpoint::Mcp(_) | ToolEndpoint::Command(_) => {
+                ToolBackend::Mcp(McpServer::new(&tool))
+            }
+        };
+        Ok(Self { tool, backend: end })
+    }
+
+    /// Creates a stand-in for a tool of a recorded task, which is never called.
+    #[must_use]
+    pub fn recorded(label: String, prefix: Option<String>, may_ask_again: bool) -> Self {
+        let tool = Tool {
+            label,
+            prefix,
+            endpoint: ToolEndpoint::Command(Vec::new()),
+            environment: BTreeMap::new(),
+            token: None,
+            ca_file: None,
+            timeout: Duration::ZERO,
+        };
+        Self {
+            tool,
+            backend: ToolBackend::Recorded { may_ask_again },
+        }
+    }
+
+    /// Returns the tool that this connects to.
+    #[must_use]
+    pub fn tool(&self) -> &Tool {
+        &self.tool
+    }
+
+    /// Returns whether a call with an unknown outcome may be retried with the same id.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self.backend {
+            ToolBackend::Service(_) => true,
+            ToolBackend::Mcp(_) => false,
+            ToolBackend::Recorded { may_ask_again } => may_ask_again,
+        }
+    }
+
+    /// Lists the functions of the tool.
+    ///
+    /// # Errors
+    /// If the tool is unreachable, times out or sends an invalid answer.
+    pub async fn list(&self, task: &str) -> Result<Vec<DeclaredFunction>, ToolError> {
+        let listed = async {
+            match &self.backend {
+                ToolBackend::Service(service) => service.list(task).await,
+                ToolBackend::Mcp(server) => server.list().await,
+                ToolBackend::Recorded { .. } => Err(ToolError::Unusable(RECORDED_TOOL.to_owned())),
+            }
+        };
+        let in_time = tokio::time::timeout(self.tool.timeout, listed).await;
+        in_time.unwrap_or_else(|_| Err(ToolError::Unavailable(self.timeout_message())))
+    }
+
+    /// Calls a function once. Failures are outcomes too. Dropping the future cancels the call at the tool.
+    pub async fn call(&self, call: &ToolCall) -> FunctionOutcome {
+        let called = async {
+            match &self.backend {
+                ToolBackend::Service(service) => service.call(call).await,
+                ToolBackend::Mcp(server) => server.call(call).await,
+                ToolBackend::Recorded { .. } => Err(RECORDED_TOOL.to_owned()),
+            }
+        };
+        match tokio::time::timeout(self.tool.timeout, called).await {
+            Ok(outcome) => outcome::truncated(outcome),
+            Err(_) => Err(format!(
+                "{}; it is unknown whether the call was carried out",
+                self.timeout_message()
+            )),
+        }
+    }
+
+    fn timeout_message(&self) -> String {
+        let patience = self.tool.timeout.as_secs_f64();
+        format!("no answer within {patience} s")
+    }
+}

@@ -1,0 +1,108 @@
+//! Renews the leases of a running task: on its row and on its desktop. Stops the run when one is lost.
+
+use std::time::Duration;
+
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
+use motorium_proto::service::{AcquireRequest, Result};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::Code;
+
+use super::{Runner, StopReason, StopSignal};
+use motorium_recording::ports::Ports;
+
+/// Time limit for releasing the desktop; after that its lease expires by itself.
+const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Background tasks that renew the leases.
+#[derive(Debug)]
+pub(super) struct LeaseKeeper {
+    tasks: Vec<JoinHandle<()>>,
+    ports: Ports,
+    display: DisplayId,
+    epoch: DesktopEpoch,
+}
+
+impl LeaseKeeper {
+    pub(super) fn start(runner: &Runner, display: DisplayId, epoch: DesktopEpoch) -> Self {
+        let desktop = keep_desktop(
+            runner.ports.clone(),
+            display.clone(),
+            epoch,
+            runner.stop.clone(),
+        );
+        let row = runner.journal.keep_lease(runner.stop.clone());
+        Self {
+            tasks: vec![tokio::spawn(desktop), tokio::spawn(row)],
+            ports: runner.ports.clone(),
+            display,
+            epoch,
+        }
+    }
+
+    /// Stops renewing and releases the desktop.
+    pub(super) async fn stop(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        release_lease(&self.ports, self.display.clone(), self.epoch).await;
+    }
+}
+
+impl Drop for LeaseKeeper {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+/// Leases the desktop. A lease that arrives after the caller was dropped is released, because the next task would
+/// otherwise wait until it expires.
+pub(super) async fn acquire_lease(ports: Ports, request: AcquireRequest) -> Result<Lease> {
+    let (answer, waiting) = oneshot::channel();
+    tokio::spawn(async move {
+        let answered = ports.executor.acquire_desktop(request).await;
+        if let Err(Ok(lease)) = answer.send(answered) {
+            release_lease(&ports, lease.display, lease.epoch).await;
+        }
+    });
+    waiting
+        .await
+        .expect("the spawned task always sends an answer")
+}
+
+async fn release_lease(ports: &Ports, display: DisplayId, epoch: DesktopEpoch) {
+    let released = ports.executor.release_desktop(display, epoch);
+    let problem = match tokio::time::timeout(LEASE_RELEASE_TIMEOUT, released).await {
+        Ok(Ok(())) => return,
+        Ok(Err(report)) => report.message,
+        Err(_) => "no answer in time".to_owned(),
+    };
+    tracing::warn!(
+        problem,
+        "releasing the desktop failed; its lease will expire"
+    );
+}
+
+async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, stop: StopSignal) {
+    let ttl = AcquireRequest::DEFAULT_TTL;
+    loop {
+        tokio::time::sleep(ttl / 3).await;
+        match ports
+            .executor
+            .renew_lease(display.clone(), epoch, ttl)
+            .await
+        {
+            Ok(_) => {}
+            Err(report) if report.code == Code::FailedPrecondition => {
+                stop.request(StopReason::LeaseLost(report.message));
+                return;
+            }
+            Err(report) => {
+                tracing::warn!(%report, "renewing the desktop's lease failed; retrying")
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Preflight checks before an action: its target is found, the policy, the hooks and the approver allow it, the pointer
+//! is on the target, and the screen at the target has not changed since it was judged.
+//!
+//! Every decision takes time, a planner's most of all. The target area is therefore compared before the policy is
+//! applied and again after all others decided, and judged again if it changed. A button that is highlighted under the
+//! pointer is parsed once more: if its text is the same, it is the same button. Applications take a few frames to react
+//! to the pointer, so a critical click waits for that reaction before the last check.
+//!
+//! Two gaps remain: the moment between the last check and the input, and hover reactions to clicks that are not
+//! critical. Nothing is performed here except moving the pointer.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
+use tokio::time::Instant;
+use tonic::Code;
+
+use super::act::{ActionAttempt, ResolvedAction, depends_on_screen};
+use super::permission::{ActionPermission, IntendedAction, target_area, with_surroundings};
+use super::{RunResult, Runner, halt, pointer};
+use crate::hooks::HookPoint;
+use motorium_task::effect::is_small;
+use motorium_task::event::Event;
+use motorium_task::{ActionRecord, machine};
+
+/// Maximum width of a blinking caret, in pixels.
+// Narrow changes are ignored, otherwise every text field would change between two checks.
+const MAX_CARET_WIDTH_PX: i32 = 4;
+/// Maximum time for an application to start reacting to the pointer.
+// A browser takes two to four frames, and several times that on a busy machine.
+const HOVER_RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
+/// Maximum time for an application's reaction to the pointer to settle.
+// Hover transitions rarely last longer; an endless animation must not block the click.
+const HOVER_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Result of the preflight checks.
+pub(super) enum Preflight {
+    Passed,
+    /// The action is not performed; the recorded event tells why, or what is pending.
+    Blocked,
+    /// The target area changed while it was being judged.
+    ScreenChanged,
+}
+
+/// Area in which changes count.
+#[derive(Debug, Clone, Copy)]
+enum ChangeScope {
+    Target,
+    /// The area that the policy judges and an approver is shown.
+    Surroundings,
+}
+
+impl ChangeScope {
+    fn of(self, place: CaptureRect, scale: f64) -> CaptureRect {
+        match self {
+            ChangeScope::Target => place,
+            ChangeScope::Surroundings => {
+                motorium_policy::surrounding_area(place, scale).union(&with_surroundings(place))
+            }
+        }
+    }
+}
+
+impl Runner {
+    /// Resolves the targets of an attempt on the current screen. Returns `None`, and records why, if a target is not
+    /// found.
+    pub(super) async fn resolved(
+        &mut self,
+        attempt: &ActionAttempt,
+    ) -> RunResult<Option<ResolvedAction>> {
+        let began = Instant::now();
+        let mut resolved = match &attempt.previous {
+            Some(record) if record.performed() => self.resolve_retry(record).await?,
+            _ => self.resolve(&attempt.planned).await?,
+        };
+        if !attempt.is_repeated()
+            && let Ok(found) = &resolved
+            && machine::expects_effect(&found.action)
+            && self
+                .has_changed_at(found, ChangeScope::Surroundings)
+                .await?
+        {
+            // The screen changed while the planner decided, so the policy must judge a new view.
+            resolved = self.resolve(&attempt.planned).await?;
+        }
+        self.record_timing("resolve", began);
+        match resolved {
+            Ok(resolved) => Ok(Some(resolved)),
+            Err(message) => {
+                self.record(vec![Event::TargetNotResolved { message }])
+                    .await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns whether the policy and approvals allow an action on the last view.
+    pub(super) async fn is_permitted(
+        &mut self,
+        index: usize,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<bool> {
+        let permission = self.permission(attempt.intended(index, resolved)).await?;
+        Ok(matches!(permission, ActionPermission::Granted))
+    }
+
+    /// Runs the preflight checks: policy, hooks, pointer and screen.
+    pub(super) async fn preflight(
+        &mut self,
+        index: usize,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<Preflight> {
+        let intended = attempt.intended(index, resolved);
+        if let ActionPermission::Withheld = self.permission(intended).await? {
+            return Ok(Preflight::Blocked);
+        }
+        let hooks_are_asked = self.wants(HookPoint::BeforeAction);
+        if let ActionPermission::Withheld = self.before_action(&attempt.id, intended).await? {
+            return Ok(Preflight::Blocked);
+        }
+        let baseline = self.view.as_ref().map(|view| view.latest_frame.clone());
+        let repeated = attempt.previous.clone().filter(ActionRecord::performed);
+        // Checked before the pointer moves, because hover effects are no effect of the previous attempt.
+        if let (Some(record), Some(baseline)) = (&repeated, &baseline)
+            && let Some(effect) = self.late_effect(record, baseline).await?
+        {
+            let judged = Event::EffectJudged {
+                action_id: record.action_id.clone(),
+                effect: Box::new(effect),
+            };
+            self.record(vec![judged]).await?;
+            return Ok(Preflight::Blocked);
+        }
+        let is_approved = self.is_approved(index);
+        let point = pointer::check_point(
+            &attempt.planned,
+            &resolved.action,
+            resolved.target,
+            is_approved,
+        );
+        if let Some(point) = point
+            && !self
+                .position_pointer(&attempt.id, &attempt.planned, point, resolved.target)
+                .await?
+        {
+            return Ok(Preflight::Blocked);
+        }
+        if attempt.is_repeated() || !machine::expects_effect(&resolved.action) {
+            return Ok(Preflight::Passed);
+        }
+        if let (Some(_), Some(before)) = (point, &baseline)
+            && pointer::is_critical(&attempt.planned, is_approved)
+        {
+            self.wait_for_hover_response(before, resolved).await?;
+            // The settled hover state becomes the baseline: it is neither background motion nor an effect of the click.
+            self.refresh_baseline().await?;
+        }
+        let lights_up = match (point, baseline) {
+            (Some(_), Some(before)) => self.differs_since(&before, resolved).await?,
+            _ => false,
+        };
+        let took_time = point.is_some() || hooks_are_asked || self.may_judge_slowly(index);
+        let changed = took_time && self.has_changed_at(resolved, ChangeScope::Target).await?;
+        if !changed && !lights_up {
+            return Ok(Preflight::Passed);
+        }
+        // Parsing takes long enough for the target to change meanwhile, so it is compared once more.
+        let is_the_same = point.is_some()
+            && self.has_same_text(intended).await?
+            && !self.has_changed_at(resolved, ChangeScope::Target).await?;
+        Ok(if is_the_same {
+            Preflight::Passed
+        } else {
+            Preflight::ScreenChanged
+        })
+    }
+
+    /// Waits until the application's reaction to the pointer at the target has settled, or until it is clear that there
+    /// is none. The next checks judge the result.
+    async fn wait_for_hover_response(
+        &mut self,
+        before: &Frame,
+        resolved: &ResolvedAction,
+    ) -> RunResult {
+        let Some(place) = target_area(resolved, self.task.pointed_at()) else {
+            return Ok(());
+        };
+        let began = Instant::now();
+        let since_the_look_before = WaitForIdleRequest {
+            display: self.display(),
+            since_frame: Some(before.id.clone()),
+            first_change_timeout: HOVER_RESPONSE_TIMEOUT,
+            // An earlier change may be unrelated to the pointer, or only the beginning of the reaction.
+            idle_duration: HOVER_RESPONSE_TIMEOUT,
+            timeout: HOVER_SETTLE_TIMEOUT,
+            ignore: outside(place, before.bounds()),
+            ..WaitForIdleRequest::default()
+        };
+        let from_now_on = WaitForIdleRequest {
+            since_frame: None,
+            ..since_the_look_before.clone()
+        };
+        for request in [since_the_look_before, from_now_on] {
+            let answered = self
+                .try_call("waiting for the reaction to the pointer", move |ports| {
+                    let request = request.clone();
+                    async move { ports.perception.wait_for_idle(request).await }
+                })
+                .await?;
+            match answered {
+                Ok(_) => break,
+                // Perception has dropped the baseline frame.
+                Err(report) if report.code == Code::NotFound => {}
+                Err(report) => return Err(halt("waiting for the reaction to the pointer", report)),
+            }
+        }
+        self.record_timing("pointer", began);
+        Ok(())
+    }
+
+    /// Makes the current screen the baseline for the next comparisons.
+    async fn refresh_baseline(&mut self) -> RunResult {
+        let hidden = self.task.secret_fields.boxes();
+        let now = self.capture_frame(&hidden).await?;
+        if let Some(view) = &mut self.view {
+            view.latest_frame = now;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the target area differs from before the pointer arrived.
+    async fn differs_since(
+        &mut self,
+        before: &Frame,
+        resolved: &ResolvedAction,
+    ) -> RunResult<bool> {
+        let (Some(view), Some(place)) = (&self.view, target_area(resolved, self.task.pointed_at()))
+        else {
+            return Ok(false);
+        };
+        let compare = CompareRequest {
+            ignore: self.task.secret_fields.boxes(),
+            ..CompareRequest::new(before.id.clone(), view.latest_frame.id.clone())
+        };
+        let compared = self.compare(compare).await?;
+        // Without the baseline frame, a change has to be assumed.
+        Ok(compared.map_or(true, |compared| {
+            let mut regions = compared.change.regions.iter();
+            regions.any(|region| place.intersects(&region.bounds))
+        }))
+    }
+
+    /// Returns whether the target still has the text that was judged. A target without text cannot be verified this
+    /// way.
+    async fn has_same_text(&mut self, intended: IntendedAction<'_>) -> RunResult<bool> {
+        let rules = self.config.policy.rules();
+        let judged = self.situation_on(&rules, intended, None, false);
+        if let Some(view) = &mut self.view {
+            view.stale = true;
+        }
+        self.refresh_stale_view().await?;
+        let now = self.situation_on(&rules, intended, None, false);
+        Ok(judged.is_some_and(|judged| !judged.text.is_empty() && Some(judged) == now))
+    }
+
+    /// Updates background motion, and returns whether the target area, or its surroundings, has changed. If so, the
+    /// view is marked stale.
+    async fn has_changed_at(
+        &mut self,
+        resolved: &ResolvedAction,
+        reach: ChangeScope,
+    ) -> RunResult<bool> {
+        let noise = self.background_motion_areas();
+        let change = self.update_background_motion().await?;
+        let Some(view) = &mut self.view else {
+            return Ok(false);
+        };
+        let place = target_area(resolved, self.task.pointed_at());
+        let scale = view.latest_frame.scale;
+        let around = |place| reach.of(place, scale);
+        let changed = depends_on_screen(resolved.action.kind())
+            && (change.is_none_or(|change| changes_at(&change, place, around, &noise))
+                || active_window(&view.latest_frame) != active_window(&view.observation.frame));
+        view.stale |= changed;
+        Ok(changed)
+    }
+}
+
+/// Returns whether the target or its surroundings changed. Known background motion counts only at the target itself.
+/// Without a target, small changes are ignored, because they cannot be a dialog.
+fn changes_at(
+    change: &ChangeMap,
+    place: Option<CaptureRect>,
+    around: impl Fn(CaptureRect) -> CaptureRect,
+    noise: &[CaptureRect],
+) -> bool {
+    let is_noise = |bounds: &CaptureRect| noise.iter().any(|known| known.contains_box(bounds));
+    let regions = change.regions.iter().map(|region| region.bounds);
+    let mut regions = regions.filter(|bounds| bounds.width() > MAX_CARET_WIDTH_PX);
+    change.size_differs
+        || regions.any(|bounds| match place {
+            Some(place) => {
+                place.intersects(&bounds)
+                    || (around(place).intersects(&bounds) && !is_noise(&bounds))
+            }
+            None => !is_small(bounds) && !is_noise(&bounds),
+        })
+}
+
+/// Returns the rectangles that cover the screen except for one place.
+fn outside(place: CaptureRect, screen: CaptureRect) -> Vec<CaptureRect> {
+    let Some(hole) = place.intersection(&screen) else {
+        return Vec::new();
+    };
+    let (Range { start: x0, end: x1 }, Range { start: y0, end: y1 }) =
+        (hole.x_range(), hole.y_range());
+    let corners = |x: Range<i32>, y: Range<i32>| {
+        CaptureRect::new(
+            CapturePoint::new(x.start, y.start),
+            CapturePoint::new(x.end, y.end),
+        )
+    };
+    let all = [
+        corners(screen.x_range(), screen.min.y..y0),
+        corners(screen.x_range(), y1..screen.max.y),
+        corners(screen.min.x..x0, y0..y1),
+        corners(x1..screen.max.x, y0..y1),
+    ];
+    all.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Returns id and title of the active window, which receives keys and text.
+fn active_window(frame: &Frame) -> Option<(&str, &str)> {
+    let window = frame.active_window()?;
+    Some((&window.id, &window.title))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rect(x0: i32, y0: i32, x1: i32, y1: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x0, y0), CapturePoint::new(x1, y1))
+    }
+
+    #[test]
+    fn outside_and_the_place_are_the_whole_screen_and_do_not_meet() {
+        let screen = rect(0, 0, 100, 80);
+        for place in [
+            rect(20, 30, 60, 50),
+            rect(0, 0, 10, 10),
+            rect(90, 70, 120, 90),
+            screen,
+        ] {
+            let parts = outside(place, screen);
+            let seen = place.intersection(&screen).unwrap();
+            let area = parts.iter().map(CaptureRect::area).sum::<i32>() + seen.area();
+            assert_eq!(area, screen.area(), "{place:?}");
+            for (index, part) in parts.iter().enumerate() {
+                assert!(!part.intersects(&place), "{part:?} of {place:?}");
+                let others = &parts[index + 1..];
+                assert!(!others.iter().any(|other| other.intersects(part)));
+            }
+        }
+        assert_eq!(outside(rect(200, 200, 210, 210), screen), []);
+    }
+}

@@ -1,0 +1,102 @@
+//! Recorded settings of a run: configuration on which its decisions depend.
+
+use std::time::Duration;
+
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::{DesktopName, DisplayId};
+use motorium_proto::v1::common as wire;
+use serde::{Deserialize, Serialize};
+
+use crate::hooks::HookChain;
+use crate::run::RunConfig;
+use motorium_policy::{PolicyDocument, PolicySource};
+use motorium_task::effect::EffectCriterion;
+
+/// Recorded form of the settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunSettings {
+    desktop: String,
+    display: Option<String>,
+    /// Number of the proto enum.
+    platform: i32,
+    effect_share: Option<f64>,
+    scroll_back: bool,
+    check_evidence: bool,
+    approval_seconds: f64,
+    rules: PolicyDocument,
+}
+
+impl RunSettings {
+    pub(crate) fn of(desktop: &Desktop, conduct: &RunConfig) -> Self {
+        Self {
+            desktop: desktop.name.to_string(),
+            display: desktop
+                .display
+                .as_ref()
+                .map(|display| display.as_str().to_owned()),
+            platform: wire::Platform::from(desktop.platform).into(),
+            effect_share: match conduct.effect_rule {
+                EffectCriterion::ChangedRegions => None,
+                EffectCriterion::ChangedShare(share) => Some(share),
+            },
+            scroll_back: conduct.reverse_scroll_at_end,
+            check_evidence: conduct.verify_evidence,
+            approval_seconds: conduct.approval_timeout.as_secs_f64(),
+            rules: conduct.policy.document(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string(self).expect("settings can be written into memory")
+    }
+
+    /// # Errors
+    /// If the recorded settings are invalid, or this build cannot use their policy.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(json).map_err(|error| error.to_string())
+    }
+
+    /// # Errors
+    /// If the recorded settings are invalid, or this build cannot use their policy.
+    pub(crate) fn desktop(&self) -> Result<Desktop, String> {
+        let name = DesktopName::parse("desktop", &self.desktop);
+        Ok(Desktop {
+            name: name.map_err(|error| error.to_string())?,
+            perception_endpoint: None,
+            executor_endpoint: None,
+            display: self.display.clone().map(DisplayId::new),
+            platform: self.platform(),
+            labels: Default::default(),
+        })
+    }
+
+    fn platform(&self) -> Platform {
+        match wire::Platform::try_from(self.platform) {
+            Ok(wire::Platform::Windows) => Platform::Windows,
+            Ok(wire::Platform::Macos) => Platform::Macos,
+            Ok(wire::Platform::Browser) => Platform::Browser,
+            Ok(wire::Platform::Linux) => Platform::Linux,
+            _ => Platform::Unknown,
+        }
+    }
+
+    /// # Errors
+    /// If the recorded settings are invalid, or this build cannot use their policy.
+    pub(crate) fn run_config(&self) -> Result<RunConfig, String> {
+        Ok(RunConfig {
+            effect_rule: self.effect_share.map_or(
+                EffectCriterion::ChangedRegions,
+                EffectCriterion::ChangedShare,
+            ),
+            reverse_scroll_at_end: self.scroll_back,
+            verify_evidence: self.check_evidence,
+            approval_timeout: Duration::from_secs_f64(self.approval_seconds.max(0.0)),
+            policy: PolicySource::from_document(&self.rules).map_err(|error| error.to_string())?,
+            pause_on_human_input: false,
+            recording: false,
+            // Their verdicts are in the recording.
+            hooks: HookChain::new(Vec::new()),
+            ..RunConfig::default()
+        })
+    }
+}

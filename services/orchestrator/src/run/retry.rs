@@ -1,0 +1,108 @@
+//! Resolves a retry of an action according to its retry strategy.
+
+use motorium_proto::domain::element::Element;
+use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::id::ElementId;
+use motorium_proto::service::{CaptureArea, ParseOptions};
+
+use super::act::ResolvedAction;
+use super::{RunResult, Runner};
+use motorium_task::ActionRecord;
+use motorium_task::retry::{self, RetryStrategy};
+use motorium_task::screen::bounds_on_display;
+
+/// Margin around the old target in which it is searched again, in pixels.
+// Applications that redraw shift elements by a line or two.
+const SEARCH_MARGIN_PX: i32 = 80;
+/// Magnification of the second look.
+// Twice the size makes small text readable for the recogniser.
+const MAGNIFICATION: u32 = 2;
+
+impl Runner {
+    /// Returns the action for its next attempt, or why there is none.
+    pub(super) async fn resolve_retry(
+        &mut self,
+        record: &ActionRecord,
+    ) -> RunResult<Result<ResolvedAction, String>> {
+        let Some(point) = record.point() else {
+            return Ok(Ok(ResolvedAction {
+                action: retry::reversed(record.action.clone()),
+                target: record.target,
+            }));
+        };
+        Ok(match record.retry_due {
+            Some(RetryStrategy::ReversedScroll) => Ok(ResolvedAction {
+                action: retry::reversed(record.action.clone()),
+                target: record.target,
+            }),
+            Some(RetryStrategy::OtherPoint) => {
+                let other = record
+                    .target
+                    .and_then(|target| retry::other_point(point, target));
+                Ok(ResolvedAction::at(
+                    record,
+                    other.unwrap_or(point),
+                    record.target,
+                ))
+            }
+            Some(RetryStrategy::RelocatedTarget) => self.resolve_magnified(record).await?,
+            _ => {
+                let moved = retry::offset_point(point, record.target);
+                Ok(ResolvedAction::at(record, moved, record.target))
+            }
+        })
+    }
+
+    /// Searches the magnified surroundings of the old target for the element that was aimed at.
+    async fn resolve_magnified(
+        &mut self,
+        record: &ActionRecord,
+    ) -> RunResult<Result<ResolvedAction, String>> {
+        let Some(old) = record.target else {
+            return Ok(Err(format!(
+                "{} changed nothing, and its point has no element to search for",
+                record.planned.intent
+            )));
+        };
+        let content = self.content_at(old);
+        let Some(frame) = self.view.as_ref().map(|view| &view.latest_frame) else {
+            return Ok(Err("the screen has not been observed".to_owned()));
+        };
+        let around = old
+            .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
+            .intersection(&frame.bounds());
+        let area = around.map_or(CaptureArea::Display, CaptureArea::Region);
+        let closer = ParseOptions {
+            magnification: Some(MAGNIFICATION),
+            ..ParseOptions::default()
+        };
+        let seen = self.observe_area(area, closer).await?;
+        let bounds = |id: ElementId| {
+            let element = seen.scene.element(id)?;
+            Some(bounds_on_display(element, &seen.frame))
+        };
+        let found = retry::relocate(&seen.scene, bounds, &content, old)
+            .and_then(|id| Some((seen.scene.element(id)?, bounds(id)?)));
+        Ok(match found {
+            Some((element, bounds)) => {
+                let point = element.centre + seen.frame.origin.to_vector();
+                Ok(ResolvedAction::at(record, point, Some(bounds)))
+            }
+            None => Err(format!(
+                "{} changed nothing, and its target is no longer found in a magnified view",
+                record.planned.intent
+            )),
+        })
+    }
+
+    /// Returns the text of the element at this place when the step began.
+    fn content_at(&self, place: CaptureRect) -> String {
+        let Some(view) = &self.view else {
+            return String::new();
+        };
+        let (scene, frame) = (&view.observation.scene, &view.observation.frame);
+        let is_there = |element: &&Element| bounds_on_display(element, frame) == place;
+        let element = scene.elements.iter().find(is_there);
+        element.map_or(String::new(), |element| element.content.clone())
+    }
+}

@@ -1,0 +1,204 @@
+//! Records what a person does while they have taken over the desktop, without the text they type.
+//!
+//! The screen is observed between two inputs, so that a click can be described by the element it hit; a click that
+//! comes too soon is described by its position. The task performs nothing meanwhile. If a desktop cannot report human
+//! input, the stream is reopened repeatedly; the desktop is then handed back without a report, and the next observation
+//! shows the result.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use motorium_proto::domain::action::Button;
+use motorium_proto::domain::element::{Element, ElementKind};
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::service::{
+    CaptureArea, HumanInput, HumanInputKind, Observation, ResultStream, WaitForIdleRequest,
+};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{RunResult, Runner};
+use motorium_task::event::Event;
+use motorium_task::screen::bounds_on_display;
+
+/// Delay before a broken input stream is reopened.
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
+
+/// Maximum length of an element's text in a description, in characters.
+const MAX_LABEL_CHARS: usize = 60;
+
+/// An observation of the screen between two inputs, which may still be running.
+type PendingObservation = AbortOnDropHandle<Option<Observation>>;
+
+/// Stream of a person's inputs.
+pub(super) type HumanInputStream = ResultStream<HumanInput>;
+
+impl Runner {
+    /// Records a person's inputs until the desktop is handed back.
+    pub(super) async fn watch_operator(&mut self) -> RunResult {
+        // Stops an action that was still running at the take-over.
+        self.release_inputs().await;
+        let mut deeds = self.human_input();
+        let mut glance = self.observe_when_idle();
+        while self.task.is_taken_over() {
+            tokio::select! {
+                biased;
+                stop = self.stop.requested() => return Err(stop.into()),
+                deed = deeds.next() => {
+                    match deed {
+                        Some(Ok(input)) => glance = self.record_human_input(&input, glance).await?,
+                        Some(Err(report)) => {
+                            tracing::info!(task = %self.task.spec.name, %report, "human input cannot be watched");
+                        }
+                        None => {}
+                    }
+                    // The other branch may have been dropped right after a notification.
+                    self.journal.merge_foreign_events(&mut self.task).await?;
+                }
+                changed = self.journal.wait_for_change(&mut self.task) => changed?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the person's inputs. The stream is reopened when it breaks, and never ends.
+    pub(super) fn human_input(&self) -> HumanInputStream {
+        let (executor, display) = (self.ports.executor.clone(), self.display());
+        let watched = futures::stream::unfold(true, move |is_first| {
+            let (executor, display) = (executor.clone(), display.clone());
+            async move {
+                if !is_first {
+                    tokio::time::sleep(RECONNECT_DELAY).await;
+                }
+                let deeds = executor.watch_human_input(display).await;
+                let deeds = deeds.unwrap_or_else(|report| {
+                    Box::pin(futures::stream::once(async { Err(report) })) as HumanInputStream
+                });
+                Some((deeds, false))
+            }
+        });
+        Box::pin(watched.flatten())
+    }
+
+    /// Records an input and starts a new observation. Pointer moves are not recorded.
+    async fn record_human_input(
+        &mut self,
+        input: &HumanInput,
+        glance: PendingObservation,
+    ) -> RunResult<PendingObservation> {
+        // An unfinished observation may already show the result of this input.
+        let seen = if glance.is_finished() {
+            glance.await.ok().flatten()
+        } else if matches!(input.kind, HumanInputKind::Move { .. }) {
+            return Ok(glance);
+        } else {
+            None
+        };
+        let Some((description, at)) = description_of(&input.kind, seen.as_ref()) else {
+            let known = tokio::spawn(std::future::ready(seen));
+            return Ok(AbortOnDropHandle::new(known));
+        };
+        self.record(vec![Event::HumanActed { description, at }])
+            .await?;
+        Ok(self.observe_when_idle())
+    }
+
+    /// Observes the screen as soon as it is idle.
+    fn observe_when_idle(&self) -> PendingObservation {
+        let perception = self.background_perception.0.clone();
+        let request = self.whole_screen(false, self.redactions_in(&CaptureArea::Display));
+        let quiet = WaitForIdleRequest {
+            display: self.display(),
+            first_change_timeout: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            ..WaitForIdleRequest::default()
+        };
+        let looking = tokio::spawn(async move {
+            perception.wait_for_idle(quiet).await.ok()?;
+            perception.observe(request).await.ok()
+        });
+        AbortOnDropHandle::new(looking)
+    }
+}
+
+/// Describes the element at a point by its text. The content of a text field is not included.
+fn label_at(at: CapturePoint, on: &Observation) -> Option<String> {
+    let element = smallest_at(at, on)?;
+    let content = element.content.trim();
+    if element.kind == ElementKind::TextField {
+        return Some("a text field".to_owned());
+    }
+    if content.is_empty() {
+        return None;
+    }
+    let name: String = content.chars().take(MAX_LABEL_CHARS).collect();
+    let rest = if name.len() < content.len() {
+        "…"
+    } else {
+        ""
+    };
+    Some(format!("\"{name}{rest}\""))
+}
+
+fn smallest_at(at: CapturePoint, on: &Observation) -> Option<&Element> {
+    let there = on.scene.elements.iter().filter_map(|element| {
+        let bounds = bounds_on_display(element, &on.frame);
+        let area = i64::from(bounds.width()) * i64::from(bounds.height());
+        bounds.contains(at).then_some((area, element))
+    });
+    there
+        .min_by_key(|(area, _)| *area)
+        .map(|(_, element)| element)
+}
+
+/// Describes an input and its position; `None` for pointer moves.
+fn description_of(
+    kind: &HumanInputKind,
+    seen: Option<&Observation>,
+) -> Option<(String, Option<CapturePoint>)> {
+    Some(match kind {
+        HumanInputKind::Click { at, button } => {
+            let with = match button {
+                Button::Left => "",
+                Button::Right => " with the right button",
+                Button::Middle => " with the middle button",
+            };
+            let place = format!("at ({}, {})", at.x, at.y);
+            let what = match seen.and_then(|seen| label_at(*at, seen)) {
+                Some(name) => format!("{name} {place}"),
+                None => place,
+            };
+            (format!("clicked {what}{with}"), Some(*at))
+        }
+        HumanInputKind::Typing { characters: 1 } => ("typed 1 character".to_owned(), None),
+        HumanInputKind::Typing { characters } => (format!("typed {characters} characters"), None),
+        HumanInputKind::Chord { keys } => {
+            let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            (format!("pressed {}", keys.join("+")), None)
+        }
+        HumanInputKind::Scroll { at, .. } => {
+            (format!("scrolled at ({}, {})", at.x, at.y), Some(*at))
+        }
+        HumanInputKind::Move { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_counted_and_not_told() {
+        let words = |kind| description_of(&kind, None).map(|(words, _)| words);
+        assert_eq!(
+            words(HumanInputKind::Typing { characters: 12 }).unwrap(),
+            "typed 12 characters"
+        );
+        let at = CapturePoint::new(3, 4);
+        let button = Button::Right;
+        assert_eq!(
+            words(HumanInputKind::Click { at, button }).unwrap(),
+            "clicked at (3, 4) with the right button"
+        );
+        assert_eq!(words(HumanInputKind::Move { to: at }), None);
+    }
+}

@@ -1,0 +1,278 @@
+//! A successful task: its events, their order, and its results.
+
+use bytes::Bytes;
+use motorium_proto::domain::action::Action;
+use motorium_proto::service::CaptureRequest;
+use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+
+use crate::support::cluster::{Cluster, DESKTOP};
+use crate::support::script::{act, click, done, typing, typing_secret};
+use crate::support::simulated_desktop::box_of;
+
+#[tokio::test]
+async fn every_event_comes_in_its_order() {
+    let cluster = Cluster::start(vec![act([click(1), typing("hello")]), done("saved")]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.kinds(),
+        [
+            "created",
+            "desktop_acquired",
+            "started",
+            "live_frame",
+            "observed",
+            "decided",
+            "progress_added",
+            "action_intended",
+            "action_performed",
+            "effect_judged",
+            "action_intended",
+            "action_performed",
+            "effect_judged",
+            "step_finished",
+            "observed",
+            "decided",
+            "progress_added",
+            "step_finished",
+            "succeeded",
+        ]
+    );
+    assert_eq!(story.answer(), "saved");
+    let steps: Vec<u32> = story.0.iter().map(|event| event.step).collect();
+    assert_eq!(
+        steps,
+        [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    );
+    assert!(story.0.iter().all(|event| event.time.is_some()));
+    assert_eq!(story.verdicts(), [EffectVerdict::Confirmed; 2]);
+}
+
+#[tokio::test]
+async fn what_was_decided_is_what_is_done() {
+    let cluster = Cluster::start(vec![act([click(3)]), act([typing("hello"), click(5)])]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    let done = cluster.world.done();
+    let centre = |element| Some(box_of(element).center());
+    assert!(matches!(&done[0].action, Action::Click { at, .. } if *at == centre(3)));
+    assert!(matches!(&done[1].action, Action::TypeText { .. }));
+    assert!(matches!(&done[2].action, Action::Click { at, .. } if *at == centre(5)));
+    let ids: Vec<&str> = done
+        .iter()
+        .map(|done| done.id.as_str().split_once('/').unwrap().1)
+        .collect();
+    assert_eq!(ids, ["1/0/0", "2/0/0", "2/1/0"]);
+    assert_eq!(story.results(), [ActionResult::Performed; 3]);
+}
+
+#[tokio::test]
+async fn the_field_of_a_secret_is_hidden_from_then_on() {
+    let steps = vec![
+        act([click(1), typing_secret("bank")]),
+        act([click(2)]),
+        done("in"),
+    ];
+    let cluster = Cluster::start(steps).await;
+    assert_eq!(cluster.carry_out().await.answer(), "in");
+    let hidden = |request: &CaptureRequest| request.redactions.len();
+    let looks = cluster.world.looks();
+    let looks: Vec<usize> = looks.iter().map(|(_, look)| hidden(look)).collect();
+    // The second observation is for the policy: the secret goes to what the click opened.
+    assert_eq!(looks, [0, 0, 1, 1]);
+    // The screen is captured before and after each action, and to verify that the secret was entered.
+    let captures: Vec<usize> = cluster.world.captures().iter().map(hidden).collect();
+    assert_eq!(captures, [0, 0, 0, 0, 1, 1]);
+}
+
+#[tokio::test]
+async fn the_task_shows_where_it_is() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let running = cluster.get(&name).await;
+    assert_eq!((running.state(), running.step_count), (State::Running, 1));
+    assert_eq!(running.desktop, DESKTOP);
+    assert!(running.start_time.is_some() && running.end_time.is_none());
+
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    let ended = cluster.get(&name).await;
+    assert_eq!(ended.state(), State::Succeeded);
+    assert_eq!((ended.answer.as_str(), ended.step_count), ("it is done", 2));
+    assert_eq!(ended.last_sequence, story.0.len() as i64);
+    assert!(ended.end_time.is_some());
+    assert_ne!(ended.etag, running.etag);
+}
+
+#[tokio::test]
+async fn the_planner_knows_what_was_done() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster
+        .carry_out_with(wire::Task {
+            instructions: "gently".to_owned(),
+            language: "zh".to_owned(),
+            ..wire::Task::default()
+        })
+        .await;
+    let plans = cluster.world.plans();
+    assert_eq!(plans.len(), 3);
+    let last = &plans[2];
+    assert_eq!(
+        (last.goal.as_str(), last.instructions.as_str()),
+        ("do it", "gently")
+    );
+    assert_eq!(last.language.as_deref(), Some("zh"));
+    assert_eq!(last.applications, ["editor"]);
+    assert_eq!(
+        (
+            last.conversation.as_ref(),
+            last.conversation_backend.as_str()
+        ),
+        (&[2][..], "scripted")
+    );
+    let intents: Vec<&str> = last
+        .history
+        .iter()
+        .flat_map(|step| &step.actions)
+        .map(|action| action.planned.intent.as_str())
+        .collect();
+    assert_eq!(intents, ["click \"Button 1\"", "click \"Button 2\""]);
+    assert!(last.image.is_some(), "the backend wants the screen");
+    assert!(last.history.iter().all(|step| step.image.is_some()));
+    assert_eq!(last.remaining.steps, Some(77));
+}
+
+#[tokio::test]
+async fn steps_and_their_pictures_can_be_read_afterwards() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let client = cluster.client();
+    let steps = client.list_steps(&name).await.unwrap();
+    assert_eq!(steps.len(), 2);
+    let first = &steps[0];
+    assert_eq!((first.number, first.thought.as_str()), (1, "thought 0"));
+    assert_eq!(first.progress, "progress 0");
+    assert_eq!(first.actions.len(), 1);
+    assert_eq!(first.actions[0].retries, 0);
+    assert_eq!(first.frame_after, steps[1].frame_before);
+    let (picture, content) = client.get_artifact(&first.frame_before).await.unwrap();
+    assert_eq!(picture.media_type, "image/webp");
+    assert_eq!(picture.size_bytes, content.len() as u64);
+    assert!(content.starts_with(b"picture of frame-"));
+    let (marked, _) = client.get_artifact(&first.annotated_frame).await.unwrap();
+    assert_eq!(marked.media_type, "image/webp");
+}
+
+#[tokio::test]
+async fn files_go_there_and_come_back() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.add_file("out.pdf", b"a result");
+    let task = wire::Task {
+        attachments: vec![wire::Attachment {
+            name: "in.txt".to_owned(),
+            data: Bytes::from_static(b"a file"),
+        }],
+        results: vec!["out.pdf".to_owned(), "missing.pdf".to_owned()],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.answer(),
+        "it is done",
+        "a missing result undoes nothing"
+    );
+    assert_eq!(cluster.world.files()["in.txt"].as_ref(), b"a file");
+    assert_eq!(story.count("attachment_put"), 1);
+    let fetched = story.all(|kind| match kind {
+        wire::event::Kind::ResultFetched(fetched) => Some(fetched.clone()),
+        _ => None,
+    });
+    let artifact = fetched[0].artifact.clone().unwrap();
+    assert_eq!(artifact.file_name, "out.pdf");
+    let (_, content) = cluster.client().get_artifact(&artifact.name).await.unwrap();
+    assert_eq!(content.as_ref(), b"a result");
+    assert!(fetched[1].error.contains("missing.pdf"), "{:?}", fetched[1]);
+    let listed = cluster.get(&name).await;
+    assert!(
+        listed.attachments.iter().all(|file| file.data.is_empty()),
+        "a task is shown without what is in its files"
+    );
+}
+
+#[tokio::test]
+async fn success_is_declared_when_what_was_expected_holds() {
+    use wire::expectation::Expectation as Wanted;
+
+    let cluster = Cluster::start(vec![done("saved")]).await;
+    cluster.world.add_file("report.txt", b"x");
+    let expect = |wanted: Wanted| wire::Expectation {
+        expectation: Some(wanted),
+    };
+    let task = wire::Task {
+        expectations: vec![
+            expect(Wanted::TextOnScreen("button 4".to_owned())),
+            expect(Wanted::WindowTitle("editor".to_owned())),
+            expect(Wanted::FileExists("report.txt".to_owned())),
+        ],
+        ..wire::Task::default()
+    };
+    let story = cluster.carry_out_with(task).await;
+    assert_eq!(story.answer(), "saved");
+    assert_eq!(story.count("completion_checked"), 1);
+}
+
+#[tokio::test]
+async fn a_claim_that_does_not_hold_is_refused_once_and_then_fails() {
+    let cluster = Cluster::start(vec![done("saved"), done("really")]).await;
+    let task = wire::Task {
+        expectations: vec![wire::Expectation {
+            expectation: Some(wire::expectation::Expectation::TextOnScreen(
+                "Saved as".to_owned(),
+            )),
+        }],
+        ..wire::Task::default()
+    };
+    let story = cluster.carry_out_with(task).await;
+    story.check_failure("EXPECTATION_NOT_MET", "\"Saved as\" is not on the screen");
+    assert_eq!(story.count("completion_checked"), 2);
+    let told = &cluster.world.plans()[1].notices;
+    assert!(
+        told.iter().any(|notice| notice.contains("Saved as")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn tasks_take_turns_at_one_desktop_by_priority() {
+    let cluster = Cluster::start(vec![done("done")]).await;
+    cluster.world.hold("plan");
+    let first = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let ordinary = cluster.create().await;
+    let urgent = cluster
+        .create_with(wire::Task {
+            priority: 5,
+            ..wire::Task::default()
+        })
+        .await;
+    assert_eq!(cluster.get(&ordinary).await.state(), State::Pending);
+    cluster.world.release("plan");
+    for name in [&first, &ordinary, &urgent] {
+        assert_eq!(cluster.follow(name).await.answer(), "done");
+    }
+    let started = |task: wire::Task| {
+        let time = task.start_time.unwrap();
+        (time.seconds, time.nanos)
+    };
+    let (ordinary, urgent) = (cluster.get(&ordinary).await, cluster.get(&urgent).await);
+    assert!(
+        started(urgent) < started(ordinary),
+        "the urgent one goes first"
+    );
+    cluster.world.called("released", 3).await;
+}

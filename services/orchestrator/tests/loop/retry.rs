@@ -1,0 +1,219 @@
+//! Retries of actions without effect: which strategies are tried, in which order, and what is never retried.
+
+use motorium_proto::domain::action::{Action, ScrollAmount};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::effect::Verdict;
+use motorium_proto::service::CaptureArea;
+use motorium_proto::v1::common::EffectVerdict;
+use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
+use motorium_proto::v1::orchestrator::event::Kind;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, click_once, scroll_down, typing};
+use crate::support::simulated_desktop::box_of;
+use crate::support::task_events::TaskEvents;
+
+fn ways(story: &TaskEvents) -> Vec<RetryStrategy> {
+    story.all(|kind| match kind {
+        Kind::ActionRetried(retried) => Some(retried.strategy()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_click_in_vain_is_repeated_a_little_beside() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.ignore_actions(1);
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+    );
+    assert_eq!(ways(&story), [RetryStrategy::OffsetPoint]);
+    let clicks = cluster.world.clicks();
+    assert_eq!(clicks.len(), 2);
+    let centre = box_of(1).center();
+    assert_eq!(clicks[0], (centre.x, centre.y));
+    assert_ne!(clicks[1], clicks[0]);
+    for (x, y) in clicks {
+        assert!((x - centre.x).abs() <= 3 && (y - centre.y).abs() <= 3);
+    }
+}
+
+#[tokio::test]
+async fn an_effect_that_comes_late_keeps_the_click_from_being_repeated() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.come_late();
+    let story = cluster.carry_out().await;
+    assert_eq!(ways(&story), [RetryStrategy::OffsetPoint]);
+    assert_eq!(cluster.world.done().len(), 1, "it would be undone");
+    assert_eq!(story.verdicts().len(), 2);
+    assert_ne!(story.verdicts()[1], EffectVerdict::NoEffect);
+}
+
+#[tokio::test]
+async fn after_three_ways_the_planner_is_told() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.ignore_actions(4);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(
+        ways(&story),
+        [
+            RetryStrategy::OffsetPoint,
+            RetryStrategy::OtherPoint,
+            RetryStrategy::RelocatedTarget
+        ]
+    );
+    let clicks = cluster.world.clicks();
+    assert_eq!(clicks.len(), 5);
+    let centre = box_of(1).center();
+    assert!(
+        (clicks[2].0 - centre.x).abs() > 3,
+        "another point of the target: {clicks:?}"
+    );
+    assert_eq!(
+        clicks[3],
+        (centre.x, centre.y),
+        "where the closer look finds it"
+    );
+    let closer = cluster.world.looks();
+    let closer = closer
+        .iter()
+        .filter(|(_, look)| look.area != CaptureArea::Display);
+    assert_eq!(closer.count(), 1);
+    let told = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(told.retries, 3);
+    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::NoEffect);
+}
+
+#[tokio::test]
+async fn a_target_that_a_closer_look_does_not_find_is_told_to_the_planner() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.ignore_actions(9);
+    cluster.world.hide_when_closer();
+    let story = cluster.carry_out().await;
+    assert_eq!(cluster.world.clicks().len(), 3);
+    assert_eq!(story.count("target_not_resolved"), 1);
+    let notices = &cluster.world.plans()[1].notices;
+    assert!(
+        notices[0].contains("no longer found in a magnified view"),
+        "{notices:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_safe_to_repeat_is_looked_at_once_more_and_not_repeated() {
+    let send = PlannedAction {
+        intent: "click \"Send\"".to_owned(),
+        ..click(1)
+    };
+    for action in [click_once(1), typing("a"), send] {
+        let cluster = Cluster::start(vec![act([action])]).await;
+        cluster.world.ignore_actions(9);
+        let story = cluster.carry_out().await;
+        assert_eq!(
+            story.verdicts(),
+            [EffectVerdict::NoEffect, EffectVerdict::NoEffect]
+        );
+        assert_eq!(ways(&story), [RetryStrategy::ReobservedEffect]);
+        assert_eq!(cluster.world.done().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_scroll_at_its_end_is_told_to_the_planner() {
+    let cluster = Cluster::start(vec![act([scroll_down()])]).await;
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.verdicts(), [EffectVerdict::EndReached]);
+    assert_eq!(cluster.world.done().len(), 1);
+    let told = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::EndReached);
+}
+
+#[tokio::test]
+async fn a_scroll_at_its_end_turns_round_where_that_is_configured() {
+    let cluster = Cluster::start_with(vec![act([scroll_down()])], |settings| {
+        settings.reverse_scroll_at_end = true;
+    })
+    .await;
+    cluster.world.ignore_actions(1);
+    let story = cluster.carry_out().await;
+    assert_eq!(ways(&story), [RetryStrategy::ReversedScroll]);
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::EndReached, EffectVerdict::Confirmed]
+    );
+    let amounts: Vec<ScrollAmount> = cluster
+        .world
+        .done()
+        .into_iter()
+        .filter_map(|done| match done.action {
+            Action::Scroll { amount, .. } => Some(amount),
+            _ => None,
+        })
+        .collect();
+    let notches = |y| ScrollAmount::Notches { x: 0, y };
+    assert_eq!(amounts, [notches(3), notches(-3)]);
+}
+
+#[tokio::test]
+async fn what_moves_anyway_is_no_effect() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.animate(9);
+    cluster.world.ignore_actions(1);
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+    );
+}
+
+#[tokio::test]
+async fn a_film_that_plays_while_the_planner_thinks_is_no_effect() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.play_video();
+    cluster.world.ignore_actions(1);
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    // A large area that changed once may be a late effect; if it changes again, it is a video.
+    cluster.world.called("compare", 2).await;
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+    );
+}
+
+#[tokio::test]
+async fn where_something_moves_at_the_target_its_text_tells() {
+    // The text is unchanged, so the effect is unknown and nothing is retried.
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.animate(1);
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.verdicts(), [EffectVerdict::Unknown]);
+    assert_eq!(cluster.world.done().len(), 1);
+
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.animate(1);
+    cluster.world.rename(1, "Pressed");
+    let story = cluster.carry_out().await;
+    assert_eq!(story.verdicts(), [EffectVerdict::Confirmed]);
+}
+
+#[tokio::test]
+async fn the_plain_share_of_changed_pixels_is_used_where_it_is_configured() {
+    let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
+        settings.effect_threshold = Some(0.02);
+    })
+    .await;
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::NoEffect],
+        "a hundred pixels are far below two percent; but they changed, so nothing is tried again"
+    );
+}

@@ -1,0 +1,169 @@
+//! A store that blocks at a chosen write, like a process that is killed there, or that reports a full disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_store::{
+    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
+    PutResource, ResourceRow, TaskRow, TaskStore,
+};
+use tokio::sync::watch;
+
+/// Point at which the process dies. Only writes of the loop count, starting at 1; users' writes do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CrashPoint {
+    /// Before the write reaches the disk.
+    Before(usize),
+    /// After the write, before its result is returned.
+    After(usize),
+}
+
+/// Blocks at a crash point and signals it.
+pub(crate) struct FaultyStore {
+    store: Arc<dyn TaskStore>,
+    point: Option<CrashPoint>,
+    writes: AtomicUsize,
+    reached: watch::Sender<bool>,
+    full: AtomicBool,
+}
+
+impl FaultyStore {
+    /// Wraps a store that blocks at this point.
+    pub(crate) fn new(store: Arc<dyn TaskStore>, point: Option<CrashPoint>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            point,
+            writes: AtomicUsize::new(0),
+            reached: watch::Sender::new(false),
+            full: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns how often the loop has written.
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    /// Returns a receiver that signals when the point is reached.
+    pub(crate) fn reached(&self) -> watch::Receiver<bool> {
+        self.reached.subscribe()
+    }
+
+    /// Simulates a full disk.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::SeqCst);
+    }
+
+    fn check_space(&self) -> Result<(), Error> {
+        if !self.full.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(Error::Full {
+            path: "tasks.db".into(),
+        })
+    }
+
+    async fn stand_still(&self) -> ! {
+        self.reached.send_replace(true);
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl TaskStore for FaultyStore {
+    async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
+        self.check_space()?;
+        self.store.create_task(task).await
+    }
+
+    async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error> {
+        self.store.get_task(name).await
+    }
+
+    async fn list_tasks(&self, list: ListTasks) -> Result<Page<TaskRow>, Error> {
+        self.store.list_tasks(list).await
+    }
+
+    async fn claimable(
+        &self,
+        states: &[i32],
+        owner: &str,
+        now: SystemTime,
+        limit: u32,
+    ) -> Result<Vec<TaskRow>, Error> {
+        self.store.claimable(states, owner, now, limit).await
+    }
+
+    async fn claim(
+        &self,
+        name: &TaskName,
+        owner: &str,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<Option<Claim>, Error> {
+        self.store.claim(name, owner, ttl, now).await
+    }
+
+    async fn renew(
+        &self,
+        name: &TaskName,
+        epoch: TaskEpoch,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<(), Error> {
+        self.store.renew(name, epoch, ttl, now).await
+    }
+
+    async fn release(&self, name: &TaskName, epoch: TaskEpoch) -> Result<(), Error> {
+        self.store.release(name, epoch).await
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, Error> {
+        self.check_space()?;
+        if append.epoch.is_none() {
+            return self.store.append(append).await;
+        }
+        let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.point == Some(CrashPoint::Before(number)) {
+            self.stand_still().await;
+        }
+        let appended = self.store.append(append).await;
+        if self.point == Some(CrashPoint::After(number)) {
+            self.stand_still().await;
+        }
+        appended
+    }
+
+    async fn events(
+        &self,
+        name: &TaskName,
+        after: EventSeq,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, Error> {
+        self.store.events(name, after, limit).await
+    }
+
+    async fn notes(&self, name: &TaskName) -> Result<Vec<(EventSeq, Bytes)>, Error> {
+        self.store.notes(name).await
+    }
+
+    fn generation(&self) -> &str {
+        self.store.generation()
+    }
+
+    async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error> {
+        self.store.put_resource(put).await
+    }
+
+    async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {
+        self.store.get_resource(name).await
+    }
+
+    async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {
+        self.store.list_resources(list).await
+    }
+}

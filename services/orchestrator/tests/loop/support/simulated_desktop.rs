@@ -1,0 +1,1115 @@
+//! Scripted fakes of Perception, Planner and Executor.
+//!
+//! They honour the API as far as the loop can observe: frames that are compared were captured before, an action id is
+//! performed at most once, a lost lease is refused. Responses come from a script; every call is recorded, can be held,
+//! and can be made to fail. No pixels, no clock.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_proto::convert::wire_time;
+use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
+use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::{
+    ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
+};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Display, Frame, Image, ImageContent};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::Capabilities;
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, CaptureArea,
+    CaptureRequest, CapturedFrame, CompareRequest, Comparison, Executor, ExtractRequest,
+    Extraction, FileInfo, FrameUpdate, HumanInput, HumanInputKind, IdleReport, ImageOptions,
+    Observation, ObserveRequest, PageText, ParseRequest, ParsedImage, Perception, PerformRequest,
+    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ResolveRequest,
+    ResolvedTarget, Result, ResultStream, StreamRequest, SummarizeRequest, Summary, TargetQuery,
+    WaitForIdleRequest,
+};
+use motorium_proto::v1::common as wire;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use tonic::Code;
+
+/// Name of the display.
+pub(crate) const DISPLAY: &str = ":1";
+/// Number of elements on every screen; their ids start at 1.
+const ELEMENTS: u32 = 9;
+
+/// An action that reached the application.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ReceivedAction {
+    pub(crate) id: ActionId,
+    pub(crate) action: Action<CapturePoint>,
+}
+
+/// State shared by the three services, and visible to tests.
+#[derive(Debug)]
+pub(crate) struct SimulatedDesktop {
+    /// Names of all calls, in order.
+    calls: watch::Sender<Vec<&'static str>>,
+    /// Names of calls that are held.
+    held: watch::Sender<BTreeSet<&'static str>>,
+    /// Incremented when all running actions have to stop.
+    stops: watch::Sender<u64>,
+    /// Human input.
+    people: watch::Sender<Vec<HumanInput>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    script: Vec<Next>,
+    faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
+    plans: Vec<PlanRequest>,
+    captures: Vec<CaptureRequest>,
+    looks: Vec<(usize, CaptureRequest)>,
+    lookups: Vec<ActionId>,
+    usage: Usage,
+    attempts: Vec<BackendAttempt>,
+    safety_checks: Vec<SafetyCheck>,
+    converses: bool,
+    suspicions: Vec<SuspectedInjection>,
+
+    frames: BTreeMap<String, u64>,
+    last_frame: u64,
+    title: String,
+    /// Number of screen changes.
+    changes: u64,
+    changed_at: Option<CapturePoint>,
+    in_vain: u32,
+
+    epoch: u64,
+    holder: Option<String>,
+    /// Expiry of the lease; none for a holder set by a test.
+    held_until: Option<SystemTime>,
+    outcomes: VecDeque<ActionOutcome>,
+    journal: BTreeMap<ActionId, ActionProgress>,
+    forgets: bool,
+    done: Vec<ReceivedAction>,
+    /// Action ids that were performed twice, which is a bug in the loop.
+    repeated: Vec<ActionId>,
+    files: BTreeMap<String, Bytes>,
+
+    pointer: CapturePoint,
+    /// Points to which the pointer was moved.
+    moves: Vec<(i32, i32)>,
+    /// Offsets of the next pointer moves; the last one is repeated.
+    misses: VecDeque<(i32, i32)>,
+    /// Answers to pointer checks.
+    located: VecDeque<PointerCheck>,
+    /// Area with background motion.
+    stirs: Option<CaptureRect>,
+    /// Text that an element shows after this many changes.
+    renamed: Option<(u32, u64, &'static str)>,
+    /// Texts of other elements.
+    says: BTreeMap<u32, &'static str>,
+    /// Number of redraws without an action.
+    redrawn: u32,
+    /// Element that is highlighted under the pointer, and its text then.
+    lights_up: Option<(u32, Option<&'static str>)>,
+    /// The highlight appears after some frames, visible only to those who wait for it.
+    takes_frames: bool,
+    /// Element under the pointer whose highlight is still due.
+    pointed_at: Option<(u32, Option<&'static str>)>,
+    /// Number of changes that are not visible in other areas.
+    drawn_apart: u64,
+    /// A blinking caret, visible in every other capture of an area.
+    caret: bool,
+    extractions: VecDeque<Result<&'static str>>,
+    hides_when_closer: bool,
+    turns_pages: bool,
+    /// An ignored action takes effect after this many comparisons.
+    comes_late: Option<u32>,
+}
+
+impl State {
+    fn answer_the_pointer(&mut self, (element, content): (u32, Option<&'static str>)) {
+        self.redrawn += 1;
+        self.changes += 1;
+        self.changed_at = Some(box_of(element).center());
+        if let Some(content) = content {
+            self.renamed = Some((element, 0, content));
+        }
+    }
+
+    /// Returns the images that the planner's conversation contains after this request.
+    fn shown_again(&self, request: &PlanRequest) -> Vec<[u8; 32]> {
+        let past = request.history.iter().map(|step| &step.image);
+        let shown = past.chain([&request.image]).flatten();
+        shown
+            .filter(|_| self.converses)
+            .map(|image| image.sha256)
+            .collect()
+    }
+}
+
+impl SimulatedDesktop {
+    /// Creates a desktop whose planner returns these decisions in order and then claims success.
+    pub(crate) fn new(script: Vec<Next>) -> Arc<Self> {
+        Arc::new(Self {
+            calls: watch::Sender::default(),
+            held: watch::Sender::default(),
+            stops: watch::Sender::default(),
+            people: watch::Sender::default(),
+            state: Mutex::new(State {
+                script,
+                title: "Editor".to_owned(),
+                ..State::default()
+            }),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // === Test set-up ===
+
+    /// Makes an element's text look like a prompt injection.
+    pub(crate) fn show_injection(&self, element: u32, quote: &str) {
+        self.state().suspicions.push(SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: Some(box_of(element)),
+        });
+    }
+
+    /// Simulates a person's click on an element.
+    pub(crate) fn person_clicks(&self, element: u32) {
+        let input = HumanInput {
+            at: SystemTime::UNIX_EPOCH,
+            kind: HumanInputKind::Click {
+                at: box_of(element).center(),
+                button: Button::Left,
+            },
+        };
+        self.people.send_modify(|deeds| deeds.push(input));
+    }
+
+    /// Simulates a person's typing.
+    pub(crate) fn person_types(&self, characters: u32) {
+        let input = HumanInput {
+            at: SystemTime::UNIX_EPOCH,
+            kind: HumanInputKind::Typing { characters },
+        };
+        self.people.send_modify(|deeds| deeds.push(input));
+    }
+
+    /// Holds calls of this name from now on.
+    pub(crate) fn hold(&self, call: &'static str) {
+        self.held.send_modify(|held| {
+            held.insert(call);
+        });
+    }
+
+    /// Releases held calls of this name.
+    pub(crate) fn release(&self, call: &'static str) {
+        self.held.send_modify(|held| {
+            held.remove(call);
+        });
+    }
+
+    /// Makes the next calls of this name fail.
+    pub(crate) fn fail(&self, call: &'static str, times: usize, report: &ErrorReport) {
+        let faults = std::iter::repeat_n(report.clone(), times);
+        self.state().faults.entry(call).or_default().extend(faults);
+    }
+
+    /// Makes the next actions have no effect on the screen.
+    pub(crate) fn ignore_actions(&self, times: u32) {
+        self.state().in_vain = times;
+    }
+
+    /// Makes pointer moves miss by these offsets, in order; the last one is repeated.
+    pub(crate) fn miss<const N: usize>(&self, misses: [(i32, i32); N]) {
+        self.state().misses = misses.into();
+    }
+
+    /// Sets the answers to pointer checks, in order.
+    pub(crate) fn locate<const N: usize>(&self, answers: [(bool, i32, i32); N]) {
+        let answer = |(on_target, dx, dy)| PointerCheck {
+            on_target,
+            dx,
+            dy,
+            usage: Usage {
+                input_tokens: Some(1000),
+                output_tokens: Some(10),
+                calls: 1,
+                ..Usage::default()
+            },
+        };
+        self.state().located = answers.map(answer).into();
+    }
+
+    /// Makes this element's area change continuously.
+    pub(crate) fn animate(&self, element: u32) {
+        self.state().stirs = Some(box_of(element));
+    }
+
+    /// Makes a large area below all elements change continuously, like a video.
+    pub(crate) fn play_video(&self) {
+        self.state().stirs = Some(rect(100, 200, 600, 400));
+    }
+
+    /// Changes this element's text once an action has had an effect.
+    pub(crate) fn rename(&self, element: u32, content: &'static str) {
+        self.state().renamed = Some((element, 1, content));
+    }
+
+    /// Sets this element's text.
+    pub(crate) fn label(&self, element: u32, content: &'static str) {
+        self.state().renamed = Some((element, 0, content));
+    }
+
+    /// Adds text to this element from now on, without any visible change.
+    pub(crate) fn say(&self, element: u32, content: &'static str) {
+        let mut state = self.state();
+        if state.says.insert(element, content).is_some() {
+            state.changes += 1;
+            state.changed_at = Some(box_of(element).center());
+            state.drawn_apart += 1;
+        }
+    }
+
+    /// Captures the screen from outside the loop.
+    pub(crate) fn capture_once(&self) {
+        self.frame();
+    }
+
+    /// Changes an element's text without an action.
+    pub(crate) fn turn_into(&self, element: u32, content: &'static str) {
+        let mut state = self.state();
+        state.renamed = Some((element, 0, content));
+        state.changes += 1;
+        state.changed_at = Some(box_of(element).center());
+    }
+
+    /// Redraws the screen without an action.
+    pub(crate) fn redraw(&self) {
+        self.state().redrawn += 1;
+    }
+
+    /// Highlights this element under the pointer, optionally with another text.
+    pub(crate) fn light_up(&self, element: u32, content: Option<&'static str>) {
+        self.state().lights_up = Some((element, content));
+    }
+
+    /// As [`World::light_up`], but some frames after the pointer has arrived.
+    pub(crate) fn light_up_in_some_frames(&self, element: u32, content: Option<&'static str>) {
+        self.light_up(element, content);
+        self.state().takes_frames = true;
+    }
+
+    /// Makes a caret blink in captures of small areas.
+    pub(crate) fn blink(&self) {
+        self.state().caret = true;
+    }
+
+    /// Makes every action switch between two pages.
+    pub(crate) fn turn_pages(&self) {
+        self.state().turns_pages = true;
+    }
+
+    /// Makes the next action take effect only after it was judged.
+    pub(crate) fn come_late(&self) {
+        let mut state = self.state();
+        state.in_vain = 1;
+        // One comparison before the action, and one for its effect.
+        state.comes_late = Some(2);
+    }
+
+    /// Makes observations of a part of the screen return no elements.
+    pub(crate) fn hide_when_closer(&self) {
+        self.state().hides_when_closer = true;
+    }
+
+    /// Sets the result of the next extraction.
+    pub(crate) fn extract(&self, answer: Result<&'static str>) {
+        self.state().extractions.push_back(answer);
+    }
+
+    /// Sets the outcome of the next action, which is performed only if the outcome says so.
+    pub(crate) fn answer(&self, outcome: ActionOutcome) {
+        self.state().outcomes.push_back(outcome);
+    }
+
+    /// Adds this usage to every decision.
+    pub(crate) fn charge(&self, usage: Usage) {
+        self.state().usage = usage;
+    }
+
+    /// Makes the planner keep images in a continued conversation, or not.
+    pub(crate) fn set_conversational(&self, converses: bool) {
+        self.state().converses = converses;
+    }
+
+    /// Adds this skipped backend to every decision.
+    pub(crate) fn skip_backend(&self, attempt: BackendAttempt) {
+        self.state().attempts.push(attempt);
+    }
+
+    /// Adds this safety check to every decision.
+    pub(crate) fn warn(&self, check: SafetyCheck) {
+        self.state().safety_checks.push(check);
+    }
+
+    /// Makes the planner report this suspected injection on every screen.
+    pub(crate) fn suspect(&self, quote: &str) {
+        self.state().suspicions.push(SuspectedInjection {
+            quote: quote.to_owned(),
+            bounds: None,
+        });
+    }
+
+    /// Drops all of Perception's frames, as a restart does.
+    pub(crate) fn forget_frames(&self) {
+        self.state().frames.clear();
+    }
+
+    /// Clears the Executor's action journal.
+    pub(crate) fn forget_actions(&self) {
+        self.state().forgets = true;
+    }
+
+    /// Sets or clears another holder of the display's lease.
+    pub(crate) fn set_holder(&self, holder: Option<&str>) {
+        let mut state = self.state();
+        state.holder = holder.map(str::to_owned);
+        state.held_until = None;
+    }
+
+    /// Gives the lease to another holder.
+    pub(crate) fn supersede(&self) {
+        self.state().epoch += 1;
+    }
+
+    /// Adds a file to the desktop's folder.
+    pub(crate) fn add_file(&self, name: &str, content: &'static [u8]) {
+        let content = Bytes::from_static(content);
+        self.state().files.insert(name.to_owned(), content);
+    }
+
+    // === Test observations ===
+
+    /// Returns the actions that reached the application.
+    pub(crate) fn done(&self) -> Vec<ReceivedAction> {
+        let state = self.state();
+        assert_eq!(state.repeated, [], "an action id was used a second time");
+        state.done.clone()
+    }
+
+    /// Returns the points of clicks.
+    pub(crate) fn clicks(&self) -> Vec<(i32, i32)> {
+        let points = self.done().into_iter().filter_map(|done| {
+            let point = done.action.targets().next().copied()?;
+            Some((point.x, point.y))
+        });
+        points.collect()
+    }
+
+    /// Returns the points of pointer moves.
+    pub(crate) fn moves(&self) -> Vec<(i32, i32)> {
+        self.state().moves.clone()
+    }
+
+    /// Returns the planner's requests.
+    pub(crate) fn plans(&self) -> Vec<PlanRequest> {
+        self.state().plans.clone()
+    }
+
+    /// Returns the captures of observations, each with the number of actions performed before it.
+    pub(crate) fn looks(&self) -> Vec<(usize, CaptureRequest)> {
+        self.state().looks.clone()
+    }
+
+    /// Returns the captures that were made without parsing.
+    pub(crate) fn captures(&self) -> Vec<CaptureRequest> {
+        self.state().captures.clone()
+    }
+
+    /// Returns the ids of looked-up actions.
+    pub(crate) fn lookups(&self) -> Vec<ActionId> {
+        self.state().lookups.clone()
+    }
+
+    pub(crate) fn files(&self) -> BTreeMap<String, Bytes> {
+        self.state().files.clone()
+    }
+
+    pub(crate) fn count(&self, call: &'static str) -> usize {
+        self.calls
+            .borrow()
+            .iter()
+            .filter(|name| **name == call)
+            .count()
+    }
+
+    /// Waits until this call was made this many times. Three names are no calls: `answer` is recorded when an action
+    /// has reached the application, `stopped` when its caller vanished before, `released` when the desktop was
+    /// released.
+    pub(crate) async fn called(&self, call: &'static str, times: usize) {
+        let mut calls = self.calls.subscribe();
+        let often =
+            |calls: &Vec<&'static str>| calls.iter().filter(|name| **name == call).count() >= times;
+        super::in_time(call, calls.wait_for(often)).await.unwrap();
+    }
+
+    // === Inside a call ===
+
+    fn begin(&self, call: &'static str) -> Result<()> {
+        self.calls.send_modify(|calls| calls.push(call));
+        let mut state = self.state();
+        match state.faults.get_mut(call).and_then(VecDeque::pop_front) {
+            Some(report) => Err(report),
+            None => Ok(()),
+        }
+    }
+
+    async fn while_held(&self, call: &'static str) {
+        let mut held = self.held.subscribe();
+        let free = held.wait_for(|held| !held.contains(call)).await;
+        free.expect("the world holds the sender");
+    }
+
+    async fn enter(&self, call: &'static str) -> Result<()> {
+        self.begin(call)?;
+        self.while_held(call).await;
+        Ok(())
+    }
+
+    fn frame(&self) -> Frame {
+        self.frame_of(whole())
+    }
+
+    fn frame_of(&self, part: CaptureRect) -> Frame {
+        let mut state = self.state();
+        state.last_frame += 1;
+        let (id, changes) = (format!("frame-{}", state.last_frame), state.changes);
+        let title = if state.turns_pages {
+            format!("page {}", changes % 2)
+        } else {
+            state.title.clone()
+        };
+        state.frames.insert(id.clone(), changes);
+        let window = wire::Window {
+            id: "1".to_owned(),
+            title,
+            bounds: Some(whole().into()),
+            active: true,
+            ..wire::Window::default()
+        };
+        let frame = wire::Frame {
+            id,
+            display: DISPLAY.to_owned(),
+            origin: Some(part.min.into()),
+            size: Some(part.size().into()),
+            scale: 1.0,
+            capture_time: Some(wire_time(SystemTime::now())),
+            windows: vec![window],
+            ..wire::Frame::default()
+        };
+        frame.try_into().expect("the frame keeps the contract")
+    }
+
+    fn one_more_comparison(&self) {
+        let mut state = self.state();
+        match state.comes_late {
+            // Visible in the next capture, not in earlier ones.
+            Some(1) => {
+                state.comes_late = None;
+                state.changes += 1;
+            }
+            Some(left) => state.comes_late = Some(left - 1),
+            None => {}
+        }
+    }
+
+    /// Returns an element's current text.
+    fn content(&self, number: u32) -> String {
+        let state = self.state();
+        match state.renamed {
+            Some((renamed, from, content)) if renamed == number && state.changes >= from => {
+                content.to_owned()
+            }
+            _ => match state.says.get(&number) {
+                Some(content) => (*content).to_owned(),
+                None => format!("Button {number}"),
+            },
+        }
+    }
+
+    /// Returns the frame id of an area, which stays the same while nothing changes.
+    fn drawn_in(&self, part: CaptureRect) -> FrameId {
+        let state = self.state();
+        let caret = state.caret && state.last_frame.is_multiple_of(2);
+        FrameId::new(format!(
+            "{part:?} after {} and {}{}",
+            state.changes - state.drawn_apart,
+            state.redrawn,
+            if caret { " with a caret" } else { "" }
+        ))
+    }
+
+    fn changes_at(&self, frame: &FrameId) -> Result<u64> {
+        let known = self.state().frames.get(frame.as_str()).copied();
+        known.ok_or_else(|| {
+            ErrorReport::new(Code::NotFound, "FRAME_EXPIRED", format!("no frame {frame}"))
+        })
+    }
+
+    fn check_lease(&self, epoch: DesktopEpoch) -> Result<()> {
+        if epoch.0 == self.state().epoch {
+            return Ok(());
+        }
+        let message = "the desktop was leased anew";
+        Err(ErrorReport::new(
+            Code::FailedPrecondition,
+            "LEASE_SUPERSEDED",
+            message,
+        ))
+    }
+
+    /// Delivers an action to the application and changes the screen.
+    fn do_it(&self, id: &ActionId, action: Action<CapturePoint>) {
+        let mut state = self.state();
+        if let Action::Move { to } = action {
+            let miss = match state.misses.len() {
+                0 | 1 => state.misses.front().copied().unwrap_or_default(),
+                _ => state.misses.pop_front().unwrap_or_default(),
+            };
+            state.moves.push((to.x, to.y));
+            let pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
+            state.pointer = pointer;
+            let lit = |(element, _): &(u32, _)| box_of(*element).contains(pointer);
+            if let Some(lit) = state.lights_up.take_if(|what| lit(what)) {
+                if state.takes_frames {
+                    state.pointed_at = Some(lit);
+                } else {
+                    state.answer_the_pointer(lit);
+                }
+            }
+            return;
+        }
+        if state.in_vain > 0 {
+            state.in_vain -= 1;
+        } else {
+            state.changes += 1;
+            state.changed_at = action.targets().last().copied();
+        }
+        let id = id.clone();
+        state.done.push(ReceivedAction { id, action });
+    }
+
+    fn finish(&self, id: &ActionId, outcome: ActionOutcome) -> ActionOutcome {
+        let finished = ActionProgress::Finished(outcome.clone());
+        self.state().journal.insert(id.clone(), finished);
+        outcome
+    }
+}
+
+fn whole() -> CaptureRect {
+    rect(0, 0, 1000, 200)
+}
+
+fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+    CaptureRect::new(
+        CapturePoint::new(x, y),
+        CapturePoint::new(x + width, y + height),
+    )
+}
+
+/// Returns the bounding box of an element: a row of boxes of 40 by 20 pixels.
+pub(crate) fn box_of(element: u32) -> CaptureRect {
+    rect(i32::try_from(element).unwrap() * 100, 90, 40, 20)
+}
+
+/// Returns the scene of a part of the display.
+fn scene(frame: &FrameId, part: CaptureRect, content: impl Fn(u32) -> String) -> Scene {
+    let corner = part.min.to_vector();
+    let element = |number: u32| {
+        let bounds = box_of(number).translate(-corner);
+        let place = |point: CapturePoint| {
+            NormalisedPoint::new(
+                f64::from(point.x) / f64::from(part.width()),
+                f64::from(point.y) / f64::from(part.height()),
+            )
+        };
+        Element {
+            id: ElementId(number),
+            kind: ElementKind::Button,
+            content: content(number),
+            bounds: NormalisedRect::new(place(bounds.min), place(bounds.max)),
+            interactable: true,
+            confidence: 0.9,
+            centre: bounds.center(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        }
+    };
+    Scene {
+        frame: frame.clone(),
+        elements: (1..=ELEMENTS)
+            .filter(|number| part.contains_box(&box_of(*number)))
+            .map(element)
+            .collect(),
+        relations: Vec::new(),
+    }
+}
+
+fn picture(frame: &FrameId) -> Image {
+    let bytes = Bytes::from(format!("picture of {frame}"));
+    Image {
+        sha256: Sha256::digest(&bytes).into(),
+        content: ImageContent::Bytes(bytes),
+        media_type: "image/webp".to_owned(),
+        width: 1000,
+        height: 200,
+    }
+}
+
+fn not_scripted<T>(call: &str) -> Result<T> {
+    let message = format!("{call} is not scripted");
+    Err(ErrorReport::new(
+        Code::Unimplemented,
+        reason::NOT_SERVED,
+        message,
+    ))
+}
+
+/// The three services, sharing one simulated desktop.
+#[derive(Debug, Clone)]
+pub(crate) struct FakeServices(pub(crate) Arc<SimulatedDesktop>);
+
+#[async_trait]
+impl Perception for FakeServices {
+    async fn list_displays(&self) -> Result<Vec<Display>> {
+        not_scripted("ListDisplays")
+    }
+
+    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
+        self.0.enter("capture").await?;
+        let frame = self.0.frame();
+        let drawn = match &request.area {
+            CaptureArea::Region(part) => self.0.drawn_in(*part),
+            _ => frame.id.clone(),
+        };
+        let image = request.image.map(|_| picture(&drawn));
+        self.0.state().captures.push(request);
+        Ok(CapturedFrame { frame, image })
+    }
+
+    async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
+        self.0.enter("observe").await?;
+        let done = self.0.done().len();
+        self.0.state().looks.push((done, request.capture.clone()));
+        let part = match request.capture.area {
+            CaptureArea::Region(part) => part,
+            _ => whole(),
+        };
+        let frame = self.0.frame_of(part);
+        let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
+        Ok(Observation {
+            image: picture(request.capture.image),
+            annotated_image: picture(request.annotated_image),
+            scene: if part != whole() && self.0.state().hides_when_closer {
+                scene(&frame.id, CaptureRect::zero(), |_| String::new())
+            } else {
+                scene(&frame.id, part, |number| self.0.content(number))
+            },
+            frame,
+            prompt_lines: Vec::new(),
+            delta: None,
+            timings: Vec::new(),
+        })
+    }
+
+    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
+        not_scripted("Parse")
+    }
+
+    async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
+        self.0.enter("compare").await?;
+        self.0.one_more_comparison();
+        let before = self.0.changes_at(&request.before)?;
+        let after = self.0.changes_at(&request.after)?;
+        let place = self.0.state().changed_at.unwrap_or_default();
+        let regions = (before != after).then(|| ChangedRegion {
+            bounds: rect(place.x - 5, place.y - 5, 10, 10),
+            changed_pixels: 100,
+        });
+        let stirs = self.0.state().stirs;
+        let ignored = |place: &CaptureRect| request.ignore.iter().any(|r| r.contains_box(place));
+        let stirred = stirs
+            .filter(|place| !ignored(place))
+            .map(|bounds| ChangedRegion {
+                bounds,
+                changed_pixels: 100,
+            });
+        // Ignored areas hide changes.
+        let regions = regions.filter(|region| !ignored(&region.bounds));
+        let regions: Vec<_> = regions.into_iter().chain(stirred).collect();
+        let change = ChangeMap {
+            changed_pixels: 100 * regions.len() as u64,
+            regions,
+            ..ChangeMap::default()
+        };
+        Ok(Comparison {
+            change,
+            measured_shares: request.measured_regions.iter().map(|_| 0.1).collect(),
+        })
+    }
+
+    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport> {
+        self.0.enter("wait_for_idle").await?;
+        let is_watched = |(element, _): &mut (u32, _)| {
+            let center = box_of(*element).center();
+            !request.ignore.iter().any(|place| place.contains(center))
+        };
+        let mut state = self.0.state();
+        if let Some(lit) = state.pointed_at.take_if(is_watched) {
+            state.answer_the_pointer(lit);
+        }
+        drop(state);
+        let since = request.since_frame.as_ref();
+        let before = since.map(|since| self.0.changes_at(since)).transpose()?;
+        let changed = before.is_some_and(|before| before != self.0.state().changes);
+        Ok(IdleReport {
+            settled: true,
+            changed,
+            elapsed: Duration::from_millis(1),
+            first_change_after: None,
+            still_changing: Vec::new(),
+            background_motion: Vec::new(),
+        })
+    }
+
+    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
+        not_scripted("StreamFrames")
+    }
+
+    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
+        not_scripted("GetFrame")
+    }
+}
+
+#[async_trait]
+impl Planner for FakeServices {
+    /// The script position is kept in the conversation, as with every planner.
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
+        self.0.state().plans.push(request.clone());
+        self.0.enter("plan").await?;
+        let position = request.conversation.first().copied().unwrap_or_default();
+        let state = self.0.state();
+        let finished = || Next::Done {
+            answer: "it is done".to_owned(),
+            evidence: Vec::new(),
+        };
+        let next = state.script.get(usize::from(position)).cloned();
+        let decision = Decision {
+            thought: format!("thought {position}"),
+            progress: format!("progress {position}"),
+            next: next.unwrap_or_else(finished),
+            safety_checks: state.safety_checks.clone(),
+            conversation: Bytes::from(vec![position.saturating_add(1)]),
+            backend: "scripted".to_owned(),
+            model: String::new(),
+            usage: state.usage,
+            suspected_injections: state.suspicions.clone(),
+            conversation_images: state.shown_again(&request),
+        };
+        Ok(PlannedDecision {
+            decision,
+            attempts: state.attempts.clone(),
+        })
+    }
+
+    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
+        not_scripted("Summarize")
+    }
+
+    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
+        self.0.enter("extract").await?;
+        let answer = self.0.state().extractions.pop_front();
+        match answer {
+            None => not_scripted("Extract"),
+            Some(answer) => Ok(Extraction {
+                sources: Vec::new(),
+                json: answer?.to_owned(),
+                usage: Usage {
+                    input_tokens: Some(500),
+                    output_tokens: Some(50),
+                    calls: 1,
+                    ..Usage::default()
+                },
+            }),
+        }
+    }
+
+    async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
+        self.0.enter("locate_pointer").await?;
+        assert!(request.annotated_image.is_some(), "a model wants to see it");
+        let answer = self.0.state().located.pop_front();
+        answer.map_or_else(|| not_scripted("LocatePointer"), Ok)
+    }
+
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
+        self.0.enter("resolve_target").await?;
+        let id = match request.target {
+            TargetQuery::Target(Target::Element(id)) => id,
+            TargetQuery::Target(Target::Point(point)) => {
+                let over = |number: &u32| box_of(*number).contains(point);
+                let around = CaptureRect::new(point, point).inflate(3, 3);
+                return Ok(ResolvedTarget {
+                    point,
+                    bounds: (1..=ELEMENTS).find(over).map_or(around, box_of),
+                    element: None,
+                    candidates: Vec::new(),
+                    usage: Usage::default(),
+                });
+            }
+            TargetQuery::Target(Target::Text(_)) | TargetQuery::Described { .. } => {
+                return not_scripted("ResolveTarget for text");
+            }
+        };
+        let Some(element) = request.scene.element(id) else {
+            let message = format!("there is no element {id} on the screen");
+            return Err(ErrorReport::new(
+                Code::NotFound,
+                "ELEMENT_NOT_FOUND",
+                message,
+            ));
+        };
+        Ok(ResolvedTarget {
+            point: element.centre,
+            bounds: box_of(id.0),
+            element: Some(id),
+            candidates: Vec::new(),
+            usage: Usage::default(),
+        })
+    }
+
+    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
+        self.0.enter("list_backends").await?;
+        Ok(vec![BackendInfo {
+            name: "scripted".to_owned(),
+            state: BackendState::Ready,
+            model: String::new(),
+            last_error: None,
+            median_latency: None,
+            usage: Usage::default(),
+            needs_image: true,
+        }])
+    }
+}
+
+/// A running action. If it is dropped, it is recorded as stopped.
+struct RunningAction<'a> {
+    world: &'a SimulatedDesktop,
+    id: ActionId,
+    ended: bool,
+}
+
+impl RunningAction<'_> {
+    fn end(mut self, outcome: ActionOutcome) -> ActionOutcome {
+        self.ended = true;
+        self.world.finish(&self.id, outcome)
+    }
+}
+
+impl Drop for RunningAction<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.world.finish(&self.id, stopped());
+            self.world.calls.send_modify(|calls| calls.push("stopped"));
+        }
+    }
+}
+
+fn stopped() -> ActionOutcome {
+    ActionOutcome::new(ActionResult::Cancelled, format!("stopped; {NOTHING_SENT}"))
+}
+
+#[async_trait]
+impl Executor for FakeServices {
+    async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        self.0.enter("acquire_desktop").await?;
+        let mut state = self.0.state();
+        let now = SystemTime::now();
+        if state.held_until.is_some_and(|until| until <= now) {
+            state.holder = None;
+        }
+        if let Some(holder) = state
+            .holder
+            .as_ref()
+            .filter(|name| **name != request.holder)
+        {
+            let message = format!("the desktop is leased by {holder}");
+            return Err(ErrorReport::new(
+                Code::FailedPrecondition,
+                "DESKTOP_LEASED",
+                message,
+            ));
+        }
+        state.epoch += 1;
+        state.holder = Some(request.holder);
+        state.held_until = Some(now + request.ttl);
+        Ok(Lease {
+            display: DisplayId::new(DISPLAY),
+            epoch: DesktopEpoch(state.epoch),
+            expires_at: now + request.ttl,
+        })
+    }
+
+    async fn renew_lease(
+        &self,
+        display: DisplayId,
+        epoch: DesktopEpoch,
+        ttl: Duration,
+    ) -> Result<Lease> {
+        self.0.enter("renew_lease").await?;
+        self.0.check_lease(epoch)?;
+        let expires_at = SystemTime::now() + ttl;
+        self.0.state().held_until = Some(expires_at);
+        Ok(Lease {
+            display,
+            epoch,
+            expires_at,
+        })
+    }
+
+    async fn release_desktop(&self, _: DisplayId, epoch: DesktopEpoch) -> Result<()> {
+        self.0.enter("release_desktop").await?;
+        self.0.check_lease(epoch)?;
+        self.0.state().holder = None;
+        self.0.calls.send_modify(|calls| calls.push("released"));
+        Ok(())
+    }
+
+    /// Held at `perform`, no input has been sent yet; held at `answer`, all of it has.
+    async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        self.0.begin("perform")?;
+        self.0.check_lease(request.epoch)?;
+        let id = request.action_id;
+        let known = self.0.state().journal.get(&id).cloned();
+        if known.is_some() {
+            self.0.state().repeated.push(id);
+            return Ok(stopped());
+        }
+        let running = ActionProgress::Running;
+        self.0.state().journal.insert(id.clone(), running);
+        let begun = RunningAction {
+            world: &self.0,
+            id: id.clone(),
+            ended: false,
+        };
+        let mut stops = self.0.stops.subscribe();
+        tokio::select! {
+            () = self.0.while_held("perform") => {}
+            _ = stops.changed() => return Ok(begun.end(stopped())),
+        }
+        let scripted = self.0.state().outcomes.pop_front();
+        let outcome = scripted.unwrap_or_else(|| ActionOutcome::new(ActionResult::Performed, ""));
+        if outcome.result == ActionResult::Performed {
+            self.0.do_it(&id, request.action);
+        }
+        let outcome = begun.end(outcome);
+        self.0.calls.send_modify(|calls| calls.push("answer"));
+        self.0.while_held("answer").await;
+        Ok(outcome)
+    }
+
+    async fn look_up_action(&self, _: Option<DisplayId>, id: ActionId) -> Result<ActionProgress> {
+        self.0.state().lookups.push(id.clone());
+        self.0.enter("look_up_action").await?;
+        let state = self.0.state();
+        if state.forgets {
+            return Ok(ActionProgress::Unknown);
+        }
+        let known = state.journal.get(&id).cloned();
+        Ok(known.unwrap_or(ActionProgress::NotStarted))
+    }
+
+    async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
+        self.0.stops.send_modify(|stops| *stops += 1);
+        self.0.enter("release_all").await?;
+        Ok(Vec::new())
+    }
+
+    async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
+        Ok(self.0.state().pointer)
+    }
+
+    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
+        not_scripted("ReadPage")
+    }
+
+    async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
+        self.0.enter("put_file").await?;
+        self.0.check_lease(file.epoch)?;
+        let info = describe(&file.name, &file.content);
+        self.0.state().files.insert(file.name, file.content);
+        Ok(info)
+    }
+
+    async fn get_file(&self, _: Option<DisplayId>, name: &str) -> Result<(FileInfo, Bytes)> {
+        self.0.enter("get_file").await?;
+        let content = self.0.state().files.get(name).cloned();
+        let content = content.ok_or_else(|| {
+            ErrorReport::new(
+                Code::NotFound,
+                "FILE_NOT_FOUND",
+                format!("there is no file {name}"),
+            )
+        })?;
+        Ok((describe(name, &content), content))
+    }
+
+    async fn stat_file(&self, _: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
+        self.0.enter("stat_file").await?;
+        let content = self.0.state().files.get(name).cloned();
+        Ok(content.map(|content| describe(name, &content)))
+    }
+
+    async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
+        self.0.enter("get_capabilities").await?;
+        Ok(Capabilities {
+            driver: "scripted".to_owned(),
+            action_kinds: ActionKind::ALL.to_vec(),
+            applications: vec!["editor".to_owned()],
+            url_patterns: Vec::new(),
+            forbidden_chords: Vec::new(),
+            max_actions_per_second: None,
+            secrets: Vec::new(),
+            limitations: Vec::new(),
+        })
+    }
+
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
+        let deeds = (self.0.people.subscribe(), 0);
+        let next = |(mut deeds, told): (watch::Receiver<Vec<HumanInput>>, usize)| async move {
+            let all = deeds.wait_for(|deeds| deeds.len() > told).await.ok()?;
+            let next = all[told].clone();
+            drop(all);
+            Some((Ok(next), (deeds, told + 1)))
+        };
+        Ok(Box::pin(futures::stream::unfold(deeds, next)))
+    }
+}
+
+fn describe(name: &str, content: &Bytes) -> FileInfo {
+    FileInfo {
+        name: name.to_owned(),
+        size_bytes: content.len() as u64,
+        modified_at: SystemTime::now(),
+        sha256: Sha256::digest(content).into(),
+        path: format!("/desktop/{name}"),
+    }
+}

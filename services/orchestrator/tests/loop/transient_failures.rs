@@ -1,0 +1,366 @@
+//! Failures of services: the task continues, or ends with a helpful message.
+
+use motorium_proto::domain::decision::{Next, Usage};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::BackendAttempt;
+use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::orchestrator::task::State;
+use tonic::Code;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, typing};
+use crate::support::simulated_desktop::box_of;
+
+fn unavailable() -> ErrorReport {
+    ErrorReport::new(Code::Unavailable, "OVERLOADED", "too much to do; try again")
+}
+
+fn defect() -> ErrorReport {
+    ErrorReport::new(Code::Internal, "INTERNAL", "a defect")
+}
+
+fn one_click() -> Vec<Next> {
+    vec![act([click(1)])]
+}
+
+#[tokio::test]
+async fn a_service_that_is_unavailable_for_a_moment_is_asked_again() {
+    for call in [
+        "acquire_desktop",
+        "list_backends",
+        "get_capabilities",
+        "observe",
+        "plan",
+        "resolve_target",
+        "wait_for_idle",
+        "capture",
+        "compare",
+    ] {
+        let cluster = Cluster::start(one_click()).await;
+        cluster.world.fail(call, 2, &unavailable());
+        let story = cluster.carry_out().await;
+        assert_eq!(story.answer(), "it is done", "{call}");
+        assert_eq!(
+            story.count("transient_failure"),
+            1,
+            "{call}: people are told once"
+        );
+        assert_eq!(cluster.world.done().len(), 1, "{call}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_broken_ends_the_task_with_its_reason() {
+    for (call, words) in [
+        ("observe", "observing the screen failed: a defect"),
+        ("plan", "planning failed: a defect"),
+        ("wait_for_idle", "judging an action failed: a defect"),
+        (
+            "list_backends",
+            "listing the planner's backends failed: a defect",
+        ),
+    ] {
+        let cluster = Cluster::start(one_click()).await;
+        cluster.world.fail(call, 1, &defect());
+        let story = cluster.carry_out().await;
+        story.check_failure("INTERNAL", words);
+        cluster.world.called("released", 1).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_sent_again_and_again() {
+    let cluster = Cluster::start(one_click()).await;
+    let message = "the message has 17 MiB; at most 16 are accepted";
+    let report = ErrorReport::new(Code::ResourceExhausted, "MESSAGE_TOO_LARGE", message);
+    cluster.world.fail("plan", 1, &report);
+    let story = cluster.carry_out().await;
+    story.check_failure("MESSAGE_TOO_LARGE", message);
+}
+
+#[tokio::test]
+async fn services_go_away_and_come_back() {
+    for held in ["observe", "plan", "wait_for_idle"] {
+        let mut cluster = Cluster::start(one_click()).await;
+        cluster.world.hold(held);
+        let name = cluster.create().await;
+        cluster.world.called(held, 1).await;
+        cluster.services.go_away().await;
+        cluster.happened(&name, "transient_failure").await;
+        cluster.world.release(held);
+        cluster.services.come_back().await;
+        let story = cluster.follow(&name).await;
+        assert_eq!(story.answer(), "it is done", "gone at {held}");
+        assert_eq!(cluster.world.done().len(), 1, "gone at {held}");
+    }
+}
+
+/// Takes as long as the retry timeout: about thirteen seconds.
+#[tokio::test]
+async fn services_that_stay_away_end_the_task() {
+    let mut cluster = Cluster::start(one_click()).await;
+    cluster.world.hold("observe");
+    let name = cluster.create().await;
+    cluster.world.called("observe", 1).await;
+    cluster.services.go_away().await;
+    let story = cluster.follow(&name).await;
+    story.check_failure("TRANSPORT", "observing the screen failed");
+    let (_, message) = story.failure();
+    assert!(
+        message.contains("is the service running there?"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn what_the_executor_refuses_is_told_to_the_planner() {
+    let script = vec![act([click(1), click(2)]), act([click(3)])];
+    let cluster = Cluster::start(script).await;
+    cluster.world.answer(ActionOutcome {
+        rule: Some("rules.regions".to_owned()),
+        ..ActionOutcome::new(Left::Refused, "the point lies in a forbidden region")
+    });
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.results(),
+        [ActionResult::Refused, ActionResult::Performed],
+        "the rest of the step is dropped"
+    );
+    let told = &cluster.world.plans()[1].history[0].actions[0].outcome;
+    assert_eq!(told.rule.as_deref(), Some("rules.regions"));
+    assert!(told.detail.contains("forbidden region"));
+    assert_eq!(cluster.world.clicks(), [centre(3)]);
+}
+
+fn centre(element: u32) -> (i32, i32) {
+    let point = box_of(element).center();
+    (point.x, point.y)
+}
+
+#[tokio::test]
+async fn an_action_that_fails_is_told_to_the_planner_and_not_repeated() {
+    let cluster = Cluster::start(vec![act([typing("a")]), act([click(3)])]).await;
+    let failed = ActionOutcome::new(Left::Failed, "no such key; nothing had been sent");
+    cluster.world.answer(failed);
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.results(),
+        [ActionResult::Failed, ActionResult::Performed]
+    );
+    assert_eq!(cluster.world.clicks(), [centre(3)]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_is_an_action_that_failed() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.fail("perform", 1, &defect());
+    let story = cluster.carry_out().await;
+    assert_eq!(
+        story.results(),
+        [ActionResult::Failed, ActionResult::Performed]
+    );
+    assert_eq!(cluster.world.clicks(), [centre(2)]);
+    assert_eq!(cluster.world.lookups().len(), 1, "the journal is asked");
+}
+
+#[tokio::test]
+async fn an_action_that_was_never_begun_is_due_again() {
+    let cluster = Cluster::start(vec![act([typing("a"), click(2)])]).await;
+    cluster.world.fail("perform", 2, &unavailable());
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    let ids: Vec<String> = cluster
+        .world
+        .done()
+        .iter()
+        .map(|done| done.id.as_str().split_once('/').unwrap().1.to_owned())
+        .collect();
+    assert_eq!(ids, ["1/0/2", "1/1/0"], "under ids of their own, and once");
+    assert_eq!(story.count("action_retried"), 2);
+    assert_eq!(
+        cluster.world.plans()[1].history[0].actions.len(),
+        2,
+        "the planner sees two actions, both performed"
+    );
+}
+
+#[tokio::test]
+async fn an_executor_that_never_begins_is_not_asked_for_ever() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.fail("perform", 4, &unavailable());
+    let story = cluster.carry_out().await;
+    assert_eq!(story.results(), {
+        let mut results = vec![ActionResult::Cancelled; 4];
+        results.push(ActionResult::Performed);
+        results
+    });
+    assert_eq!(cluster.world.clicks(), [centre(2)], "the planner went on");
+}
+
+#[tokio::test]
+async fn an_action_that_was_stopped_before_anything_was_sent_is_due_again() {
+    let mut cluster = Cluster::start(vec![act([typing("a")])]).await;
+    cluster.world.hold("perform");
+    let name = cluster.create().await;
+    cluster.world.called("perform", 1).await;
+    cluster.services.go_away().await;
+    cluster.world.called("stopped", 1).await;
+    cluster.world.release("perform");
+    cluster.services.come_back().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn an_action_whose_answer_is_lost_is_not_repeated() {
+    let mut cluster = Cluster::start(vec![act([typing("a"), click(2)])]).await;
+    cluster.world.hold("answer");
+    let name = cluster.create().await;
+    cluster.world.called("answer", 1).await;
+    cluster.services.go_away().await;
+    cluster.world.release("answer");
+    cluster.services.come_back().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.results(), [ActionResult::Performed; 2]);
+    assert_eq!(cluster.world.done().len(), 2);
+    assert_eq!(cluster.world.lookups().len(), 1);
+}
+
+#[tokio::test]
+async fn an_action_of_which_nothing_is_known_is_not_repeated() {
+    let mut cluster = Cluster::start(vec![act([typing("a"), click(2)]), act([click(3)])]).await;
+    cluster.world.hold("answer");
+    let name = cluster.create().await;
+    cluster.world.called("answer", 1).await;
+    cluster.world.forget_actions();
+    cluster.services.go_away().await;
+    cluster.world.release("answer");
+    cluster.services.come_back().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.results(),
+        [ActionResult::Unknown, ActionResult::Performed],
+        "the rest of its step is dropped, and the planner is told"
+    );
+    let told = cluster.world.plans()[1].history[0].actions[0]
+        .outcome
+        .result;
+    assert_eq!(told, Left::Unknown);
+    assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn an_effect_that_cannot_be_judged_is_unknown_and_no_reason_to_repeat() {
+    let cluster = Cluster::start(vec![act([click(1), click(2)])]).await;
+    cluster.world.hold("wait_for_idle");
+    let name = cluster.create().await;
+    cluster.world.called("wait_for_idle", 1).await;
+    cluster.world.forget_frames();
+    cluster.world.release("wait_for_idle");
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.verdicts(),
+        [EffectVerdict::Unknown, EffectVerdict::Confirmed],
+        "the next action begins with a new look at the screen"
+    );
+    assert_eq!(cluster.world.clicks(), [centre(1), centre(2)]);
+}
+
+/// The pointer follows every click; drawn into the frames, it would look like an effect.
+#[tokio::test]
+async fn frames_that_are_compared_are_without_the_pointer() {
+    let cluster = Cluster::start(one_click()).await;
+    cluster.carry_out().await;
+    let captures = cluster.world.captures();
+    assert!(!captures.is_empty());
+    assert!(captures.iter().all(|capture| capture.omit_cursor));
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_there_is_told_to_the_planner() {
+    let cluster = Cluster::start(vec![act([click(99), click(1)]), act([click(2)])]).await;
+    let story = cluster.carry_out().await;
+    assert_eq!(story.count("target_not_resolved"), 1);
+    assert_eq!(cluster.world.clicks(), [centre(2)]);
+    let told = &cluster.world.plans()[1].notices;
+    assert!(
+        told.iter().any(|notice| notice.contains("no element 99")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_desktop_that_somebody_else_holds_is_waited_for() {
+    let cluster = Cluster::start(one_click()).await;
+    cluster
+        .world
+        .set_holder(Some("tasks/of-another-orchestrator"));
+    let name = cluster.create().await;
+    cluster.world.called("acquire_desktop", 1).await;
+    assert_eq!(cluster.get(&name).await.state(), State::Pending);
+    cluster.world.set_holder(None);
+    assert_eq!(cluster.follow(&name).await.answer(), "it is done");
+}
+
+#[tokio::test]
+async fn backends_that_did_not_decide_are_told_and_paid_for() {
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.skip_backend(BackendAttempt {
+        backend: "first".to_owned(),
+        reason: "TRANSIENT".to_owned(),
+        message: "overloaded".to_owned(),
+        usage: Usage {
+            input_tokens: Some(7),
+            calls: 1,
+            ..Usage::default()
+        },
+    });
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.count("backend_skipped"), 1);
+    let usage = cluster.get(&name).await.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.calls), (Some(7), 1));
+}
+
+#[tokio::test]
+async fn a_lease_that_is_lost_is_taken_anew_and_nothing_is_done_twice() {
+    let cluster = Cluster::start(vec![act([typing("a")]), act([typing("b")])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.world.supersede();
+    cluster.world.release("plan");
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(story.count("recovered"), 1);
+    assert_eq!(story.count("desktop_acquired"), 2);
+    assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_the_task_until_there_is_space() {
+    let cluster = Cluster::start(vec![act([typing("a")])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.set_full(true);
+    let refused = cluster.client().create_task("do it").await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.reason.as_str()),
+        (Code::ResourceExhausted, "STORE_FULL")
+    );
+    assert_eq!(refused.message, "the store's disk is full");
+    cluster.world.release("plan");
+    cluster.world.called("released", 1).await;
+    assert_eq!(
+        cluster.world.done(),
+        [],
+        "nothing is done that cannot be written down"
+    );
+    cluster.set_full(false);
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1);
+}

@@ -1,1 +1,0 @@
-"""A detector of controls on pictures of screens: training, evaluation and export."""

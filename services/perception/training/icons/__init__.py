@@ -1,1 +1,0 @@
-"""Names for icons without text: data, training, evaluation and export."""

@@ -1,0 +1,11 @@
+//! Understands plain imperative sentences in English and Chinese, and finds on a screen what they name.
+//!
+//! - [`grammar`]: from a sentence to clauses, each one step
+//! - [`matcher`]: from a description to the element or text on a screen that it means
+//!
+//! Pure: no clock, no I/O, no model. Carrying the clauses out, one decision at a time, is the Planner's backend of the same name.
+
+pub mod grammar;
+pub mod matcher;
+#[cfg(feature = "screens")]
+pub mod screens;

@@ -1,0 +1,594 @@
+//! Finds the element on the screen that a query describes: by text, kind, place, ordinal and relation. Pure.
+//!
+//! It works with whatever Perception returns: detected controls with their texts, or only recognised text lines, where a
+//! target may be one word of a line and a field may be the empty space next to its label. It does not choose among
+//! equally good matches: it returns all of them.
+
+mod field;
+mod geometry;
+mod screen_index;
+mod text_match;
+mod word_bounds;
+
+use motorium_proto::domain::action::{Ordinal, Place, Target, TextAnchor};
+use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::frame::Window;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ElementId;
+
+pub use geometry::Relation;
+pub use screen_index::ScreenIndex;
+
+use geometry::{distance, distance_to_place, is_same_element};
+use screen_index::{IndexedElement, StackingLayer, centre};
+use text_match::{FoldedText, MatchTier, compare, is_same_case, resemblance};
+
+/// Query for an element.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ElementQuery {
+    /// `None`: described by its kind alone.
+    pub text: Option<String>,
+    pub kind: Option<ElementKind>,
+    pub place: Option<Place>,
+    pub ordinal: Option<Ordinal>,
+    pub relation: Option<(Relation, Box<ElementQuery>)>,
+}
+
+impl ElementQuery {
+    /// Returns a query for an element with this text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&TextAnchor> for ElementQuery {
+    fn from(anchor: &TextAnchor) -> Self {
+        let text = Some(anchor.text.clone()).filter(|text| !text.trim().is_empty());
+        Self {
+            text,
+            kind: anchor.kind,
+            place: anchor.place,
+            ordinal: anchor.ordinal,
+            relation: None,
+        }
+    }
+}
+
+/// Intended interaction, which determines the point to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interaction {
+    Click,
+    /// A label refers to the field next to it.
+    EnterText,
+    /// A label refers to the checkbox next to it.
+    Toggle,
+}
+
+impl Interaction {
+    /// Returns the default interaction for a kind of element.
+    #[must_use]
+    pub fn of_kind(kind: Option<ElementKind>) -> Self {
+        match kind {
+            Some(ElementKind::TextField | ElementKind::SpinBox | ElementKind::DropDown) => {
+                Self::EnterText
+            }
+            Some(ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch) => Self::Toggle,
+            _ => Self::Click,
+        }
+    }
+}
+
+/// A matching element or part of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElementMatch {
+    /// The element, or the one that led to the match (a label).
+    pub element: ElementId,
+    /// Text of the element.
+    pub content: String,
+    pub point: CapturePoint,
+    /// Box within which the point may be moved, in capture pixels.
+    pub bounds: CaptureRect,
+    /// The whole element is meant. Otherwise the point is in a part of it, or next to it.
+    pub is_whole_element: bool,
+    pub kind: ElementKind,
+    /// Checked state; `None` if unknown.
+    pub checked: Option<bool>,
+    /// Score of the text match alone, 0 to 1, without kind, window and relation.
+    pub score: f64,
+    rank: f64,
+    layer: StackingLayer,
+    /// Window of the element, or the frame.
+    container: CaptureRect,
+}
+
+impl ElementMatch {
+    /// Returns the target for an action.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        if self.is_whole_element {
+            Target::Element(self.element)
+        } else {
+            Target::Point(self.point)
+        }
+    }
+}
+
+/// Result of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MatchResult {
+    Unique(ElementMatch),
+    /// Equally good matches: at least two, in reading order.
+    Ambiguous(Vec<ElementMatch>),
+    /// No match; the most similar texts, best first.
+    NotFound {
+        nearest: Vec<String>,
+    },
+}
+
+/// Maximum difference of equal ranks. Half of [`SAME_CASE_BONUS`], so that case still tells two matches apart.
+const RANK_TOLERANCE: f64 = 0.015;
+/// Maximum difference of equal distances, in pixels. Absorbs the inaccuracy of detected boxes.
+const DISTANCE_TOLERANCE_PX: f64 = 4.0;
+/// Maximum difference of equal distances from a place, relative to the screen.
+const PLACE_TOLERANCE: f64 = 0.02;
+/// Maximum number of similar texts returned when nothing matches. Keeps the message readable.
+const MAX_SUGGESTIONS: usize = 3;
+
+impl ScreenIndex<'_> {
+    /// Finds the element that the query describes.
+    #[must_use]
+    pub fn find(&self, description: &ElementQuery, purpose: Interaction) -> MatchResult {
+        let mut hits = self.find_all(description, purpose);
+        if description.ordinal.is_none() {
+            hits = highest_ranked(hits);
+        }
+        match hits.len() {
+            0 => MatchResult::NotFound {
+                nearest: self.nearest(description),
+            },
+            1 => MatchResult::Unique(hits.remove(0)),
+            _ => MatchResult::Ambiguous(hits),
+        }
+    }
+
+    /// Returns all candidates in reading order: all matches of the best tier in the topmost layer. With an ordinal there is
+    /// at most one.
+    #[must_use]
+    pub fn find_all(&self, description: &ElementQuery, purpose: Interaction) -> Vec<ElementMatch> {
+        let hits = match purpose {
+            Interaction::EnterText => field::find(self, description),
+            Interaction::Toggle => self.toggles(description),
+            Interaction::Click => self.candidates(description),
+        };
+        let is_meant = |hit: &ElementMatch| {
+            !self
+                .excluded
+                .iter()
+                .any(|point| hit.bounds.contains(*point))
+        };
+        let hits = hits.into_iter().filter(is_meant).collect();
+        let hits = self.related(hits, description);
+        let hits = self.placed(hits, description.place);
+        let hits = deduplicated(best_tier(hits));
+        match description.ordinal {
+            Some(ordinal) => nth(hits, ordinal).into_iter().collect(),
+            None => hits,
+        }
+    }
+
+    /// Returns the line that contains the text, if it is visible anywhere on the screen.
+    #[must_use]
+    pub fn find_text(&self, text: &str) -> Option<&str> {
+        let wanted = FoldedText::new(text);
+        let reads = |item: &&IndexedElement<'_>| {
+            compare(&wanted, &item.text)
+                .first()
+                .is_some_and(|likeness| likeness.tier >= MatchTier::WholeWords)
+        };
+        self.items
+            .iter()
+            .find(reads)
+            .map(|item| item.element.content.as_str())
+    }
+
+    /// Returns an element's centre and box, in capture pixels.
+    #[must_use]
+    pub fn element(&self, id: ElementId) -> Option<(CapturePoint, CaptureRect)> {
+        let item = self.items.iter().find(|item| item.element.id == id)?;
+        Some((item.element.centre, item.bounds))
+    }
+
+    /// Returns the box of the smallest interactable element that contains a point.
+    #[must_use]
+    pub fn smallest_element_at(&self, point: CapturePoint) -> Option<CaptureRect> {
+        let around = self
+            .items
+            .iter()
+            .filter(|item| item.element.interactable && item.bounds.contains(point));
+        around
+            .map(|item| item.bounds)
+            .min_by_key(|bounds| bounds.to_i64().area())
+    }
+
+    /// Returns the window whose title or application matches the text; the topmost of several.
+    #[must_use]
+    pub fn window(&self, name: &str) -> Option<&Window> {
+        let name = FoldedText::new(name);
+        let score = |text: &str| {
+            compare(&name, &FoldedText::new(text))
+                .first()
+                .map(|likeness| likeness.score)
+        };
+        let best = |window: &Window| {
+            [&window.title, &window.application]
+                .into_iter()
+                .filter_map(|text| score(text))
+                .max_by(f64::total_cmp)
+        };
+        let scored = self
+            .frame
+            .windows
+            .iter()
+            .filter_map(|window| best(window).map(|score| (score, window)));
+        // `max_by` returns the last of equal elements, and the topmost window comes first.
+        scored
+            .rev()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, window)| window)
+    }
+
+    /// Returns the elements with the text or, without one, of the kind.
+    fn candidates(&self, description: &ElementQuery) -> Vec<ElementMatch> {
+        let Some(text) = &description.text else {
+            let of_kind = |item: &&IndexedElement<'_>| {
+                description
+                    .kind
+                    .is_none_or(|kind| kind_fit(kind, item) >= KIND_COMPATIBLE)
+            };
+            return self
+                .items
+                .iter()
+                .filter(of_kind)
+                .map(|item| element_match(item, description.kind, 1.0, None))
+                .collect();
+        };
+        let wanted = FoldedText::new(text);
+        self.items
+            .iter()
+            .flat_map(|item| matches_in(item, &wanted, description.kind))
+            .collect()
+    }
+
+    /// Returns the toggles with that name, or next to a text with that name.
+    fn toggles(&self, description: &ElementQuery) -> Vec<ElementMatch> {
+        let hits = self.candidates(description);
+        hits.into_iter()
+            .map(|hit| self.box_beside(&hit).unwrap_or(hit))
+            .collect()
+    }
+
+    /// Returns the unnamed toggle on the row of a text, preferably on its left, where forms usually place it.
+    fn box_beside(&self, label: &ElementMatch) -> Option<ElementMatch> {
+        let is_box_already = matches!(
+            label.kind,
+            ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
+        );
+        // Further away than three line heights it belongs to another label.
+        let reach = f64::from(label.bounds.height()) * 3.0;
+        let boxes = self
+            .items
+            .iter()
+            .filter(|item| item.is_toggle() && item.text.is_empty() && !is_box_already);
+        let beside = boxes.filter_map(|item| {
+            let left = distance(Relation::LeftOf, item.bounds, label.bounds).map(|gap| gap * 0.8);
+            let right = distance(Relation::RightOf, item.bounds, label.bounds);
+            let gap = left.or(right)?;
+            (geometry::on_one_row(item.bounds, label.bounds) && gap <= reach).then_some((gap, item))
+        });
+        let (_, item) = beside.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mut found = element_match(item, Some(item.kind()), label.score, None);
+        (found.rank, found.content) = (label.rank, label.content.clone());
+        Some(found)
+    }
+
+    /// Returns the matches that satisfy the query's relation; all of them without one.
+    fn related(&self, hits: Vec<ElementMatch>, description: &ElementQuery) -> Vec<ElementMatch> {
+        let Some((relation, other)) = &description.relation else {
+            return hits;
+        };
+        let windows = self.windows_titled(other);
+        if *relation == Relation::Inside && !windows.is_empty() {
+            return hits
+                .into_iter()
+                .filter(|hit| windows.contains(&hit.container))
+                .collect();
+        }
+        let others = self.regions(other, *relation);
+        let nearest = |hit: &ElementMatch| {
+            others
+                .iter()
+                .filter_map(|other| distance(*relation, hit.bounds, *other))
+                .min_by(f64::total_cmp)
+        };
+        let placed: Vec<(f64, ElementMatch)> = hits
+            .into_iter()
+            .filter_map(|hit| nearest(&hit).map(|gap| (gap, hit)))
+            .collect();
+        let closest = placed
+            .iter()
+            .map(|(gap, _)| *gap)
+            .min_by(f64::total_cmp)
+            .unwrap_or(0.0);
+        // In a region, or with an ordinal, all elements are candidates; otherwise only the nearest one.
+        let is_region =
+            *relation == Relation::RowOf || *relation == Relation::Inside && closest == 0.0;
+        let all_meant = is_region || description.ordinal.is_some();
+        placed
+            .into_iter()
+            .filter(|(gap, _)| all_meant || *gap <= closest + DISTANCE_TOLERANCE_PX)
+            .map(|(_, hit)| hit)
+            .collect()
+    }
+
+    /// Returns the boxes of the windows with the text in their title.
+    fn windows_titled(&self, description: &ElementQuery) -> Vec<CaptureRect> {
+        let Some(title) = description.text.as_deref().map(FoldedText::new) else {
+            return Vec::new();
+        };
+        let named = |window: &&Window| {
+            !window.minimised && !compare(&title, &FoldedText::new(&window.title)).is_empty()
+        };
+        self.frame
+            .windows
+            .iter()
+            .filter(named)
+            .map(|window| window.bounds)
+            .collect()
+    }
+
+    /// Returns the boxes of the other element's matches; for `Inside`, the surrounding dialog.
+    fn regions(&self, other: &ElementQuery, relation: Relation) -> Vec<CaptureRect> {
+        let dialogs = self
+            .items
+            .iter()
+            .filter(|item| item.kind() == ElementKind::Dialog);
+        let around = |hit: &ElementMatch| {
+            dialogs
+                .clone()
+                .find(|dialog| dialog.bounds.contains(hit.point))
+                .map(|dialog| dialog.bounds)
+        };
+        let region = |hit: &ElementMatch| {
+            if relation == Relation::Inside {
+                around(hit).unwrap_or(hit.bounds)
+            } else {
+                hit.bounds
+            }
+        };
+        best_tier(self.related(self.candidates(other), other))
+            .iter()
+            .map(region)
+            .collect()
+    }
+
+    /// Returns the matches nearest to the place, on the screen or in their window.
+    fn placed(&self, hits: Vec<ElementMatch>, place: Option<Place>) -> Vec<ElementMatch> {
+        let Some(place) = place else { return hits };
+        let off = |hit: &ElementMatch| {
+            let on_screen = distance_to_place(hit.point, self.bounds(), place);
+            let in_window = distance_to_place(hit.point, hit.container, place);
+            on_screen
+                .into_iter()
+                .chain(in_window)
+                .min_by(f64::total_cmp)
+        };
+        let placed: Vec<(f64, ElementMatch)> = hits
+            .into_iter()
+            .filter_map(|hit| off(&hit).map(|off| (off, hit)))
+            .collect();
+        let best = placed
+            .iter()
+            .map(|(off, _)| *off)
+            .min_by(f64::total_cmp)
+            .unwrap_or(0.0);
+        placed
+            .into_iter()
+            .filter(|(off, _)| *off <= best + PLACE_TOLERANCE)
+            .map(|(_, hit)| hit)
+            .collect()
+    }
+
+    /// Returns the texts most similar to the query's.
+    fn nearest(&self, description: &ElementQuery) -> Vec<String> {
+        let Some(text) = &description.text else {
+            return Vec::new();
+        };
+        let wanted = FoldedText::new(text);
+        let mut scored: Vec<(f64, &str)> = self
+            .items
+            .iter()
+            .filter(|item| !item.text.is_empty())
+            .map(|item| {
+                (
+                    resemblance(&wanted, &item.text),
+                    item.element.content.as_str(),
+                )
+            })
+            // Below this the texts have nothing visible in common.
+            .filter(|(score, _)| *score >= 0.3)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut nearest: Vec<String> = Vec::new();
+        for (_, content) in scored {
+            if nearest.len() < MAX_SUGGESTIONS && !nearest.iter().any(|known| known == content) {
+                nearest.push(content.to_owned());
+            }
+        }
+        nearest
+    }
+}
+
+/// Rank bonus for the same case: enough to tell two equally good matches apart.
+const SAME_CASE_BONUS: f64 = 0.03;
+// Rank bonuses for the kind. An exact kind outweighs one tier of text match (0.1); an element of unknown kind ranks between
+// a compatible and a wrong one.
+const KIND_EXACT: f64 = 0.2;
+const KIND_COMPATIBLE: f64 = 0.1;
+const KIND_UNKNOWN: f64 = 0.05;
+
+/// Returns the rank bonus of an element for a wanted kind.
+fn kind_fit(wanted: ElementKind, item: &IndexedElement<'_>) -> f64 {
+    use ElementKind as K;
+    let kind = item.kind();
+    if kind == wanted {
+        return KIND_EXACT;
+    }
+    let is_compatible = match wanted {
+        K::Button => matches!(
+            kind,
+            K::Control | K::Icon | K::MenuItem | K::WindowControl | K::DropDown
+        ),
+        K::TextField => matches!(kind, K::SpinBox | K::DropDown),
+        K::Checkbox | K::Radio | K::Switch => matches!(kind, K::Checkbox | K::Radio | K::Switch),
+        K::DropDown => matches!(kind, K::SpinBox | K::TextField),
+        K::Tab | K::MenuItem => matches!(
+            kind,
+            K::Button | K::Tab | K::MenuItem | K::Link | K::Control
+        ),
+        K::Link => matches!(kind, K::Control | K::Tab | K::ListItem),
+        K::ListItem | K::TableRow => {
+            matches!(kind, K::ListItem | K::TableRow | K::MenuItem | K::Link)
+        }
+        K::Icon | K::Image => matches!(kind, K::Icon | K::Image | K::Button | K::Control),
+        K::Control => item.element.interactable,
+        _ => false,
+    };
+    match (is_compatible, item.is_only_text()) {
+        (true, _) => KIND_COMPATIBLE,
+        (false, true) => KIND_UNKNOWN,
+        (false, false) => 0.0,
+    }
+}
+
+/// Returns every match of the text in the element.
+fn matches_in(
+    item: &IndexedElement<'_>,
+    wanted: &FoldedText,
+    kind: Option<ElementKind>,
+) -> Vec<ElementMatch> {
+    let whole = 0..item.text.graphemes().len();
+    compare(wanted, &item.text)
+        .into_iter()
+        .map(|likeness| {
+            let case = if is_same_case(wanted, &item.text, likeness.range.clone()) {
+                SAME_CASE_BONUS
+            } else {
+                0.0
+            };
+            // A control is one target, whichever of its words match; a text line may contain several targets.
+            let is_part = likeness.range != whole && item.is_only_text();
+            let part = is_part.then(|| {
+                word_bounds::part_bounds(item.text.graphemes(), likeness.range, item.bounds)
+            });
+            let found = element_match(item, kind, likeness.score, part);
+            ElementMatch {
+                rank: found.rank + case,
+                ..found
+            }
+        })
+        .collect()
+}
+
+fn element_match(
+    item: &IndexedElement<'_>,
+    kind: Option<ElementKind>,
+    score: f64,
+    part: Option<CaptureRect>,
+) -> ElementMatch {
+    // Tie-breakers below the differences between tiers: what can be used and is on top is more likely meant.
+    let interactable = if item.element.interactable { 0.04 } else { 0.0 };
+    let layer = match item.layer {
+        StackingLayer::Behind => 0.0,
+        StackingLayer::Active => 0.06,
+        StackingLayer::Dialog => 0.12,
+    };
+    let disabled = if item.element.state.disabled == Some(true) {
+        0.05
+    } else {
+        0.0
+    };
+    ElementMatch {
+        element: item.element.id,
+        content: item.element.content.clone(),
+        point: part.map_or(item.element.centre, centre),
+        bounds: part.unwrap_or(item.bounds),
+        is_whole_element: part.is_none(),
+        kind: item.kind(),
+        checked: item.element.state.checked,
+        score,
+        rank: score + kind.map_or(0.0, |kind| kind_fit(kind, item)) + interactable + layer
+            - disabled,
+        layer: item.layer,
+        container: item.container,
+    }
+}
+
+/// Maximum difference of ranks that count as one tier of match.
+const TIER_TOLERANCE: f64 = 0.1;
+
+/// Returns the matches of about the best rank, in the topmost layer that has any.
+fn best_tier(hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
+    let best = hits
+        .iter()
+        .map(|hit| hit.rank)
+        .max_by(f64::total_cmp)
+        .unwrap_or(0.0);
+    let good: Vec<ElementMatch> = hits
+        .into_iter()
+        .filter(|hit| hit.rank >= best - TIER_TOLERANCE)
+        .collect();
+    let top = good.iter().map(|hit| hit.layer).max();
+    good.into_iter()
+        .filter(|hit| Some(hit.layer) == top)
+        .collect()
+}
+
+/// Returns the matches of the highest rank.
+fn highest_ranked(hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
+    let best = hits
+        .iter()
+        .map(|hit| hit.rank)
+        .max_by(f64::total_cmp)
+        .unwrap_or(0.0);
+    hits.into_iter()
+        .filter(|hit| hit.rank >= best - RANK_TOLERANCE)
+        .collect()
+}
+
+/// Removes elements found twice, by the detector and by text recognition; keeps the higher-ranked one.
+fn deduplicated(hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
+    let mut kept: Vec<ElementMatch> = Vec::with_capacity(hits.len());
+    for hit in hits {
+        match kept
+            .iter_mut()
+            .find(|known| is_same_element(known.bounds, hit.bounds))
+        {
+            Some(known) if hit.rank > known.rank => *known = hit,
+            Some(_) => {}
+            None => kept.push(hit),
+        }
+    }
+    kept
+}
+
+fn nth(hits: Vec<ElementMatch>, ordinal: Ordinal) -> Option<ElementMatch> {
+    match ordinal {
+        Ordinal::Nth(number) => hits
+            .into_iter()
+            .nth(usize::try_from(number).ok()?.checked_sub(1)?),
+        Ordinal::Last => hits.into_iter().last(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Index of a frame's elements for queries: boxes in pixels, folded texts, and the window of each element.
+
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+
+use super::text_match::FoldedText;
+
+/// Minimum ratio of width to height of a control that may be a field. Table cells and calendar days are narrower.
+const MIN_FIELD_ASPECT_RATIO: i32 = 4;
+
+/// Stacking layer of an element, bottom first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum StackingLayer {
+    /// In an inactive window, or in none.
+    Behind,
+    Active,
+    /// In a modal dialog.
+    Dialog,
+}
+
+/// An element with the data for queries.
+#[derive(Debug, Clone)]
+pub(super) struct IndexedElement<'a> {
+    pub(super) element: &'a Element,
+    pub(super) bounds: CaptureRect,
+    pub(super) text: FoldedText,
+    pub(super) layer: StackingLayer,
+    /// Box of its window, or of the frame.
+    pub(super) container: CaptureRect,
+}
+
+impl IndexedElement<'_> {
+    pub(super) fn kind(&self) -> ElementKind {
+        self.element.kind
+    }
+
+    /// Returns whether only its text is known: it was recognised but not detected.
+    pub(super) fn is_only_text(&self) -> bool {
+        self.element.source == ElementSource::Ocr || self.element.kind == ElementKind::Label
+    }
+
+    /// Returns whether text can be entered into it.
+    pub(super) fn is_field(&self) -> bool {
+        matches!(
+            self.kind(),
+            ElementKind::TextField | ElementKind::SpinBox | ElementKind::DropDown
+        )
+    }
+
+    /// Returns whether a control of unknown kind is shaped like a field. The detector classifies wide fields less reliably
+    /// than narrow ones.
+    pub(super) fn may_be_field(&self) -> bool {
+        self.kind() == ElementKind::Control
+            && self.bounds.width() >= MIN_FIELD_ASPECT_RATIO * self.bounds.height()
+    }
+
+    /// Returns whether it can be on or off.
+    pub(super) fn is_toggle(&self) -> bool {
+        matches!(
+            self.kind(),
+            ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
+        )
+    }
+}
+
+/// Index of the elements of a frame.
+#[derive(Debug, Clone)]
+pub struct ScreenIndex<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) items: Vec<IndexedElement<'a>>,
+    /// Elements at these points are excluded.
+    pub(super) excluded: Vec<CapturePoint>,
+}
+
+impl<'a> ScreenIndex<'a> {
+    /// Builds the index of a frame and its elements, which are in reading order.
+    #[must_use]
+    pub fn new(frame: &'a Frame, scene: &'a Scene) -> Self {
+        let items = scene
+            .elements
+            .iter()
+            .map(|element| item(frame, scene, element))
+            .collect();
+        Self {
+            frame,
+            items,
+            excluded: Vec::new(),
+        }
+    }
+
+    /// Returns the index without the elements at these points.
+    #[must_use]
+    pub fn excluding(&self, points: Vec<CapturePoint>) -> Self {
+        Self {
+            excluded: points,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the box of the frame.
+    pub(super) fn bounds(&self) -> CaptureRect {
+        CaptureRect::from_size(self.frame.size)
+    }
+}
+
+fn item<'a>(frame: &'a Frame, scene: &Scene, element: &'a Element) -> IndexedElement<'a> {
+    let bounds = pixels(element, frame.size);
+    let centre = centre(bounds);
+    let window = frame
+        .windows
+        .iter()
+        .find(|window| !window.minimised && window.bounds.contains(centre));
+    IndexedElement {
+        element,
+        bounds,
+        text: FoldedText::new(&element.content),
+        layer: layer(frame, scene, element, window),
+        container: window.map_or(CaptureRect::from_size(frame.size), |window| window.bounds),
+    }
+}
+
+fn layer(
+    frame: &Frame,
+    scene: &Scene,
+    element: &Element,
+    window: Option<&Window>,
+) -> StackingLayer {
+    let in_dialog = scene.elements.iter().any(|dialog| {
+        dialog.kind == ElementKind::Dialog
+            && dialog.id != element.id
+            && dialog.bounds.contains(element.bounds.center())
+    });
+    match window {
+        Some(window) if window.modal && !is_behind_another(frame, window) => StackingLayer::Dialog,
+        Some(window) if window.active && in_dialog => StackingLayer::Dialog,
+        Some(window) if window.active => StackingLayer::Active,
+        None if frame.windows.is_empty() => {
+            if in_dialog {
+                StackingLayer::Dialog
+            } else {
+                StackingLayer::Active
+            }
+        }
+        _ => StackingLayer::Behind,
+    }
+}
+
+/// Returns whether another modal window is active above this one.
+fn is_behind_another(frame: &Frame, window: &Window) -> bool {
+    frame
+        .active_window()
+        .is_some_and(|active| active.id != window.id && active.modal)
+}
+
+/// Returns the element's box in pixels of the frame.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "fractions of a frame's extent fit its pixels"
+)]
+fn pixels(element: &Element, size: CaptureSize) -> CaptureRect {
+    let scale = |fraction: f64, extent: i32| (fraction * f64::from(extent)).round() as i32;
+    let point = |x: f64, y: f64| CapturePoint::new(scale(x, size.width), scale(y, size.height));
+    CaptureRect::new(
+        point(element.bounds.min.x, element.bounds.min.y),
+        point(element.bounds.max.x, element.bounds.max.y),
+    )
+}
+
+/// Returns the centre of a box.
+pub(super) fn centre(bounds: CaptureRect) -> CapturePoint {
+    CapturePoint::new(
+        bounds.min.x + bounds.width() / 2,
+        bounds.min.y + bounds.height() / 2,
+    )
+}

@@ -1,0 +1,535 @@
+//! Fuzzy comparison of a searched text with a recognised line. Tolerated differences, in this order: case, width and
+//! spaces; punctuation; look-alike characters; more words on the same line; a truncated end; single wrong characters.
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Quality of a match, from the weakest to the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum MatchTier {
+    Fuzzy,
+    Prefix,
+    WholeWords,
+    LookAlike,
+    AlphanumericOnly,
+    Exact,
+}
+
+/// A match of a text in a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TextMatch {
+    pub(super) tier: MatchTier,
+    /// Score from 0 to 1.
+    pub(super) score: f64,
+    /// Range of the matching graphemes of the line.
+    pub(super) range: Range<usize>,
+}
+
+/// A text with case, width and spaces folded. Each character keeps the index of its grapheme.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoldedText {
+    graphemes: Vec<String>,
+    characters: Vec<(char, usize)>,
+}
+
+impl FoldedText {
+    /// Folds case, width, compatibility forms and spaces.
+    pub(super) fn new(text: &str) -> Self {
+        let graphemes: Vec<String> = text.graphemes(true).map(str::to_owned).collect();
+        let folded = |(index, grapheme): (usize, &String)| {
+            let characters: Vec<char> = grapheme
+                .nfkc()
+                .flat_map(char::to_lowercase)
+                .filter(|c| !c.is_whitespace())
+                .collect();
+            characters
+                .into_iter()
+                .map(move |character| (unify(character), index))
+        };
+        let characters = graphemes.iter().enumerate().flat_map(folded).collect();
+        Self {
+            graphemes,
+            characters,
+        }
+    }
+
+    /// Returns the graphemes of the original text.
+    pub(super) fn graphemes(&self) -> &[String] {
+        &self.graphemes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.characters.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.characters.len()
+    }
+
+    fn text(&self) -> String {
+        self.characters
+            .iter()
+            .map(|(character, _)| character)
+            .collect()
+    }
+
+    /// Returns only the letters and digits; unchanged if there are none.
+    fn alphanumeric_only(&self) -> Self {
+        let characters: Vec<_> = self
+            .characters
+            .iter()
+            .copied()
+            .filter(|(c, _)| c.is_alphanumeric())
+            .collect();
+        if characters.is_empty() {
+            self.clone()
+        } else {
+            Self {
+                graphemes: self.graphemes.clone(),
+                characters,
+            }
+        }
+    }
+
+    /// Returns the text with look-alike characters unified (`0` and `o`, `rn` and `m`).
+    fn skeleton(&self) -> Self {
+        let mut characters: Vec<(char, usize)> = Vec::with_capacity(self.len());
+        for &(character, index) in &self.characters {
+            let alike = match character {
+                '0' => 'o',
+                '1' | 'i' | '|' | '!' => 'l',
+                other => other,
+            };
+            match (characters.last().map(|(last, _)| *last), alike) {
+                (Some('r'), 'n') => {
+                    characters
+                        .last_mut()
+                        .expect("matched as the last character")
+                        .0 = 'm'
+                }
+                (Some('v'), 'v') => {
+                    characters
+                        .last_mut()
+                        .expect("matched as the last character")
+                        .0 = 'w'
+                }
+                _ => characters.push((alike, index)),
+            }
+        }
+        Self {
+            graphemes: self.graphemes.clone(),
+            characters,
+        }
+    }
+
+    fn digits(&self) -> String {
+        self.characters
+            .iter()
+            .map(|(c, _)| *c)
+            .filter(|c| c.is_numeric())
+            .collect()
+    }
+
+    /// Returns the grapheme range of the characters in `range`.
+    fn graphemes_of(&self, range: Range<usize>) -> Range<usize> {
+        match (
+            self.characters.get(range.start),
+            self.characters.get(range.end.saturating_sub(1)),
+        ) {
+            (Some((_, first)), Some((_, last))) if !range.is_empty() => *first..*last + 1,
+            _ => 0..self.graphemes.len(),
+        }
+    }
+
+    /// Returns every occurrence of `needle`, as character ranges.
+    fn occurrences(&self, needle: &Self) -> Vec<Range<usize>> {
+        let (length, wanted) = (
+            needle.len(),
+            needle
+                .characters
+                .iter()
+                .map(|(c, _)| *c)
+                .collect::<Vec<_>>(),
+        );
+        if length == 0 || length > self.len() {
+            return Vec::new();
+        }
+        let stands_at = |start: &usize| {
+            self.characters[*start..*start + length]
+                .iter()
+                .map(|(c, _)| *c)
+                .eq(wanted.iter().copied())
+        };
+        (0..=self.len() - length)
+            .filter(stands_at)
+            .map(|start| start..start + length)
+            .collect()
+    }
+
+    /// Returns whether a word starts at the character `at`.
+    fn word_begins(&self, at: usize) -> bool {
+        let (Some((next, index)), Some((before, before_index))) = (
+            self.characters.get(at),
+            at.checked_sub(1).map(|at| self.characters[at]),
+        ) else {
+            return true;
+        };
+        let has_space = index - before_index > 1;
+        let is_upper = |index: usize| {
+            self.graphemes
+                .get(index)
+                .is_some_and(|grapheme| grapheme.chars().all(char::is_uppercase))
+        };
+        let is_lower = |index: usize| {
+            self.graphemes
+                .get(index)
+                .is_some_and(|grapheme| grapheme.chars().all(char::is_lowercase))
+        };
+        // Recognition drops spaces between words that begin with a capital (`FileEdit`), and reads an empty radio
+        // button as a letter (`OYes`).
+        let is_camel = is_upper(*index) && (is_lower(before_index) || is_lower(index + 1));
+        has_space
+            || is_camel
+            || !before.is_alphanumeric()
+            || !next.is_alphanumeric()
+            || is_unspaced(before)
+            || is_unspaced(*next)
+    }
+}
+
+/// Maps variants of punctuation to one character.
+fn unify(character: char) -> char {
+    match character {
+        '‘' | '’' | '`' | '´' => '\'',
+        '“' | '”' => '"',
+        '–' | '—' | '−' => '-',
+        '。' => '.',
+        '、' => ',',
+        other => other,
+    }
+}
+
+/// Returns whether the character's script has no spaces between words.
+fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}')
+}
+
+/// Minimum length of a text to match as a prefix. Shorter prefixes match too many words.
+const MIN_PREFIX: usize = 3;
+/// Number of characters per tolerated edit. With 5, words of up to 4 letters must match exactly (`Undo` is not `Redo`).
+const CHARACTERS_PER_ERROR: usize = 5;
+
+/// Returns every equally good match of `wanted` in `line`; empty if there is none.
+pub(super) fn compare(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
+    if wanted.is_empty() || line.is_empty() {
+        return Vec::new();
+    }
+    // Scores of different tiers are at least 0.02 apart, so that the tier decides before the share of the line does.
+    let whole = |tier, score| {
+        vec![TextMatch {
+            tier,
+            score,
+            range: 0..line.graphemes.len(),
+        }]
+    };
+    if wanted.text() == line.text() {
+        return whole(MatchTier::Exact, 1.0);
+    }
+    let (bare_wanted, bare_line) = (wanted.alphanumeric_only(), line.alphanumeric_only());
+    if bare_wanted.text() == bare_line.text() {
+        return whole(MatchTier::AlphanumericOnly, 0.98);
+    }
+    if bare_wanted.skeleton().text() == bare_line.skeleton().text() {
+        return whole(MatchTier::LookAlike, 0.92);
+    }
+    let attempts = [
+        whole_words(wanted, line),
+        whole_words(&bare_wanted, &bare_line),
+        whole_words(&bare_wanted.skeleton(), &bare_line.skeleton()),
+        prefix(&bare_wanted, &bare_line),
+        ellipsis_prefix(wanted, line),
+        fuzzy(&bare_wanted, &bare_line),
+    ];
+    attempts
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+/// Returns the length of a part relative to the whole, 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "lines are short")]
+fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn whole_words(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
+    let is_words =
+        |range: &Range<usize>| line.word_begins(range.start) && line.word_begins(range.end);
+    let score = 0.80 + 0.08 * share(wanted.len(), line.len());
+    let likeness = |range| TextMatch {
+        tier: MatchTier::WholeWords,
+        score,
+        range: line.graphemes_of(range),
+    };
+    line.occurrences(wanted)
+        .into_iter()
+        .filter(is_words)
+        .map(likeness)
+        .collect()
+}
+
+/// Matches the text as a prefix of the line (`Save` in `Saved`).
+fn prefix(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
+    let begins = wanted.len() >= MIN_PREFIX
+        && line
+            .occurrences(wanted)
+            .first()
+            .is_some_and(|range| range.start == 0);
+    let score = 0.70 + 0.08 * share(wanted.len(), line.len());
+    let range = line.graphemes_of(0..line.len());
+    if begins {
+        vec![TextMatch {
+            tier: MatchTier::Prefix,
+            score,
+            range,
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Matches a line that was truncated with an ellipsis (`Documents and Set…`).
+fn ellipsis_prefix(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
+    let (wanted, line_text) = (wanted.text(), line.text());
+    let Some(kept) = line_text
+        .strip_suffix("...")
+        .or_else(|| line_text.strip_suffix(".."))
+    else {
+        return Vec::new();
+    };
+    let kept_length = kept.chars().count();
+    let is_cut = kept_length > MIN_PREFIX && wanted.starts_with(kept);
+    let score = 0.70 + 0.08 * share(kept_length, wanted.chars().count());
+    if is_cut {
+        vec![TextMatch {
+            tier: MatchTier::Prefix,
+            score,
+            range: 0..line.graphemes.len(),
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Matches with a few wrong characters. Digits must match exactly: `Tab 2` is not `Tab 3`.
+fn fuzzy(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
+    let allowed = wanted.len() / CHARACTERS_PER_ERROR;
+    if allowed == 0 {
+        return Vec::new();
+    }
+    let whole = fuzzy_score(wanted, &line.text(), &line.digits(), allowed);
+    if let Some(score) = whole {
+        return vec![TextMatch {
+            tier: MatchTier::Fuzzy,
+            score,
+            range: line.graphemes_of(0..line.len()),
+        }];
+    }
+    let lengths = wanted.len().saturating_sub(1).max(1)..=wanted.len() + 1;
+    let windows = lengths.flat_map(|length| {
+        (0..line.len().saturating_sub(length)).map(move |start| start..start + length)
+    });
+    let best = windows
+        .filter(|range| line.word_begins(range.start) && line.word_begins(range.end))
+        .filter_map(|range| {
+            let part = FoldedText {
+                graphemes: Vec::new(),
+                characters: line.characters[range.clone()].to_vec(),
+            };
+            fuzzy_score(wanted, &part.text(), &part.digits(), allowed)
+                // A part of a line ranks below a whole line.
+                .map(|score| (score - 0.02, range))
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(score, range)| TextMatch {
+        tier: MatchTier::Fuzzy,
+        score,
+        range: line.graphemes_of(range),
+    })
+    .into_iter()
+    .collect()
+}
+
+fn fuzzy_score(wanted: &FoldedText, text: &str, digits: &str, allowed: usize) -> Option<f64> {
+    let wanted_text = wanted.text();
+    let close = text.chars().count().abs_diff(wanted.len()) <= allowed
+        && wanted.digits() == digits
+        && strsim::damerau_levenshtein(&wanted_text, text) <= allowed;
+    close.then(|| 0.60 + 0.08 * strsim::normalized_damerau_levenshtein(&wanted_text, text))
+}
+
+/// Returns whether the matched part of the line has the same case as `wanted`.
+pub(super) fn is_same_case(wanted: &FoldedText, line: &FoldedText, range: Range<usize>) -> bool {
+    let letters = |graphemes: &[String]| {
+        graphemes
+            .concat()
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect::<String>()
+    };
+    letters(&wanted.graphemes) == letters(&line.graphemes[range])
+}
+
+/// Returns the similarity of two texts for suggestions, 0 to 1. Jaro-Winkler finds shared prefixes; it is weighted down,
+/// because it rates unrelated short texts highly.
+pub(super) fn resemblance(wanted: &FoldedText, line: &FoldedText) -> f64 {
+    strsim::normalized_damerau_levenshtein(&wanted.text(), &line.text())
+        .max(strsim::jaro_winkler(&wanted.text(), &line.text()) * 0.8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &str, line: &str, expected: Option<(MatchTier, &str)>) {
+        let line_folded = FoldedText::new(line);
+        let found = compare(&FoldedText::new(wanted), &line_folded);
+        let shown = found.first().map(|likeness| {
+            (
+                likeness.tier,
+                line_folded.graphemes[likeness.range.clone()].concat(),
+            )
+        });
+        assert_eq!(
+            shown.as_ref().map(|(tier, text)| (*tier, text.as_str())),
+            expected,
+            "{wanted} in {line}"
+        );
+    }
+
+    #[test]
+    fn differences_are_forgiven_in_order() {
+        check("Save", "Save", Some((MatchTier::Exact, "Save")));
+        check("save as", "Save As", Some((MatchTier::Exact, "Save As")));
+        check("Save As", "SaveAs", Some((MatchTier::Exact, "SaveAs")));
+        check("ＯＫ", "ok", Some((MatchTier::Exact, "ok")));
+        check(
+            "Café",
+            "CAFE\u{301}",
+            Some((MatchTier::Exact, "CAFE\u{301}")),
+        );
+        check(
+            "Name",
+            "Name:",
+            Some((MatchTier::AlphanumericOnly, "Name:")),
+        );
+        check(
+            "Name",
+            "Name *",
+            Some((MatchTier::AlphanumericOnly, "Name *")),
+        );
+        check(
+            "姓名",
+            "姓名：",
+            Some((MatchTier::AlphanumericOnly, "姓名：")),
+        );
+        check(
+            "Save As…",
+            "Save As...",
+            Some((MatchTier::Exact, "Save As...")),
+        );
+        check(
+            "Save As…",
+            "Save As",
+            Some((MatchTier::AlphanumericOnly, "Save As")),
+        );
+        check(
+            "Install",
+            "lnstaII",
+            Some((MatchTier::LookAlike, "lnstaII")),
+        );
+        check("Modern", "Modem", Some((MatchTier::LookAlike, "Modem")));
+        check("Tab 10", "Tab lO", Some((MatchTier::LookAlike, "Tab lO")));
+        check(
+            "Search",
+            "File Edit Search View",
+            Some((MatchTier::WholeWords, "Search")),
+        );
+        check(
+            "Save As",
+            "File Save As Quit",
+            Some((MatchTier::WholeWords, "Save As")),
+        );
+        check(
+            "Edit",
+            "FileEditView",
+            Some((MatchTier::WholeWords, "Edit")),
+        );
+        check("Yes", "OYes ONo", Some((MatchTier::WholeWords, "Yes")));
+        check(
+            "Cancel",
+            "Cancel|Save changes",
+            Some((MatchTier::WholeWords, "Cancel")),
+        );
+        check(
+            "I agree",
+            "l agree to the terms",
+            Some((MatchTier::WholeWords, "l agree")),
+        );
+        check(
+            "保存",
+            "文件保存退出",
+            Some((MatchTier::WholeWords, "保存")),
+        );
+        check("Save", "Saved", Some((MatchTier::Prefix, "Saved")));
+        check(
+            "Documents and Settings",
+            "Documents and Set…",
+            Some((MatchTier::Prefix, "Documents and Set…")),
+        );
+        check(
+            "Preferences",
+            "Preterences",
+            Some((MatchTier::Fuzzy, "Preterences")),
+        );
+        check(
+            "Preferences",
+            "Edit Preterences Help",
+            Some((MatchTier::Fuzzy, "Preterences")),
+        );
+        check("+", "+", Some((MatchTier::Exact, "+")));
+        check("C++", "C++", Some((MatchTier::Exact, "C++")));
+    }
+
+    #[test]
+    fn different_words_do_not_match() {
+        for (wanted, line) in [
+            ("Tab 2", "Tab 3"),
+            ("Section #12", "Section #13"),
+            ("Undo", "Redo"),
+            ("Next", "Text"),
+            ("Sign in", "Sign up"),
+            ("ave", "Save"),
+            ("打开文件", "打印文件"),
+            ("it", "Edit"),
+            ("", "Save"),
+            ("Save", ""),
+            ("+", "-"),
+        ] {
+            check(wanted, line, None);
+        }
+    }
+
+    #[test]
+    fn every_occurrence_is_found() {
+        let found = compare(
+            &FoldedText::new("Delete"),
+            &FoldedText::new("Delete Delete x Delete"),
+        );
+        let starts: Vec<usize> = found.iter().map(|likeness| likeness.range.start).collect();
+        assert_eq!(starts, [0, 7, 16]);
+    }
+}

@@ -1,0 +1,309 @@
+//! The conversation between two steps. It is stored as Anthropic messages: the model's turns verbatim, images by
+//! checksum. The caller receives it and passes it back with the next step.
+
+use motorium_proto::domain::decision::PastStep;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::request::Setup;
+use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use crate::backends::native::actions::ScreenshotContext;
+use crate::backends::native::calls::{
+    self, AFTER_A_FAILURE, CallResult, CallStatus, PendingCall, ResultImage, StepsSince,
+};
+use crate::backends::native::messages;
+use crate::backends::native::shown_image::{self, ShownImage};
+use crate::screenshot::{self, SentImage};
+
+/// Version of the stored format; a conversation in another format is restarted.
+const FORMAT_VERSION: u32 = 1;
+/// Text in place of a removed image.
+const NO_LONGER_SHOWN: &str = "(A screenshot of an earlier step, which is no longer shown.)";
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Conversation {
+    form: u32,
+    /// Fingerprint of what it depends on: model, tools, system prompt, screenshot size.
+    setup: String,
+    /// Last step in the history when the model was asked last.
+    after: u32,
+    messages: Vec<Value>,
+    /// Calls of the model's last turn that have no results yet.
+    #[serde(default)]
+    calls: Vec<PendingCall>,
+    /// Suspected injections that the model has reported since its last decision.
+    #[serde(default)]
+    suspected: Vec<String>,
+}
+
+impl Conversation {
+    /// Starts a conversation at this step.
+    pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
+        let text = messages::first(step)?;
+        let screen = ShownImage::current(step.images)?.placeholder();
+        Ok(Self {
+            form: FORMAT_VERSION,
+            setup: setup.fingerprint(),
+            after: calls::last_step(&step.request.history),
+            messages: vec![user(vec![json!({"type": "text", "text": text}), screen])],
+            calls: Vec::new(),
+            suspected: Vec::new(),
+        })
+    }
+
+    /// Continues the request's conversation with the results of the last turn; `None` if that is not possible.
+    pub(super) fn continued(
+        step: &StepContext<'_>,
+        setup: &Setup,
+        view: &SentImage,
+    ) -> Result<Option<Self>, RequestError> {
+        let Ok(mut memory) = serde_json::from_slice::<Self>(&step.request.conversation) else {
+            return Ok(None);
+        };
+        let last = match StepsSince::step(memory.after, &step.request.history) {
+            StepsSince::None => None,
+            StepsSince::One(last) => Some(last),
+            StepsSince::Many => return Ok(None),
+        };
+        if memory.form != FORMAT_VERSION
+            || memory.setup != setup.fingerprint()
+            || memory.calls.is_empty()
+        {
+            return Ok(None);
+        }
+        memory.answer(step, view, last)?;
+        memory.after = calls::last_step(&step.request.history);
+        memory.without_lost_pictures(step)
+    }
+
+    /// Replaces images that can no longer be shown with text. Returns `None` if the model's thinking is bound to all
+    /// earlier content, which must then not change.
+    fn without_lost_pictures(
+        mut self,
+        step: &StepContext<'_>,
+    ) -> Result<Option<Self>, RequestError> {
+        let can_be_shown = shown_image::can_be_shown(&self.shown(), step);
+        if can_be_shown.iter().all(|can_be| *can_be) {
+            return Ok(Some(self));
+        }
+        if step.model.thinking_binds_prefix {
+            return Ok(None);
+        }
+        let mut can_be_shown = can_be_shown.into_iter();
+        self.messages = self.with_images(|shown| {
+            Ok(match can_be_shown.next() {
+                Some(true) => shown.placeholder(),
+                _ => json!({"type": "text", "text": NO_LONGER_SHOWN}),
+            })
+        })?;
+        Ok(Some(self))
+    }
+
+    /// Returns the conversation that a request was built from.
+    pub(super) fn of(asked: &ModelRequest) -> Result<Self, ResponseError> {
+        let memory = Self::deserialize(&asked.context);
+        memory
+            .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
+    }
+
+    /// Appends the model's response verbatim.
+    pub(super) fn after(mut self, answer: &Value, calls: Vec<PendingCall>) -> Self {
+        let has_content = answer["content"]
+            .as_array()
+            .is_some_and(|blocks| !blocks.is_empty());
+        if has_content {
+            let said = json!({"role": "assistant", "content": answer["content"]});
+            self.messages.push(said);
+        }
+        self.calls = calls;
+        self
+    }
+
+    /// Appends the screenshots that the model asked for.
+    pub(super) fn with_screenshot_results(
+        mut self,
+        step: &StepContext<'_>,
+        view: &SentImage,
+    ) -> Result<Self, screenshot::Error> {
+        let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
+        let calls = std::mem::take(&mut self.calls);
+        let settled = calls::resolve_calls(&calls, None, step.request, cursor);
+        let current = ShownImage::current(step.images)?;
+        let results = settled.iter().map(|settled| result(settled, &current));
+        self.messages.push(user(results.collect()));
+        Ok(self)
+    }
+
+    /// Adds suspected injections that the model reported.
+    pub(super) fn with_suspected(mut self, suspected: Vec<String>) -> Self {
+        self.suspected.extend(suspected);
+        self
+    }
+
+    /// Takes the injections that the model has reported since its last decision.
+    pub(super) fn take_suspected(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.suspected)
+    }
+
+    /// Appends the error of the model's last turn. Nothing of that turn was performed.
+    pub(super) fn with_correction(mut self, problem: &str) -> Self {
+        let calls = std::mem::take(&mut self.calls);
+        let mut results: Vec<Value> = calls
+            .iter()
+            .map(|call| error(call, wrong_with(call, problem)))
+            .collect();
+        if results.is_empty() {
+            results.push(json!({"type": "text", "text": problem}));
+        }
+        let said_nothing = self
+            .messages
+            .last()
+            .is_some_and(|last| last["role"] == "user");
+        match self
+            .messages
+            .last_mut()
+            .and_then(|last| last["content"].as_array_mut())
+        {
+            // The API rejects two consecutive turns of the same role.
+            Some(content) if said_nothing => content.extend(results),
+            _ => self.messages.push(user(results)),
+        }
+        self
+    }
+
+    /// Returns every image of the conversation, in order.
+    pub(super) fn shown(&self) -> Vec<ShownImage> {
+        shown_image::all(&self.messages, is_ours)
+    }
+
+    /// Returns the messages with every image inserted, in the form that `as_sent` produces.
+    pub(super) fn with_images(
+        &self,
+        as_sent: impl FnMut(&ShownImage) -> Result<Value, screenshot::Error>,
+    ) -> Result<Vec<Value>, screenshot::Error> {
+        shown_image::fill_images(&self.messages, is_ours, as_sent)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!(self)
+    }
+
+    /// Appends the result of every call of the last turn, and the current screenshot.
+    fn answer(
+        &mut self,
+        step: &StepContext<'_>,
+        view: &SentImage,
+        last: Option<&PastStep>,
+    ) -> Result<(), RequestError> {
+        let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
+        let calls = std::mem::take(&mut self.calls);
+        let settled = calls::resolve_calls(&calls, last, step.request, cursor);
+        let current = ShownImage::current(step.images)?;
+        let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
+        let news = messages::new_messages(step, last, answered)?;
+        let mut content: Vec<Value> = settled
+            .iter()
+            .map(|settled| result(settled, &current))
+            .collect();
+        append_new_messages(&mut content, &settled, news);
+        append_screenshot(&mut content, &settled, &current);
+        self.messages.push(user(content));
+        Ok(())
+    }
+}
+
+/// Returns whether we wrote the message. Model turns are passed on verbatim, even if they look like a placeholder.
+fn is_ours(message: &Value) -> bool {
+    message["role"] == "user"
+}
+
+fn user(content: Vec<Value>) -> Value {
+    json!({"role": "user", "content": content})
+}
+
+/// Returns the result block of a call.
+fn result(settled: &CallResult<'_>, current: &ShownImage) -> Value {
+    if !settled.succeeded {
+        return error(settled.call, settled.text.clone());
+    }
+    let text = Some(&settled.text).filter(|text| !text.is_empty());
+    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let picture = settled.image.as_ref().map(|picture| match picture {
+        ResultImage::Shown(shown) => shown.placeholder(),
+        ResultImage::Now(region) => ShownImage {
+            region: *region,
+            ..current.clone()
+        }
+        .placeholder(),
+    });
+    let content: Vec<Value> = text.into_iter().chain(picture).collect();
+    of(settled.call, json!(content))
+}
+
+/// Returns the result block of a failed call. The API allows only text in it.
+fn error(call: &PendingCall, text: String) -> Value {
+    let mut block = of(call, json!(text));
+    block["is_error"] = json!(true);
+    block
+}
+
+fn of(call: &PendingCall, content: Value) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": call.id, "content": content});
+    if call.detail.is_string() {
+        block["toolset_name"] = call.detail.clone();
+    }
+    block
+}
+
+/// Returns the text for a call of an invalid turn.
+fn wrong_with(call: &PendingCall, problem: &str) -> String {
+    match &call.fate {
+        CallStatus::Invalid { problem } => problem.clone(),
+        CallStatus::AfterFailure => AFTER_A_FAILURE.to_owned(),
+        _ => format!("Not executed, because of another call of this turn: {problem}"),
+    }
+}
+
+/// Adds new messages to the last result whose text is not prescribed. A text block after the results makes the model end
+/// its turn without a response.
+fn append_new_messages(content: &mut [Value], settled: &[CallResult<'_>], news: String) {
+    let free = settled
+        .iter()
+        .rposition(|settled| settled.text != AFTER_A_FAILURE);
+    let Some(block) = free.and_then(|index| content.get_mut(index)) else {
+        return;
+    };
+    if news.is_empty() {
+        return;
+    }
+    match &mut block["content"] {
+        Value::Array(parts) => parts.push(json!({"type": "text", "text": news})),
+        Value::String(text) => {
+            text.push_str("\n\n");
+            text.push_str(&news);
+        }
+        _ => {}
+    }
+}
+
+/// Adds the current screenshot to the last result, or after it if that may only contain text.
+fn append_screenshot(content: &mut Vec<Value>, settled: &[CallResult<'_>], current: &ShownImage) {
+    let whole = |settled: &CallResult<'_>| match &settled.image {
+        Some(ResultImage::Now(None)) => true,
+        Some(ResultImage::Shown(shown)) => shown == current,
+        _ => false,
+    };
+    if settled.iter().any(whole) {
+        return;
+    }
+    let last = settled.last().filter(|last| last.succeeded);
+    match content.last_mut() {
+        Some(block) if last.is_some() => {
+            if let Some(parts) = block["content"].as_array_mut() {
+                parts.push(current.placeholder());
+            }
+        }
+        _ => content.push(current.placeholder()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Prompts for a model with a computer tool: instructions, the task with its earlier steps, and new messages.
+
+use motorium_proto::domain::decision::PastStep;
+use serde::Serialize;
+
+use crate::backends::dialect::StepContext;
+use crate::prompt::context::PromptContext;
+use crate::prompt::history::PlaceFormat;
+use crate::prompt::{Error, Language};
+
+#[derive(Serialize)]
+struct NewMessages<'a> {
+    user_messages: Vec<&'a str>,
+    notices: &'a [String],
+}
+
+/// Returns the system prompt. It is the same during a whole task and contains no text from the screen.
+pub(crate) fn system(step: &StepContext<'_>) -> Result<String, Error> {
+    step.prompts
+        .render("computer_system", language(step), situation(step))
+}
+
+/// Returns the task and what has been done for it.
+pub(crate) fn first(step: &StepContext<'_>) -> Result<String, Error> {
+    step.prompts
+        .render("computer_first", language(step), situation(step))
+}
+
+/// Returns the user messages and notices since the last decision; empty if none. An answer to the model's question is
+/// sent as the result of that call, and not repeated here.
+pub(crate) fn new_messages(
+    step: &StepContext<'_>,
+    last: Option<&PastStep>,
+    answered: bool,
+) -> Result<String, Error> {
+    let request = step.request;
+    let before = last.map(|step| step.user_messages.as_slice());
+    let said = before
+        .unwrap_or_default()
+        .iter()
+        .chain(&request.user_messages);
+    let values = NewMessages {
+        user_messages: said.map(String::as_str).filter(|_| !answered).collect(),
+        notices: &request.notices,
+    };
+    let text = step
+        .prompts
+        .render("computer_update", language(step), values)?;
+    Ok(text.trim().to_owned())
+}
+
+/// Returns the prompt values without elements: the model sees the screenshot itself.
+fn situation(step: &StepContext<'_>) -> PromptContext {
+    let places = PlaceFormat::Model {
+        image_spec: step.model.image_spec,
+        frame: step.request.frame.size,
+        numbered: false,
+    };
+    PromptContext::of(step.request, [], step.prompts, places)
+}
+
+fn language(step: &StepContext<'_>) -> Language {
+    Language::of(step.request.language.as_deref(), &step.request.goal)
+}

@@ -1,0 +1,198 @@
+//! Images in a conversation. A conversation is stored without pixels: each image is a placeholder with its checksum and
+//! region, which is filled when the conversation is sent.
+//!
+//! Only placeholders that this program wrote are filled. Model turns are passed on verbatim, even if they look like one.
+
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::backends::dialect::StepContext;
+use crate::screenshot::{Checksum, Error, ImageSpec, RenderedImage, RequestImages};
+
+/// Image slots that are kept free in a conversation: one for each observation that a step allows (`MAX_FOLLOW_UPS`).
+const RESERVED_IMAGES: usize = 4;
+/// Number of latest images that are kept when there are too many. The rest is removed at once and not one per step,
+/// because a provider's cache ends at the first removed image.
+const RETAINED_IMAGES: usize = 3;
+const PLACEHOLDER: &str = "motorium_picture";
+
+/// An image that a model was or is shown: the whole screen, or a zoomed region.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShownImage {
+    pub(crate) sha256: String,
+    /// Left, top, right, bottom, in frame pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<[i32; 4]>,
+}
+
+impl ShownImage {
+    /// Returns the current whole screen.
+    pub(crate) fn current(pictures: &RequestImages) -> Result<Self, Error> {
+        let sha256 = pictures
+            .current_checksum()
+            .ok_or(Error::NoImage)?
+            .to_string();
+        Ok(Self {
+            sha256,
+            region: None,
+        })
+    }
+
+    /// Returns its placeholder.
+    pub(crate) fn placeholder(&self) -> Value {
+        json!({ PLACEHOLDER: self })
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        let object = value.as_object().filter(|object| object.len() == 1)?;
+        ShownImage::deserialize(object.get(PLACEHOLDER)?).ok()
+    }
+
+    fn is_given(&self, pictures: &RequestImages) -> bool {
+        Checksum::parse(&self.sha256).is_some_and(|checksum| pictures.has(checksum))
+    }
+
+    pub(crate) fn rendered(
+        &self,
+        pictures: &RequestImages,
+        taste: ImageSpec,
+    ) -> Result<RenderedImage, Error> {
+        let checksum = Checksum::parse(&self.sha256).ok_or(Error::NoImage)?;
+        let is_current = pictures.current_checksum() == Some(checksum);
+        match self.region {
+            Some([left, top, right, bottom]) => {
+                let (min, max) = (
+                    CapturePoint::new(left, top),
+                    CapturePoint::new(right, bottom),
+                );
+                pictures.zoomed_of(taste, checksum, CaptureRect::new(min, max))
+            }
+            None if is_current => pictures.current(taste),
+            None => pictures.past(taste, checksum),
+        }
+    }
+}
+
+/// Returns the placeholders in our parts of a conversation, in order.
+pub(crate) fn all(parts: &[Value], is_ours: fn(&Value) -> bool) -> Vec<ShownImage> {
+    let mut found = Vec::new();
+    let ours = parts.iter().filter(|part| is_ours(part));
+    ours.for_each(|part| collect(part, &mut found));
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<ShownImage>) {
+    if let Some(shown) = ShownImage::of(value) {
+        found.push(shown);
+        return;
+    }
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        Value::Object(values) => values.values().for_each(|value| collect(value, found)),
+        _ => {}
+    }
+}
+
+/// Returns which images of a conversation can be shown again: those that are available, and only the latest of them if
+/// there are too many. Room is left for further looks within a step.
+pub(crate) fn can_be_shown(shown: &[ShownImage], step: &StepContext<'_>) -> Vec<bool> {
+    let is_given = |shown: &ShownImage| shown.is_given(step.images);
+    let mut kept: Vec<bool> = shown.iter().map(is_given).collect();
+    let room = step.model.max_images.saturating_sub(RESERVED_IMAGES).max(1);
+    let given = kept.iter().filter(|kept| **kept).count();
+    if given > room {
+        let without = given - RETAINED_IMAGES.min(room);
+        let oldest = kept.iter_mut().filter(|kept| **kept).take(without);
+        oldest.for_each(|kept| *kept = false);
+    }
+    kept
+}
+
+/// Returns the checksums of the screens, without duplicates.
+pub(crate) fn checksums(shown: &[ShownImage]) -> Vec<Checksum> {
+    let checksums = shown
+        .iter()
+        .filter_map(|shown| Checksum::parse(&shown.sha256));
+    let mut once: Vec<Checksum> = Vec::new();
+    for checksum in checksums {
+        if !once.contains(&checksum) {
+            once.push(checksum);
+        }
+    }
+    once
+}
+
+/// Returns the parts of a conversation with every image inserted, in the form that `as_sent` produces. Parts that are not
+/// ours stay verbatim.
+pub(crate) fn fill_images(
+    parts: &[Value],
+    is_ours: fn(&Value) -> bool,
+    mut as_sent: impl FnMut(&ShownImage) -> Result<Value, Error>,
+) -> Result<Vec<Value>, Error> {
+    let filled = parts.iter().map(|part| match is_ours(part) {
+        true => fill(part, &mut as_sent),
+        false => Ok(part.clone()),
+    });
+    filled.collect()
+}
+
+fn fill(
+    value: &Value,
+    as_sent: &mut impl FnMut(&ShownImage) -> Result<Value, Error>,
+) -> Result<Value, Error> {
+    if let Some(shown) = ShownImage::of(value) {
+        return as_sent(&shown);
+    }
+    Ok(match value {
+        Value::Array(values) => {
+            let values = values.iter().map(|value| fill(value, as_sent));
+            Value::Array(values.collect::<Result<_, _>>()?)
+        }
+        Value::Object(values) => {
+            let values = values
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), fill(value, as_sent)?)));
+            Value::Object(values.collect::<Result<_, Error>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown() -> ShownImage {
+        ShownImage {
+            sha256: "ab".repeat(32),
+            region: Some([1, 2, 3, 4]),
+        }
+    }
+
+    #[test]
+    fn a_picture_is_found_again_where_it_stood() {
+        let part = |role, picture| json!({"role": role, "content": [{"type": "text", "text": "t"}, picture]});
+        let parts = ["user", "assistant"].map(|role| part(role, shown().placeholder()));
+        let is_ours = |part: &Value| part["role"] == "user";
+        assert_eq!(all(&parts, is_ours), [shown()]);
+        let sent = fill_images(&parts, is_ours, |_| Ok(json!("pixels"))).unwrap();
+        let ours = part("user", json!("pixels"));
+        assert_eq!(
+            sent,
+            [ours, parts[1].clone()],
+            "what was said stays as it is"
+        );
+    }
+
+    #[test]
+    fn what_only_looks_alike_is_left_alone() {
+        let alike = [
+            json!({"motorium_picture": {"sha256": 3}}),
+            json!({"motorium_picture": shown(), "more": 1}),
+        ];
+        assert_eq!(all(&alike, |_| true), []);
+        let sent = fill_images(&alike, |_| true, |_| Err(Error::NoImage)).unwrap();
+        assert_eq!(sent, alike);
+    }
+}

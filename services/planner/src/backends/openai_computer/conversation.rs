@@ -1,0 +1,293 @@
+//! The conversation between two steps: the provider's items, the model's own verbatim (each reasoning item right before
+//! its call), images by checksum. If the provider stores the conversation, only the items that it has not received.
+
+use motorium_proto::domain::decision::PastStep;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ConversationStorage;
+use super::request::Setup;
+use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use crate::backends::native::calls::{self, CallResult, CallStatus, PendingCall, StepsSince};
+use crate::backends::native::messages;
+use crate::backends::native::shown_image::{self, ShownImage};
+use crate::models::Api;
+use crate::provider::TokenUsage;
+use crate::screenshot;
+
+/// Version of the stored format; a conversation in another format is restarted.
+const FORMAT_VERSION: u32 = 1;
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Conversation {
+    form: u32,
+    setup: String,
+    /// Last step in the history when the model was asked last.
+    after: u32,
+    /// Last response in the provider's store, if it stores the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    response: Option<String>,
+    /// Tokens of the stored conversation, as the provider counted them last.
+    #[serde(default)]
+    kept_tokens: u64,
+    items: Vec<Value>,
+    /// Calls of the model's last turn that have no results yet.
+    #[serde(default)]
+    calls: Vec<PendingCall>,
+    /// Suspected injections that the model has reported since its last decision.
+    #[serde(default)]
+    suspected: Vec<String>,
+}
+
+impl Conversation {
+    /// Starts a conversation at this step.
+    pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
+        let text = messages::first(step)?;
+        let screen = picture_part(setup, &ShownImage::current(step.images)?);
+        Ok(Self {
+            form: FORMAT_VERSION,
+            setup: setup.fingerprint(),
+            after: calls::last_step(&step.request.history),
+            response: None,
+            kept_tokens: 0,
+            items: vec![user(vec![text_part(&text), screen])],
+            calls: Vec::new(),
+            suspected: Vec::new(),
+        })
+    }
+
+    /// Continues the request's conversation with the results of the last turn; `None` if that is not possible.
+    pub(super) fn continued(
+        step: &StepContext<'_>,
+        setup: &Setup,
+    ) -> Result<Option<Self>, RequestError> {
+        let Ok(mut memory) = serde_json::from_slice::<Self>(&step.request.conversation) else {
+            return Ok(None);
+        };
+        let last = match StepsSince::step(memory.after, &step.request.history) {
+            StepsSince::None => None,
+            StepsSince::One(last) => Some(last),
+            StepsSince::Many => return Ok(None),
+        };
+        let is_another = memory.form != FORMAT_VERSION || memory.setup != setup.fingerprint();
+        if is_another || !memory.calls.iter().all(|call| is_accepted(call, last)) {
+            return Ok(None);
+        }
+        memory.answer(step, setup, last)?;
+        memory.after = calls::last_step(&step.request.history);
+        // A computer call's output requires a screenshot, so that images cannot be removed one by one.
+        let can_be_shown = shown_image::can_be_shown(&memory.shown(), step);
+        Ok(can_be_shown
+            .into_iter()
+            .all(|can_be| can_be)
+            .then_some(memory))
+    }
+
+    /// Returns the conversation that a request was built from.
+    pub(super) fn of(asked: &ModelRequest) -> Result<Self, ResponseError> {
+        let memory = Self::deserialize(&asked.context);
+        memory
+            .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
+    }
+
+    /// Appends the model's response.
+    pub(super) fn after(
+        mut self,
+        keeping: ConversationStorage,
+        answer: &Value,
+        calls: Vec<PendingCall>,
+    ) -> Result<Self, ResponseError> {
+        self.calls = calls;
+        match keeping {
+            ConversationStorage::Stored => {
+                let id = answer["id"].as_str().map(ToOwned::to_owned);
+                self.response =
+                    Some(id.ok_or_else(|| ResponseError::invalid("The response has no id."))?);
+                let counted = TokenUsage::of(Api::OpenaiResponses, answer);
+                self.kept_tokens = counted.input.unwrap_or(0) + counted.output.unwrap_or(0);
+                self.items.clear();
+            }
+            ConversationStorage::Stateless => self.items.extend(replayed(answer)),
+        }
+        Ok(self)
+    }
+
+    /// Appends the screenshots that the model asked for.
+    pub(super) fn with_screenshot_results(
+        mut self,
+        step: &StepContext<'_>,
+    ) -> Result<Self, screenshot::Error> {
+        let calls = std::mem::take(&mut self.calls);
+        let current = ShownImage::current(step.images)?;
+        for settled in calls::resolve_calls(&calls, None, step.request, None) {
+            self.items.push(output(&settled, &current));
+        }
+        Ok(self)
+    }
+
+    /// Adds suspected injections that the model reported.
+    pub(super) fn with_suspected(mut self, suspected: Vec<String>) -> Self {
+        self.suspected.extend(suspected);
+        self
+    }
+
+    /// Takes the injections that the model has reported since its last decision.
+    pub(super) fn take_suspected(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.suspected)
+    }
+
+    /// Appends the error of the model's last turn. Nothing of that turn was performed.
+    pub(super) fn with_correction(
+        mut self,
+        step: &StepContext<'_>,
+        problem: &str,
+    ) -> Result<Self, screenshot::Error> {
+        let current = ShownImage::current(step.images)?;
+        for call in std::mem::take(&mut self.calls) {
+            let text = match &call.fate {
+                CallStatus::Invalid { problem } => problem.clone(),
+                _ => "Not executed, because of another call of this turn.".to_owned(),
+            };
+            let settled = CallResult {
+                call: &call,
+                succeeded: false,
+                text,
+                image: None,
+            };
+            self.items.push(output(&settled, &current));
+        }
+        Ok(self.with_user_text(problem))
+    }
+
+    /// Appends a user message.
+    pub(super) fn with_user_text(mut self, word: &str) -> Self {
+        self.items.push(user(vec![text_part(word)]));
+        self
+    }
+
+    /// Returns the last response in the provider's store.
+    pub(super) fn response(&self) -> Option<&str> {
+        self.response.as_deref()
+    }
+
+    /// Returns the tokens of the conversation in the provider's store.
+    pub(super) fn kept_tokens(&self) -> u64 {
+        self.kept_tokens
+    }
+
+    /// Returns every image of the conversation, in order.
+    pub(super) fn shown(&self) -> Vec<ShownImage> {
+        shown_image::all(&self.items, is_ours)
+    }
+
+    /// Returns the items with every image inserted, in the form that `as_sent` produces.
+    pub(super) fn with_images(
+        &self,
+        as_sent: impl FnMut(&ShownImage) -> Result<Value, screenshot::Error>,
+    ) -> Result<Vec<Value>, screenshot::Error> {
+        shown_image::fill_images(&self.items, is_ours, as_sent)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!(self)
+    }
+
+    /// Appends the result of every call of the last turn, and the current screenshot.
+    fn answer(
+        &mut self,
+        step: &StepContext<'_>,
+        setup: &Setup,
+        last: Option<&PastStep>,
+    ) -> Result<(), RequestError> {
+        let calls = std::mem::take(&mut self.calls);
+        let current = ShownImage::current(step.images)?;
+        let settled = calls::resolve_calls(&calls, last, step.request, None);
+        let outputs = settled.iter().map(|settled| output(settled, &current));
+        self.items.extend(outputs);
+        let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
+        let of_computer = |settled: &&CallResult<'_>| is_computer(settled.call);
+        let told = settled
+            .iter()
+            .filter(of_computer)
+            .map(|settled| settled.text.clone());
+        let news = messages::new_messages(step, last, answered)?;
+        let texts: Vec<String> = told.chain([news]).filter(|text| !text.is_empty()).collect();
+        let mut parts = Vec::new();
+        if !texts.is_empty() {
+            parts.push(text_part(&texts.join("\n\n")));
+        }
+        if !calls.iter().any(is_computer) {
+            parts.push(picture_part(setup, &current));
+        }
+        if !parts.is_empty() {
+            self.items.push(user(parts));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the items of a response verbatim. Trailing reasoning without a following item is removed, because the API
+/// rejects it.
+fn replayed(answer: &Value) -> Vec<Value> {
+    let items = super::items(answer);
+    let kept = items.iter().rposition(|item| item["type"] != "reasoning");
+    items[..kept.map_or(0, |last| last + 1)].to_vec()
+}
+
+/// Returns whether the user has accepted every safety check of a call. The provider does not continue without that.
+fn is_accepted(call: &PendingCall, last: Option<&PastStep>) -> bool {
+    let accepted = last.map_or(&[][..], |step| &step.acknowledged_safety_checks);
+    checks(call).all(|check| {
+        let mut accepted = accepted.iter();
+        accepted.any(|accepted| check["id"] == accepted.id.as_str())
+    })
+}
+
+fn checks(call: &PendingCall) -> impl Iterator<Item = &Value> {
+    call.detail["checks"].as_array().into_iter().flatten()
+}
+
+fn is_computer(call: &PendingCall) -> bool {
+    call.detail["computer"] == true
+}
+
+/// Returns the item that answers a call: a screenshot for the computer, whatever its outcome, and text for a function.
+fn output(settled: &CallResult<'_>, current: &ShownImage) -> Value {
+    let call = settled.call;
+    if !is_computer(call) {
+        let text = match settled.succeeded {
+            true => settled.text.clone(),
+            false => json!({"error": settled.text}).to_string(),
+        };
+        return json!({"type": "function_call_output", "call_id": call.id, "output": text});
+    }
+    let screenshot = json!({"type": "computer_screenshot", "image_url": current.placeholder()});
+    let mut item = json!({
+        "type": "computer_call_output",
+        "call_id": call.id,
+        "output": screenshot,
+    });
+    let accepted: Vec<&Value> = checks(call).collect();
+    if !accepted.is_empty() {
+        item["acknowledged_safety_checks"] = json!(accepted);
+    }
+    item
+}
+
+/// Returns whether we wrote the item. Model items are passed on verbatim, even if they look like a placeholder.
+fn is_ours(item: &Value) -> bool {
+    item["role"] == "user" || item["type"] == "computer_call_output"
+}
+
+fn user(content: Vec<Value>) -> Value {
+    json!({"role": "user", "content": content})
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "input_text", "text": text})
+}
+
+fn picture_part(setup: &Setup, shown: &ShownImage) -> Value {
+    json!({"type": "input_image", "detail": setup.detail(), "image_url": shown.placeholder()})
+}

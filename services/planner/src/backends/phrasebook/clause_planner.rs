@@ -1,0 +1,874 @@
+//! Plans one clause: from the instruction, the screen and the clause's progress to the next decision. Pure.
+//!
+//! A clause is decided in stages, one call each: most need one decision and a check of its effect, a choice from a list
+//! needs two, a scroll repeats until it ends. `stage` counts the decisions made so far.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, ActionKind, Button, Target, Text, WindowSelector};
+use motorium_proto::domain::decision::{PastStep, PlannedAction};
+use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+use motorium_proto::service::PlanRequest;
+
+use super::actions::{self, ScrollDistance};
+use super::cursor::{ClauseCursor, FramePixel};
+use super::locate;
+use super::messages::Messages;
+use motorium_phrasebook::grammar::{
+    Clause, Direction, EditCommand, Instruction, ScrollExtent, TargetPhrase, parse_target,
+};
+use motorium_phrasebook::matcher::{ElementMatch, Interaction, MatchResult, ScreenIndex};
+
+/// Time between two observations while a target is missing. Covers most menu and page animations.
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(600);
+/// Maximum retries for a missing target. Bounds the delay before a misspelled name is reported.
+const MAX_RETRIES: u32 = 2;
+/// Maximum retries after something was opened: 12 s in total, because applications and pages start slowly.
+const MAX_RETRIES_WHILE_OPENING: u32 = 20;
+/// Default timeout of a wait for a text.
+const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Default duration of holding a key.
+const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+/// Default wheel notches of a scroll: about half a window, so that no content is skipped.
+const DEFAULT_NOTCHES: u32 = 5;
+/// Wheel notches per scroll on the way to an end. Larger than the default, because nothing is read in between.
+const NOTCHES_TO_END: u32 = 15;
+/// Maximum number of scrolls for one clause. Stops at endless pages.
+const MAX_SCROLLS: u32 = 60;
+
+/// Next decision for a clause.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ClauseDecision {
+    Act(Vec<PlannedAction>),
+    /// The target is not there yet: wait, then observe again.
+    Wait,
+    /// The clause is done.
+    Done,
+    Ask {
+        question: String,
+    },
+    Fail {
+        reason: String,
+    },
+}
+
+/// Planner for one clause.
+#[derive(Debug)]
+pub(super) struct ClausePlanner<'a> {
+    pub(super) request: &'a PlanRequest,
+    pub(super) screen: &'a ScreenIndex<'a>,
+    pub(super) voice: Messages,
+    pub(super) clause: &'a Clause,
+    /// Words of the clause.
+    pub(super) words: &'a str,
+    /// Words of all clauses if they are one name.
+    pub(super) joined_words: &'a str,
+}
+
+/// A value, or the decision that ends the attempt.
+type Attempt<T> = Result<T, ClauseDecision>;
+
+/// Decides the next step of a clause.
+pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -> ClauseDecision {
+    let outcome = match &turn.clause.instruction {
+        Instruction::Click {
+            target,
+            button,
+            count,
+            modifiers,
+        } => turn.click(cursor, target.as_ref(), *button, *count, modifiers),
+        Instruction::Toggle { target, on } => turn.toggle(cursor, target, *on),
+        Instruction::Hover { target } => turn.hover(cursor, target),
+        Instruction::Choose { option, list } => turn.choose(cursor, option, list),
+        Instruction::Type {
+            text,
+            into,
+            replace,
+        } => turn.type_text(cursor, text, into.as_ref(), *replace),
+        Instruction::Clear { field } => turn.clear(cursor, field.as_ref()),
+        Instruction::Press { keys, repeat } => turn.single(cursor, |words| {
+            actions::once(
+                Action::KeyChord {
+                    keys: keys.clone(),
+                    repeat: *repeat,
+                },
+                words,
+            )
+        }),
+        Instruction::Hold { keys, duration } => turn.single(cursor, |words| {
+            actions::once(
+                Action::HoldKey {
+                    keys: keys.clone(),
+                    duration: duration.unwrap_or(DEFAULT_HOLD),
+                },
+                words,
+            )
+        }),
+        Instruction::Scroll {
+            direction,
+            extent,
+            inside,
+        } => turn.scroll(cursor, *direction, extent, inside.as_ref()),
+        Instruction::Wait { duration } => {
+            turn.single(cursor, |words| actions::wait(*duration, words))
+        }
+        Instruction::WaitForText {
+            text,
+            shown,
+            timeout: at_most,
+        } => turn.wait_for(
+            cursor,
+            text,
+            *shown,
+            at_most.unwrap_or(DEFAULT_WAIT_TIMEOUT),
+        ),
+        Instruction::Drag { from, to } => turn.drag(cursor, from, to),
+        Instruction::Edit { command, field } => turn.edit(cursor, *command, field.as_ref()),
+        Instruction::PasteText { text, into } => turn.paste(cursor, text, into.as_ref()),
+        Instruction::OpenUrl { url } => turn.open_url(cursor, url),
+        Instruction::Launch { name } => turn.launch(cursor, name),
+        Instruction::FocusWindow { title } => turn.focus_window(cursor, title),
+        Instruction::GoBack => turn.single(cursor, |words| actions::once(Action::GoBack, words)),
+        Instruction::GoForward => {
+            turn.single(cursor, |words| actions::once(Action::GoForward, words))
+        }
+        Instruction::Refresh => turn.single(cursor, |words| actions::once(Action::Refresh, words)),
+        Instruction::Verify { text, shown } => turn.verify(cursor, text, *shown),
+    };
+    outcome.unwrap_or_else(|ending| ending)
+}
+
+impl ClausePlanner<'_> {
+    /// Returns an action without a target, whose effect is not checked.
+    fn single(
+        &self,
+        cursor: &ClauseCursor,
+        action: impl FnOnce(&str) -> PlannedAction,
+    ) -> Attempt<ClauseDecision> {
+        Ok(if cursor.work.stage == 0 {
+            ClauseDecision::Act(vec![action(self.words)])
+        } else {
+            ClauseDecision::Done
+        })
+    }
+
+    fn fail<T>(&self, reason: String) -> Attempt<T> {
+        Err(ClauseDecision::Fail { reason })
+    }
+
+    /// Waits for the screen, or fails after the last retry.
+    fn missing<T>(&self, cursor: &mut ClauseCursor, reason: impl FnOnce() -> String) -> Attempt<T> {
+        let patience = if cursor.opening {
+            MAX_RETRIES_WHILE_OPENING
+        } else {
+            MAX_RETRIES
+        };
+        if cursor.work.looks >= patience {
+            return Err(ClauseDecision::Fail { reason: reason() });
+        }
+        cursor.work.looks += 1;
+        Err(ClauseDecision::Wait)
+    }
+
+    /// Finds the element that the target phrase names.
+    fn locate(
+        &self,
+        cursor: &mut ClauseCursor,
+        aim: &TargetPhrase,
+        purpose: Interaction,
+    ) -> Attempt<ElementMatch> {
+        let screen = self.screen.excluding(
+            cursor
+                .work
+                .tried
+                .iter()
+                .map(|spot| CapturePoint::from(*spot))
+                .collect(),
+        );
+        self.only(cursor, aim, locate::find(&screen, aim, purpose))
+    }
+
+    fn only(
+        &self,
+        cursor: &mut ClauseCursor,
+        aim: &TargetPhrase,
+        found: MatchResult,
+    ) -> Attempt<ElementMatch> {
+        match found {
+            MatchResult::Unique(hit) => Ok(hit),
+            MatchResult::Ambiguous(hits) => self.pick(cursor, hits),
+            MatchResult::NotFound { nearest } => self.missing(cursor, || {
+                self.voice.not_found(self.words, &aim.to_string(), &nearest)
+            }),
+        }
+    }
+
+    /// Returns the match that the user's answer names; asks if there is no answer.
+    fn pick(&self, cursor: &ClauseCursor, hits: Vec<ElementMatch>) -> Attempt<ElementMatch> {
+        let chosen = cursor
+            .work
+            .answer
+            .as_deref()
+            .and_then(parse_target)
+            .and_then(|answer| chosen(&hits, &answer, self));
+        let question = || {
+            self.voice
+                .ask_which(self.words, &hits, self.request.frame.size)
+        };
+        chosen.ok_or_else(|| ClauseDecision::Ask {
+            question: question(),
+        })
+    }
+
+    /// Finds all elements that the target phrase names, or the one unless it says `all`.
+    fn locate_all(
+        &self,
+        cursor: &mut ClauseCursor,
+        aim: &TargetPhrase,
+        purpose: Interaction,
+    ) -> Attempt<Vec<ElementMatch>> {
+        if !aim.all {
+            return Ok(vec![self.locate(cursor, aim, purpose)?]);
+        }
+        let hits = locate::find_all(self.screen, aim, purpose);
+        if hits.is_empty() {
+            self.missing(cursor, || {
+                self.voice.not_found(self.words, &aim.to_string(), &[])
+            })
+        } else {
+            Ok(hits)
+        }
+    }
+
+    fn click(
+        &self,
+        cursor: &mut ClauseCursor,
+        target: Option<&TargetPhrase>,
+        button: Button,
+        count: u8,
+        modifiers: &[Key],
+    ) -> Attempt<ClauseDecision> {
+        let click = |at: Option<Target>, words: &str| {
+            let action = Action::Click {
+                at,
+                button,
+                count,
+                modifiers: modifiers.to_vec(),
+            };
+            if count == 1 {
+                actions::repeatable(action, words)
+            } else {
+                actions::once(action, words)
+            }
+        };
+        let Some(aim) = target else {
+            return self.single(cursor, |words| click(None, words));
+        };
+        let purpose = Interaction::of_kind(aim.kind);
+        if cursor.work.stage > 0 && (purpose == Interaction::EnterText || !self.nothing_changed()) {
+            return Ok(ClauseDecision::Done);
+        }
+        let hits = self.clickable(cursor, aim, purpose)?;
+        let words = self.intent(cursor);
+        Ok(ClauseDecision::Act(
+            hits.into_iter()
+                .map(|hit| click(Some(hit.target()), words))
+                .collect(),
+        ))
+    }
+
+    /// Returns the words for the intent: those of all clauses that it covers.
+    fn intent(&self, cursor: &ClauseCursor) -> &str {
+        if cursor.work.covers > 1 {
+            self.joined_words
+        } else {
+            self.words
+        }
+    }
+
+    /// Returns the elements to click: first the best match, and once, if that had no effect, the next best.
+    fn clickable(
+        &self,
+        cursor: &mut ClauseCursor,
+        aim: &TargetPhrase,
+        purpose: Interaction,
+    ) -> Attempt<Vec<ElementMatch>> {
+        if let Some(hit) = self.joined_name(cursor, purpose)? {
+            return Ok(vec![hit]);
+        }
+        let hits = match cursor.work.stage {
+            0 => self.locate_all(cursor, aim, purpose)?,
+            1 if !aim.all => vec![self.alternative(cursor, aim, purpose)?],
+            _ => return self.fail(self.voice.nothing_changed(self.words)),
+        };
+        cursor
+            .work
+            .tried
+            .extend(hits.iter().map(|hit| FramePixel::from(hit.point)));
+        Ok(hits)
+    }
+
+    /// Returns the next best match, excluding the points that were clicked without effect.
+    fn alternative(
+        &self,
+        cursor: &ClauseCursor,
+        aim: &TargetPhrase,
+        purpose: Interaction,
+    ) -> Attempt<ElementMatch> {
+        let screen = self.screen.excluding(
+            cursor
+                .work
+                .tried
+                .iter()
+                .map(|spot| CapturePoint::from(*spot))
+                .collect(),
+        );
+        match locate::find(&screen, aim, purpose) {
+            MatchResult::Unique(hit) => Ok(hit),
+            MatchResult::Ambiguous(mut hits) => Ok(hits.remove(0)),
+            MatchResult::NotFound { .. } => self.fail(self.voice.nothing_changed(self.words)),
+        }
+    }
+
+    /// Returns the element whose name is this clause and the next ones together (`Terms and Conditions`).
+    fn joined_name(
+        &self,
+        cursor: &mut ClauseCursor,
+        purpose: Interaction,
+    ) -> Attempt<Option<ElementMatch>> {
+        let Some(joined) = self
+            .clause
+            .joined
+            .as_ref()
+            .filter(|_| cursor.work.stage == 0)
+        else {
+            return Ok(None);
+        };
+        let Some(found) = locate::find_exact(self.screen, &joined.target, purpose) else {
+            return Ok(None);
+        };
+        let hit = self.only(cursor, &joined.target, found)?;
+        cursor.work.covers = joined.clause_count;
+        Ok(Some(hit))
+    }
+
+    fn toggle(
+        &self,
+        cursor: &mut ClauseCursor,
+        target: &TargetPhrase,
+        on: bool,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 && !self.nothing_changed() {
+            return Ok(ClauseDecision::Done);
+        }
+        let hits = self.clickable(cursor, target, Interaction::Toggle)?;
+        let words = self.intent(cursor);
+        let unlike = hits.iter().filter(|hit| hit.checked != Some(on));
+        let clicks: Vec<PlannedAction> = unlike
+            .map(|hit| actions::click(hit.target(), words))
+            .collect();
+        Ok(if clicks.is_empty() {
+            ClauseDecision::Done
+        } else {
+            ClauseDecision::Act(clicks)
+        })
+    }
+
+    fn hover(&self, cursor: &mut ClauseCursor, target: &TargetPhrase) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        let hit = self.locate(cursor, target, Interaction::of_kind(target.kind))?;
+        Ok(ClauseDecision::Act(vec![actions::repeatable(
+            Action::Move { to: hit.target() },
+            self.words,
+        )]))
+    }
+
+    /// Opens the list, then clicks the option. An unnamed list whose option is already visible is not opened.
+    fn choose(
+        &self,
+        cursor: &mut ClauseCursor,
+        option: &TargetPhrase,
+        list: &TargetPhrase,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return self.choose_opened(cursor, option);
+        }
+        let entry = locate::find_exact(self.screen, option, Interaction::Click)
+            .filter(|_| list.text.is_none());
+        if let Some(MatchResult::Unique(entry)) = entry.filter(|found| !is_closed_list(found)) {
+            cursor.work.stage = 1;
+            return Ok(ClauseDecision::Act(vec![actions::click(
+                entry.target(),
+                self.words,
+            )]));
+        }
+        let list = self.locate(
+            cursor,
+            &list.clone().with_default_kind(ElementKind::DropDown),
+            Interaction::EnterText,
+        )?;
+        cursor.work.set_list_bounds(list.bounds);
+        Ok(ClauseDecision::Act(vec![actions::click(
+            list.target(),
+            self.words,
+        )]))
+    }
+
+    /// Clicks the matching option nearest to the opened list. The list's own box is excluded, because it shows the current
+    /// value.
+    fn choose_opened(
+        &self,
+        cursor: &mut ClauseCursor,
+        option: &TargetPhrase,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 1 {
+            return if self.nothing_changed() {
+                self.fail(self.voice.nothing_changed(self.words))
+            } else {
+                Ok(ClauseDecision::Done)
+            };
+        }
+        let opened = cursor.work.list_bounds();
+        let screen = self
+            .screen
+            .excluding(opened.map(|bounds| bounds.center()).into_iter().collect());
+        let near = |hit: &ElementMatch| {
+            opened.map_or(0, |bounds| (hit.point - bounds.center()).square_length())
+        };
+        let entry = match locate::find(&screen, option, Interaction::Click) {
+            MatchResult::Ambiguous(hits) => hits
+                .into_iter()
+                .min_by_key(near)
+                .expect("an ambiguous result has at least two matches"),
+            found => self.only(cursor, option, found)?,
+        };
+        Ok(ClauseDecision::Act(vec![actions::click(
+            entry.target(),
+            self.words,
+        )]))
+    }
+
+    fn type_text(
+        &self,
+        cursor: &mut ClauseCursor,
+        text: &Text,
+        into: Option<&TargetPhrase>,
+        replace: bool,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.opened.is_some() {
+            return self.choose_opened(cursor, &TargetPhrase::text(literal(text)));
+        }
+        if cursor.work.stage > 0 {
+            let in_vain = self.nothing_changed() && !replace;
+            return if in_vain {
+                self.fail(self.voice.nothing_changed(self.words))
+            } else {
+                Ok(ClauseDecision::Done)
+            };
+        }
+        let typing = actions::type_text(text.clone(), self.words);
+        let Some(aim) = into else {
+            return Ok(ClauseDecision::Act(vec![typing]));
+        };
+        let fields = self.locate_all(cursor, aim, Interaction::EnterText)?;
+        if let [field] = fields.as_slice()
+            && field.kind == ElementKind::DropDown
+            && replace
+        {
+            cursor.work.set_list_bounds(field.bounds);
+            return Ok(ClauseDecision::Act(vec![actions::click(
+                field.target(),
+                self.words,
+            )]));
+        }
+        let actions = fields.iter().flat_map(|field| {
+            let mut actions = self.focus_on(field, replace);
+            actions.push(typing.clone());
+            actions
+        });
+        Ok(ClauseDecision::Act(actions.collect()))
+    }
+
+    /// Clicks the field and optionally selects its content.
+    fn focus_on(&self, field: &ElementMatch, select: bool) -> Vec<PlannedAction> {
+        let mut actions = vec![actions::click(field.target(), self.words)];
+        actions.extend(select.then(|| self.command('a')));
+        actions
+    }
+
+    /// Returns a keyboard command of the platform.
+    fn command(&self, letter: char) -> PlannedAction {
+        actions::key_chord(
+            vec![
+                actions::command_key(self.request.platform),
+                Key::Character(letter),
+            ],
+            self.words,
+        )
+    }
+
+    fn clear(
+        &self,
+        cursor: &mut ClauseCursor,
+        field: Option<&TargetPhrase>,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        let mut actions = match field {
+            Some(aim) => self.focus_on(&self.locate(cursor, aim, Interaction::EnterText)?, true),
+            None => vec![self.command('a')],
+        };
+        actions.push(actions::key_chord(vec![Key::Delete], self.words));
+        Ok(ClauseDecision::Act(actions))
+    }
+
+    fn scroll(
+        &self,
+        cursor: &mut ClauseCursor,
+        direction: Direction,
+        extent: &ScrollExtent,
+        inside: Option<&TargetPhrase>,
+    ) -> Attempt<ClauseDecision> {
+        let turns = cursor.work.stage;
+        let at_end = turns > 0 && self.at_end();
+        let amount = match extent {
+            ScrollExtent::Default | ScrollExtent::Notches(_) | ScrollExtent::Pixels(_)
+                if turns > 0 =>
+            {
+                return Ok(ClauseDecision::Done);
+            }
+            ScrollExtent::Default => ScrollDistance::Notches(DEFAULT_NOTCHES),
+            ScrollExtent::Notches(number) => ScrollDistance::Notches(*number),
+            ScrollExtent::Pixels(number) => ScrollDistance::Pixels(*number),
+            ScrollExtent::End if at_end => return Ok(ClauseDecision::Done),
+            ScrollExtent::End => ScrollDistance::Notches(NOTCHES_TO_END),
+            ScrollExtent::UntilShown(text) if self.shows(cursor, text) => {
+                return Ok(ClauseDecision::Done);
+            }
+            ScrollExtent::UntilShown(text) if at_end => {
+                return self.fail(self.voice.end_reached(self.words, text));
+            }
+            ScrollExtent::UntilShown(_) => ScrollDistance::Notches(DEFAULT_NOTCHES),
+        };
+        if turns >= MAX_SCROLLS {
+            return self.fail(self.voice.no_scroll_end(self.words));
+        }
+        let at = match inside {
+            Some(aim) => Some(self.locate(cursor, aim, Interaction::Click)?.target()),
+            None => self
+                .request
+                .frame
+                .active_window()
+                .map(|window| Target::Point(window.bounds.center())),
+        };
+        Ok(ClauseDecision::Act(vec![actions::scroll(
+            at, direction, amount, self.words,
+        )]))
+    }
+
+    /// Returns whether the text is on the screen, and records it as evidence.
+    fn shows(&self, cursor: &mut ClauseCursor, text: &str) -> bool {
+        let line = self.screen.find_text(text);
+        cursor.evidence.extend(line.map(str::to_owned));
+        line.is_some()
+    }
+
+    fn wait_for(
+        &self,
+        cursor: &mut ClauseCursor,
+        text: &str,
+        shown: bool,
+        at_most: Duration,
+    ) -> Attempt<ClauseDecision> {
+        if self.shows(cursor, text) == shown {
+            return Ok(ClauseDecision::Done);
+        }
+        if RETRY_INTERVAL * cursor.work.looks >= at_most {
+            return self.fail(self.voice.wait_timed_out(self.words, text, shown, at_most));
+        }
+        cursor.work.looks += 1;
+        Ok(ClauseDecision::Wait)
+    }
+
+    fn verify(
+        &self,
+        cursor: &mut ClauseCursor,
+        text: &str,
+        shown: bool,
+    ) -> Attempt<ClauseDecision> {
+        if self.shows(cursor, text) == shown {
+            return Ok(ClauseDecision::Done);
+        }
+        self.missing(cursor, || self.voice.check_failed(self.words, text, shown))
+    }
+
+    fn drag(
+        &self,
+        cursor: &mut ClauseCursor,
+        from: &TargetPhrase,
+        to: &TargetPhrase,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return if self.nothing_changed() {
+                self.fail(self.voice.nothing_changed(self.words))
+            } else {
+                Ok(ClauseDecision::Done)
+            };
+        }
+        let from = self.locate(cursor, from, Interaction::Click)?.target();
+        let to = self.locate(cursor, to, Interaction::Click)?.target();
+        let drag = Action::Drag {
+            path: vec![from, to],
+            button: Button::Left,
+            modifiers: Vec::new(),
+            duration: None,
+        };
+        Ok(ClauseDecision::Act(vec![actions::once(drag, self.words)]))
+    }
+
+    fn edit(
+        &self,
+        cursor: &mut ClauseCursor,
+        command: EditCommand,
+        field: Option<&TargetPhrase>,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        // Copying or cutting from a field applies to its whole content.
+        let takes_all = matches!(command, EditCommand::Copy | EditCommand::Cut);
+        let mut actions = match field {
+            Some(aim) => self.focus_on(
+                &self.locate(cursor, aim, Interaction::EnterText)?,
+                takes_all,
+            ),
+            None => Vec::new(),
+        };
+        actions.push(match command {
+            EditCommand::Copy => self.command('c'),
+            EditCommand::Cut => self.command('x'),
+            EditCommand::Paste => actions::once(Action::Paste { text: None }, self.words),
+            EditCommand::SelectAll => self.command('a'),
+            EditCommand::Undo => self.command('z'),
+            EditCommand::Redo => self.redo(),
+        });
+        Ok(ClauseDecision::Act(actions))
+    }
+
+    fn redo(&self) -> PlannedAction {
+        match self.request.platform {
+            Platform::Macos => actions::key_chord(
+                vec![Key::Super, Key::Shift, Key::Character('z')],
+                self.words,
+            ),
+            _ => self.command('y'),
+        }
+    }
+
+    fn paste(
+        &self,
+        cursor: &mut ClauseCursor,
+        text: &Text,
+        into: Option<&TargetPhrase>,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        let mut actions = match into {
+            Some(aim) => self.focus_on(&self.locate(cursor, aim, Interaction::EnterText)?, false),
+            None => Vec::new(),
+        };
+        actions.push(actions::once(
+            Action::Paste {
+                text: Some(text.clone()),
+            },
+            self.words,
+        ));
+        Ok(ClauseDecision::Act(actions))
+    }
+
+    fn open_url(&self, cursor: &mut ClauseCursor, url: &str) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        cursor.opening = true;
+        let url = url.to_owned();
+        let is_browser = self.request.platform == Platform::Browser;
+        let action = if is_browser {
+            Action::GoToUrl { url }
+        } else {
+            Action::OpenUrl { url }
+        };
+        Ok(ClauseDecision::Act(vec![actions::once(action, self.words)]))
+    }
+
+    /// Opens an application and waits for its window, if windows are reported.
+    fn launch(&self, cursor: &mut ClauseCursor, name: &str) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            return self.opened(cursor, name);
+        }
+        let Some(name) = application(&self.request.applications, name) else {
+            return self.fail(
+                self.voice
+                    .unknown_application(self.words, &self.request.applications),
+            );
+        };
+        cursor.opening = true;
+        cursor.work.windows = self
+            .request
+            .frame
+            .windows
+            .iter()
+            .map(|window| window.id.clone())
+            .collect();
+        Ok(ClauseDecision::Act(vec![actions::once(
+            Action::OpenApplication { name },
+            self.words,
+        )]))
+    }
+
+    fn opened(&self, cursor: &mut ClauseCursor, name: &str) -> Attempt<ClauseDecision> {
+        let windows = &self.request.frame.windows;
+        let is_new = windows
+            .iter()
+            .any(|window| !cursor.work.windows.contains(&window.id));
+        let is_in_front = self.screen.window(name).is_some_and(|window| window.active);
+        let knows_windows = !windows.is_empty() || !cursor.work.windows.is_empty();
+        let changed = self.effects().any(|effect| effect.window_changed);
+        if is_new || is_in_front || changed || !knows_windows && cursor.work.looks > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        self.missing(cursor, || {
+            self.voice
+                .no_new_window(self.words, RETRY_INTERVAL * MAX_RETRIES_WHILE_OPENING)
+        })
+    }
+
+    fn focus_window(&self, cursor: &mut ClauseCursor, title: &str) -> Attempt<ClauseDecision> {
+        let Some(window) = self.screen.window(title) else {
+            let titles: Vec<String> = self
+                .request
+                .frame
+                .windows
+                .iter()
+                .map(|window| window.title.clone())
+                .take(3)
+                .collect();
+            return self.missing(cursor, || {
+                self.voice
+                    .not_found(self.words, &format!("\"{title}\""), &titles)
+            });
+        };
+        if window.active || cursor.work.stage > 0 {
+            return Ok(ClauseDecision::Done);
+        }
+        let window = WindowSelector::Id(window.id.clone());
+        Ok(ClauseDecision::Act(vec![actions::repeatable(
+            Action::FocusWindow { window },
+            self.words,
+        )]))
+    }
+
+    /// Returns the effects of the last decision.
+    fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.last_step()
+            .into_iter()
+            .flat_map(|step| &step.actions)
+            .filter_map(|action| action.effect.as_ref())
+    }
+
+    fn last_step(&self) -> Option<&PastStep> {
+        self.request.history.last()
+    }
+
+    /// Returns whether the last action had no effect. An unknown effect counts as one.
+    fn nothing_changed(&self) -> bool {
+        let last = self.last_step().and_then(|step| step.actions.last());
+        let verdict = last
+            .and_then(|action| action.effect.as_ref())
+            .map(|effect| effect.verdict);
+        verdict == Some(Verdict::NoEffect)
+            && last.is_none_or(|action| action.planned.action.kind() != ActionKind::Wait)
+    }
+
+    /// Returns whether the last scroll reached the end.
+    fn at_end(&self) -> bool {
+        self.effects()
+            .last()
+            .is_some_and(|effect| matches!(effect.verdict, Verdict::EndReached | Verdict::NoEffect))
+    }
+}
+
+/// Returns the match that an answer names: by its number, its place or its text.
+fn chosen(
+    hits: &[ElementMatch],
+    answer: &TargetPhrase,
+    turn: &ClausePlanner<'_>,
+) -> Option<ElementMatch> {
+    use motorium_proto::domain::action::Ordinal;
+    match answer.ordinal {
+        Some(Ordinal::Nth(number)) => {
+            return hits
+                .get(usize::try_from(number).ok()?.checked_sub(1)?)
+                .cloned();
+        }
+        Some(Ordinal::Last) => return hits.last().cloned(),
+        None => {}
+    }
+    let matching = |found: &MatchResult| match found {
+        MatchResult::Unique(hit) => hits.iter().find(|known| known.point == hit.point).cloned(),
+        _ => None,
+    };
+    let text = answer
+        .text
+        .clone()
+        .or_else(|| hits.first().map(|hit| hit.content.clone()));
+    matching(&locate::find(
+        turn.screen,
+        &TargetPhrase {
+            text,
+            ..answer.clone()
+        },
+        Interaction::Click,
+    ))
+}
+
+/// Returns whether the match is the value of a closed list, which a click would open instead of choosing.
+fn is_closed_list(found: &MatchResult) -> bool {
+    matches!(found, MatchResult::Unique(hit) if hit.kind == ElementKind::DropDown)
+}
+
+fn literal(text: &Text) -> &str {
+    match text {
+        Text::Literal(text) | Text::Secret(text) => text,
+    }
+}
+
+/// Returns the configured name of an application; any name if none are configured.
+pub(super) fn application(known: &[String], name: &str) -> Option<String> {
+    let folded = |name: &str| {
+        name.to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect::<String>()
+    };
+    let wanted = folded(name);
+    if known.is_empty() {
+        return Some(name.to_owned());
+    }
+    let exact = known.iter().find(|known| folded(known) == wanted);
+    exact
+        .or_else(|| {
+            known
+                .iter()
+                .find(|known| folded(known).contains(&wanted) || wanted.contains(&folded(known)))
+        })
+        .cloned()
+}

@@ -1,0 +1,245 @@
+//! Shared parts of the dialects that show a model an annotated screenshot with a list of elements and expect one JSON
+//! object: prompt, images and parser. The request format is up to each dialect.
+
+use motorium_imaging::marks;
+use motorium_proto::domain::element::Element;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json as value};
+
+use super::degraded_features::OutputFormat;
+use super::dialect::{ModelRequest, ParsedDecision, RequestError, ResponseError, StepContext};
+use crate::models::Api;
+use crate::prompt::history::PlaceFormat;
+use crate::prompt::{Error as PromptError, Language, PromptContext};
+use crate::response::text::ResponseText;
+use crate::response::validate::ValidationContext;
+use crate::response::{json, som};
+use crate::screenshot::{Checksum, RenderedImage};
+
+/// User-configurable options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Maximum number of annotated elements; interactable ones come first.
+    pub max_elements: usize,
+    /// Number of earlier steps whose screenshots are shown.
+    pub history_images: usize,
+    /// `false` shows the model only the list of elements.
+    pub images: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_elements: marks::DEFAULT_MAX_ELEMENTS,
+            // Enough to see the effect of the last actions; each image costs over a thousand tokens.
+            history_images: 3,
+            images: true,
+        }
+    }
+}
+
+/// Prompt and images of a step.
+#[derive(Debug)]
+pub(super) struct SomPrompt {
+    pub(super) system: String,
+    pub(super) text: String,
+    /// Earlier screenshots, each with its caption.
+    pub(super) past: Vec<(String, RenderedImage)>,
+    /// The current annotated screenshot.
+    pub(super) image: Option<RenderedImage>,
+}
+
+impl SomPrompt {
+    /// Renders the prompt and images of a step.
+    ///
+    /// # Errors
+    /// Fails if an image or a template cannot be rendered.
+    pub(super) fn of(
+        step: &StepContext<'_>,
+        options: Options,
+        form: OutputFormat,
+    ) -> Result<Self, RequestError> {
+        let request = step.request;
+        let language = Language::of(request.language.as_deref(), &request.goal);
+        let shown: Vec<Element> =
+            marks::select(&request.scene.elements, Some(options.max_elements))
+                .into_iter()
+                .cloned()
+                .collect();
+        let is_shown = options.images && step.images.has_current();
+        let picture = is_shown
+            .then(|| step.images.annotated(step.model.image_spec, &shown))
+            .transpose()?;
+        let places = PlaceFormat::Model {
+            image_spec: step.model.image_spec,
+            frame: request.frame.size,
+            numbered: true,
+        };
+        let situation = PromptContext::of(request, &shown, step.prompts, places);
+        let values = minijinja::context! {
+            picture => picture.as_ref().map(size),
+            ..minijinja::Value::from(minijinja::value::Serde(&situation))
+        };
+        let past = if is_shown {
+            past(step, options, language)
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            system: system(step, &situation, form, options.images)?,
+            text: step.prompts.render("som_step", language, values)?,
+            past,
+            image: picture,
+        })
+    }
+}
+
+impl SomPrompt {
+    /// Returns the content of the user turn: the text, then the screenshots, each with its caption.
+    pub(super) fn content(
+        &self,
+        step: &StepContext<'_>,
+        image: impl Fn(&RenderedImage) -> Value,
+    ) -> Vec<Value> {
+        let now = self.image.as_ref();
+        let now = now.map(|picture| (caption(step), picture));
+        let past = self.past.iter();
+        let screens = past.map(|(words, picture)| (words.as_str(), picture));
+        let screens = screens
+            .chain(now)
+            .flat_map(|(words, picture)| [text(words), image(picture)]);
+        std::iter::once(text(&self.text)).chain(screens).collect()
+    }
+}
+
+fn text(text: &str) -> Value {
+    value!({"type": "text", "text": text})
+}
+
+fn system(
+    step: &StepContext<'_>,
+    situation: &PromptContext,
+    form: OutputFormat,
+    images: bool,
+) -> Result<String, PromptError> {
+    let request = step.request;
+    let language = Language::of(request.language.as_deref(), &request.goal);
+    let values = minijinja::context! {
+        language => situation.language.as_str(),
+        images => images,
+        functions => !situation.functions.is_empty(),
+        most_actions => som::MAX_ACTIONS,
+        form => match form {
+            OutputFormat::Schema => "schema",
+            OutputFormat::Json => "json",
+            OutputFormat::PromptOnly => "plain",
+        },
+        schema => som::schema::schema().to_string(),
+    };
+    step.prompts.render("som_system", language, values)
+}
+
+fn size(picture: &RenderedImage) -> String {
+    let (width, height) = picture.view.extent();
+    format!("{width}×{height}")
+}
+
+/// Returns the screenshots of the last steps. One that is no longer available is left out; its line of text remains.
+fn past(
+    step: &StepContext<'_>,
+    options: Options,
+    language: Language,
+) -> Vec<(String, RenderedImage)> {
+    let most = options
+        .history_images
+        .min(step.model.max_images.saturating_sub(1));
+    let history = &step.request.history;
+    let recent = history[history.len().saturating_sub(most)..].iter();
+    let shown = recent.filter_map(|past| {
+        let checksum = Checksum(past.image.as_ref()?.sha256);
+        let picture = step.images.past(step.model.image_spec, checksum);
+        let picture = picture
+            .inspect_err(
+                |error| tracing::debug!(%error, step = past.step, "an earlier screenshot is left out"),
+            )
+            .ok()?;
+        let words = match language {
+            Language::English => format!("The screen before step {}:", past.step),
+            Language::Chinese => format!("第{}步之前的屏幕：", past.step),
+        };
+        Some((words, picture))
+    });
+    shown.collect()
+}
+
+/// Returns the caption of the current screenshot.
+fn caption(step: &StepContext<'_>) -> &'static str {
+    match Language::of(step.request.language.as_deref(), &step.request.goal) {
+        Language::English => "The screen now, numbered:",
+        Language::Chinese => "现在的屏幕，已编号：",
+    }
+}
+
+/// Parses a JSON response.
+///
+/// # Errors
+/// Fails if it is not a decision that can be performed on this screen.
+pub(super) fn read(
+    api: Api,
+    step: &StepContext<'_>,
+    asked: &ModelRequest,
+    answer: &Value,
+) -> Result<ParsedDecision, ResponseError> {
+    let said = ResponseText::of(api, answer)?;
+    let object = json::object(&said.text).or_else(|| json::object(&said.reasoning));
+    let object = object.ok_or_else(|| {
+        ResponseError::invalid(if said.text.trim().is_empty() {
+            "the answer is empty; one JSON object is wanted"
+        } else {
+            "the answer has no whole JSON object in it"
+        })
+    })?;
+    let ground = ValidationContext {
+        request: step.request,
+        view: asked.view,
+    };
+    som::read(&object, &ground)
+}
+
+/// Returns the message that reports an invalid response to the model.
+pub(super) fn repair_message(step: &StepContext<'_>, misread: &ResponseError) -> String {
+    let request = step.request;
+    let language = Language::of(request.language.as_deref(), &request.goal);
+    let problem = misread.to_string();
+    let values = minijinja::context! { problem => problem.as_str() };
+    step.prompts
+        .render("som_repair", language, values)
+        // The model has to learn the problem even if a user's template is broken.
+        .unwrap_or(problem)
+}
+
+/// Returns the text of a response, to be shown to the model again; `None` if there is none.
+pub(super) fn response_text(api: Api, answer: &Value) -> Option<String> {
+    let text = ResponseText::of(api, answer).ok()?.into_text();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Doubles the output limit after a truncated response.
+pub(super) fn raise_output_limit(body: &mut Value, key: &str, misread: &ResponseError) {
+    /// Above about this limit, Anthropic's API requires streaming.
+    const MOST: u64 = 21_000;
+    if let (ResponseError::Truncated { .. }, Some(room)) = (misread, body[key].as_u64()) {
+        body[key] = room.saturating_mul(2).min(MOST).max(room).into();
+    }
+}
+
+/// Appends text to the last turn, because some APIs reject two consecutive turns of the same role.
+pub(super) fn append(turns: &mut [Value], words: &str) {
+    let content = turns
+        .last_mut()
+        .and_then(|turn| turn["content"].as_array_mut());
+    if let Some(content) = content {
+        content.push(text(words));
+    }
+}

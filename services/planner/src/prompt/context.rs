@@ -1,0 +1,216 @@
+//! Values of a request for templates. Text from the screen is already delimited, so that no template can forget it.
+
+use motorium_imaging::marks::prompt;
+use motorium_proto::domain::decision::{PastStep, RemainingLimits};
+use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::element::Element;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::service::PlanRequest;
+use serde::Serialize;
+
+use super::history::PlaceFormat;
+use super::untrusted::untrusted;
+use super::{Language, Prompts, history};
+
+/// Maximum length of an earlier step's data, in characters: bounds the prompt.
+const MAX_DATA_CHARS: usize = 4000;
+/// Maximum length of a language tag (`zh-Hant-TW`), in bytes: the longest that RFC 5646 asks implementations to support.
+const MAX_LANGUAGE_TAG_BYTES: usize = 35;
+/// Number of latest steps whose data is shown: bounds the prompt.
+const STEPS_WITH_DATA: usize = 3;
+
+/// Values of a template.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PromptContext {
+    pub goal: String,
+    /// The user's instructions; empty if there are none.
+    pub instructions: String,
+    pub platform: &'static str,
+    /// Lines of the elements, delimited; empty if there are none.
+    pub elements: String,
+    /// Open windows, delimited; empty if none is known.
+    pub windows: String,
+    /// Earlier steps, one line each.
+    pub history: Vec<String>,
+    /// Result data of the last steps, delimited.
+    pub data: Vec<String>,
+    /// Notices of the orchestrator.
+    pub notices: Vec<String>,
+    /// User messages since the last step.
+    pub user_messages: Vec<String>,
+    /// Remaining limits; empty if nothing is limited.
+    pub limits: Vec<String>,
+    pub applications: Vec<String>,
+    pub functions: Vec<Function>,
+    /// Advice for the application of the active window.
+    pub advice: Vec<String>,
+    /// Language of texts for the user.
+    pub language: String,
+}
+
+/// A function that the model may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Function {
+    pub name: String,
+    pub description: String,
+    pub parameters: String,
+}
+
+impl PromptContext {
+    /// Returns the values of a request, with these elements of its scene and this format of places.
+    #[must_use]
+    pub fn of<'a>(
+        request: &PlanRequest,
+        elements: impl IntoIterator<Item = &'a Element>,
+        prompts: &Prompts,
+        places: PlaceFormat,
+    ) -> Self {
+        let language = Language::of(request.language.as_deref(), &request.goal);
+        let lines = prompt::lines(elements);
+        Self {
+            goal: request.goal.clone(),
+            instructions: request.instructions.trim().to_owned(),
+            platform: platform(request.platform, language),
+            elements: delimited("elements of the screen, as they were read", &lines),
+            windows: delimited("titles of the open windows", &windows(&request.frame)),
+            history: past(&request.history, language, places),
+            data: data(&request.history),
+            notices: request.notices.clone(),
+            user_messages: request.user_messages.clone(),
+            limits: limits(&request.remaining, language),
+            applications: request.applications.clone(),
+            functions: functions(request),
+            advice: prompts.advice(&request.frame, language),
+            language: output_language(request.language.as_deref(), &request.goal),
+        }
+    }
+}
+
+/// Returns the language of texts for the user, as a prompt names it.
+#[must_use]
+pub fn output_language(wanted: Option<&str>, goal: &str) -> String {
+    let is_tag = |wanted: &&str| {
+        let is_part = |character: char| character.is_ascii_alphanumeric() || character == '-';
+        !wanted.is_empty() && wanted.len() <= MAX_LANGUAGE_TAG_BYTES && wanted.chars().all(is_part)
+    };
+    match (Language::of(wanted, goal), wanted.filter(is_tag)) {
+        // The prompt itself is in Chinese.
+        (Language::Chinese, _) => "中文".to_owned(),
+        (Language::English, Some(tag)) if tag.to_lowercase().starts_with("en") => {
+            "English".to_owned()
+        }
+        // There are no templates in this language, but the model may know it.
+        (Language::English, Some(tag)) => format!("the language with the code \"{tag}\""),
+        (Language::English, None) => "the language of the task".to_owned(),
+    }
+}
+
+fn delimited(source: &str, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    untrusted(source, text)
+}
+
+fn platform(platform: Platform, language: Language) -> &'static str {
+    match (platform, language) {
+        (Platform::Linux, _) => "Linux",
+        (Platform::Windows, _) => "Windows",
+        (Platform::Macos, _) => "macOS",
+        (Platform::Browser, Language::English) => "a browser alone",
+        (Platform::Browser, Language::Chinese) => "只有浏览器",
+        (Platform::Unknown, Language::English) => "platform unknown",
+        (Platform::Unknown, Language::Chinese) => "平台未知",
+    }
+}
+
+/// Returns one line per window, with the active one marked.
+fn windows(frame: &Frame) -> String {
+    let line = |window: &motorium_proto::domain::frame::Window| {
+        let active = if window.active { " (active)" } else { "" };
+        let minimised = if window.minimised { " (minimised)" } else { "" };
+        let title = window.title.replace(['\n', '\r'], " ");
+        let application = window.application.replace(['\n', '\r'], " ");
+        format!("\"{title}\" — {application}{active}{minimised}\n")
+    };
+    frame.windows.iter().map(line).collect()
+}
+
+/// Returns the steps as lines, with the user messages in between.
+#[must_use]
+pub fn past(history: &[PastStep], language: Language, places: PlaceFormat) -> Vec<String> {
+    let said = match language {
+        Language::English => "The user said then:",
+        Language::Chinese => "用户随后说：",
+    };
+    let lines = history.iter().flat_map(|step| {
+        let messages = step.user_messages.iter();
+        let messages = messages.map(|message| format!("{said} {}", message.trim()));
+        std::iter::once(history::line(step, language, places)).chain(messages)
+    });
+    lines.collect()
+}
+
+/// Returns function results and extracted data, delimited.
+#[must_use]
+pub fn data(history: &[PastStep]) -> Vec<String> {
+    let recent = &history[history.len().saturating_sub(STEPS_WITH_DATA)..];
+    let of_step = |step: &PastStep| {
+        let number = step.step;
+        let results = step.function_results.iter().map(move |result| {
+            let name = name_of(step, &result.call_id);
+            let (source, text) = match &result.outcome {
+                Ok(value) => (format!("result of {name} in step {number}"), value),
+                Err(error) => (format!("error of {name} in step {number}"), error),
+            };
+            untrusted(&source, &cut(text))
+        });
+        let extracted = step.extracted_json.iter().map(move |json| {
+            let source = format!("data taken from the screen in step {number}");
+            untrusted(&source, &cut(json))
+        });
+        results.chain(extracted).collect::<Vec<_>>()
+    };
+    recent.iter().flat_map(of_step).collect()
+}
+
+fn name_of<'a>(step: &'a PastStep, call_id: &str) -> &'a str {
+    let call = step
+        .function_calls
+        .iter()
+        .find(|call| call.call_id == call_id);
+    call.map_or("a function", |call| call.name.as_str())
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_DATA_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn limits(remaining: &RemainingLimits, language: Language) -> Vec<String> {
+    let steps = remaining.steps.map(|steps| match language {
+        Language::English => format!("{steps} steps"),
+        Language::Chinese => format!("{steps} 步"),
+    });
+    let time = remaining.time.map(|time| {
+        let seconds = time.as_secs();
+        match language {
+            Language::English => format!("{seconds} seconds"),
+            Language::Chinese => format!("{seconds} 秒"),
+        }
+    });
+    steps.into_iter().chain(time).collect()
+}
+
+fn functions(request: &PlanRequest) -> Vec<Function> {
+    let functions = request.functions.iter();
+    functions
+        .map(|function| Function {
+            name: function.name.clone(),
+            description: function.description.clone(),
+            parameters: function.parameters_json_schema.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! The response of a model to an annotated screenshot and a list of elements: one JSON object.
+//!
+//! - [`schema`]: its JSON schema
+//!
+//! Parsing is lenient (missing fields, quoted numbers, words in capitals); validation against the screen is strict. What
+//! cannot be performed exactly as stated is an error that is sent to the model.
+
+mod action;
+mod fields;
+pub mod schema;
+
+use bytes::Bytes;
+use motorium_proto::domain::decision::{Next, PlannedAction};
+use serde_json::{Map, Value};
+
+use self::fields::Fields;
+use super::validate::{self, ValidationContext};
+use crate::backends::dialect::{ParsedDecision, ResponseError};
+
+/// Maximum number of actions per step: later ones are better decided on a new screenshot.
+pub const MAX_ACTIONS: usize = 8;
+/// Maximum length of a progress line, in characters: it has to fit one line of a terminal or page.
+const MAX_PROGRESS_CHARS: usize = 200;
+
+/// Parses a response.
+///
+/// # Errors
+/// Fails if it is not a decision that can be performed on this screen.
+pub fn read(
+    answer: &Map<String, Value>,
+    ground: &ValidationContext<'_>,
+) -> Result<ParsedDecision, ResponseError> {
+    let fields = Fields(answer);
+    let next = next(fields, ground)?;
+    let progress = progress(fields, &next);
+    let quotes = fields.texts("suspected_injections").into_iter();
+    Ok(ParsedDecision {
+        thought: fields.text("thought"),
+        progress,
+        next,
+        conversation: Bytes::new(),
+        safety_checks: Vec::new(),
+        conversation_images: Vec::new(),
+        suspected_injections: quotes
+            .map(|quote| ground.suspected_injection(&quote))
+            .collect(),
+    })
+}
+
+fn next(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, ResponseError> {
+    let word = fields.word("next");
+    match word.as_str() {
+        "act" => acts(fields, ground),
+        "" if is_action(fields) => acts(fields, ground),
+        "done" => Ok(Next::Done {
+            answer: fields.text("message"),
+            evidence: fields.texts("evidence"),
+        }),
+        "fail" => Ok(Next::Fail {
+            reason: message(fields, "why it cannot be done")?,
+        }),
+        "ask" => Ok(Next::Ask {
+            question: message(fields, "the question")?,
+            requires_manual_action: fields.flag("needs_hands"),
+        }),
+        "call_function" => {
+            let call = ground.function_call(&fields.text("function"), &fields.text("arguments"))?;
+            Ok(Next::CallFunctions(vec![call]))
+        }
+        "extract" => extract(fields),
+        other => Err(ResponseError::invalid(format!(
+            "`next` is `{other}`; it is one of: {}",
+            schema::NEXT.join(", ")
+        ))),
+    }
+}
+
+/// Returns whether the response has an action although `next` does not say so.
+fn is_action(fields: Fields<'_>) -> bool {
+    let actions = fields.objects("actions");
+    actions.map_or(true, |actions| !actions.is_empty()) || !fields.word("action").is_empty()
+}
+
+fn acts(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, ResponseError> {
+    let mut actions = fields.objects("actions")?;
+    if actions.is_empty() && !fields.word("action").is_empty() {
+        actions.push(fields);
+    }
+    if actions.is_empty() {
+        return Err(ResponseError::invalid(
+            "`next` is `act`, and `actions` is empty",
+        ));
+    }
+    if actions.len() > MAX_ACTIONS {
+        return Err(ResponseError::invalid(format!(
+            "`actions` has {} actions, and at most {MAX_ACTIONS} are possible in one step",
+            actions.len()
+        )));
+    }
+    let numbered = actions.into_iter().enumerate();
+    let read = numbered.map(|(index, fields)| {
+        action::read(fields, ground).map_err(|misread| of_action(index, misread))
+    });
+    read.collect::<Result<Vec<_>, _>>().map(Next::Act)
+}
+
+fn of_action(index: usize, misread: ResponseError) -> ResponseError {
+    match misread {
+        ResponseError::Invalid { message } => {
+            ResponseError::invalid(format!("actions[{index}]: {message}"))
+        }
+        other => other,
+    }
+}
+
+fn message(fields: Fields<'_>, what: &str) -> Result<String, ResponseError> {
+    let message = fields.text("message").trim().to_owned();
+    if message.is_empty() {
+        return Err(ResponseError::invalid(format!(
+            "`message` is empty; it says {what}"
+        )));
+    }
+    Ok(message)
+}
+
+fn extract(fields: Fields<'_>) -> Result<Next, ResponseError> {
+    let json_schema = fields.text("json_schema");
+    if !validate::is_schema(&json_schema) {
+        return Err(ResponseError::invalid("`json_schema` is no JSON Schema"));
+    }
+    Ok(Next::Extract {
+        json_schema,
+        instruction: message(fields, "what to take from the screen")?,
+    })
+}
+
+/// Returns one line for the user; the actions' intents if the model gives none.
+fn progress(fields: Fields<'_>, next: &Next) -> String {
+    let said = fields.text("progress");
+    let line = match next {
+        _ if !said.trim().is_empty() => said,
+        Next::Act(actions) => {
+            let intent = |action: &PlannedAction| action.intent.clone();
+            actions.iter().map(intent).collect::<Vec<_>>().join("; ")
+        }
+        Next::Done { answer, .. } => answer.clone(),
+        Next::Fail { reason } => reason.clone(),
+        Next::Ask { question, .. } => question.clone(),
+        Next::CallFunctions(calls) => {
+            let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+            names.join(", ")
+        }
+        Next::Extract { instruction, .. } => instruction.clone(),
+    };
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_PROGRESS_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

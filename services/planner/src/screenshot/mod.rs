@@ -1,0 +1,472 @@
+//! Renders frames for a model, and converts the model's coordinates back.
+//!
+//! - [`sizes`]: image sizes of each provider
+//! - `image_cache`: recently rendered images
+//! - [`sent`]: an image that was sent, and the meaning of coordinates in it
+//! - [`RequestImages`]: the images of one request, rendered on demand
+//!
+//! Each backend renders from full resolution; an image made for one provider is never reused for another. Nothing is
+//! fetched here: an image that is only a reference is an error.
+
+mod image_cache;
+pub mod sent;
+pub mod sizes;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use image::RgbaImage;
+use motorium_imaging::codec::{self, CodecError};
+use motorium_imaging::marks;
+use motorium_imaging::resize::{self, ResizeError};
+use motorium_imaging::space::{ImageSize, SpaceError};
+use motorium_proto::domain::element::Element;
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use motorium_proto::service::{ImageFormat, PlanRequest};
+
+use image_cache::Encoded;
+
+pub use sent::{CoordinateConvention, CoordinateError, ReportedPoint, SentImage};
+pub use sizes::SizeRule;
+
+/// An image that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the request has no screenshot")]
+    NoImage,
+    #[error("the request has no image with the checksum {0}")]
+    Unknown(Checksum),
+    #[error(
+        "the image is only a reference ({uri}), which the Planner does not fetch; send its bytes"
+    )]
+    Reference { uri: String },
+    #[error("the image is {width}x{height} pixels, but its frame is {frame_width}x{frame_height}")]
+    SizeMismatch {
+        width: u32,
+        height: u32,
+        frame_width: i32,
+        frame_height: i32,
+    },
+    #[error("the image needs {bytes} bytes of base64 even as a JPEG; at most {limit} are allowed")]
+    TooManyBytes { bytes: usize, limit: usize },
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    #[error(transparent)]
+    Region(#[from] ResizeError),
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+}
+
+/// SHA-256 of an encoded image, by which conversations refer to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Checksum(pub [u8; 32]);
+
+impl Checksum {
+    /// Parses the 64 hexadecimal digits that a [`Checksum`] is displayed as.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        if digits.len() != 64 || !digits.is_ascii() {
+            return None;
+        }
+        let mut checksum = [0; 32];
+        for (byte, pair) in checksum.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(checksum))
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Checksum({self})")
+    }
+}
+
+/// Image requirements of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageSpec {
+    pub rule: SizeRule,
+    pub convention: CoordinateConvention,
+    /// Maximum size of one image that the provider accepts, in bytes of base64; larger ones are sent as JPEG.
+    pub max_base64_bytes: usize,
+}
+
+/// An encoded image for a request.
+#[derive(Clone, PartialEq)]
+pub struct RenderedImage {
+    pub view: SentImage,
+    /// Checksum of the original image in the request.
+    pub original: Checksum,
+    pub media_type: &'static str,
+    pub base64: String,
+}
+
+impl RenderedImage {
+    fn new(view: SentImage, original: Checksum, encoded: &Encoded) -> Self {
+        Self {
+            view,
+            original,
+            media_type: encoded.media_type,
+            base64: encoded.base64.clone(),
+        }
+    }
+
+    /// Returns a data URL with the image.
+    #[must_use]
+    pub fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.base64)
+    }
+}
+
+impl fmt::Debug for RenderedImage {
+    // Pixels are private, and large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rendered")
+            .field("view", &self.view)
+            .field("original", &self.original)
+            .field("media_type", &self.media_type)
+            .field("base64", &format_args!("{} bytes", self.base64.len()))
+            .finish()
+    }
+}
+
+/// The images of one request. Cheap to create: nothing is decoded until a backend needs it.
+pub struct RequestImages {
+    frame: CaptureSize,
+    current: Option<Image>,
+    past: Vec<Image>,
+    /// Pixels of `current`, from the first use until [`RequestImages::release`].
+    decoded: Mutex<Option<Arc<RgbaImage>>>,
+    /// Pixels as sent, without annotations, until [`RequestImages::cache_current`].
+    resized: Mutex<Option<Resized>>,
+}
+
+/// Pixels of the screen at the size that was sent.
+struct Resized {
+    view: SentImage,
+    pixels: RgbaImage,
+}
+
+impl fmt::Debug for RequestImages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pictures")
+            .field("frame", &self.frame)
+            .field("current", &self.current.as_ref().map(checksum))
+            .field("past", &self.past.iter().map(checksum).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl RequestImages {
+    /// Returns the images of a request: the frame's, and those of its history.
+    #[must_use]
+    pub fn of(request: &PlanRequest) -> Self {
+        Self {
+            frame: request.frame.size,
+            current: request.image.clone(),
+            past: request
+                .history
+                .iter()
+                .filter_map(|step| step.image.clone())
+                .collect(),
+            decoded: Mutex::new(None),
+            resized: Mutex::new(None),
+        }
+    }
+
+    /// Returns a single image as the current screen.
+    #[must_use]
+    pub fn of_image(image: &Image) -> Self {
+        Self {
+            frame: CaptureSize::new(side(image.width), side(image.height)),
+            current: Some(image.clone()),
+            past: Vec::new(),
+            decoded: Mutex::new(None),
+            resized: Mutex::new(None),
+        }
+    }
+
+    /// Returns whether there is an image of the current screen.
+    #[must_use]
+    pub fn has_current(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Returns the checksum of the current screen's image.
+    #[must_use]
+    pub fn current_checksum(&self) -> Option<Checksum> {
+        self.current.as_ref().map(checksum)
+    }
+
+    /// Returns whether the request has an image with this checksum, in its frame or in its history.
+    #[must_use]
+    pub fn has(&self, wanted: Checksum) -> bool {
+        self.find(wanted).is_some()
+    }
+
+    /// Renders the current screen.
+    ///
+    /// # Errors
+    /// Fails if there is no image of it, or it cannot be decoded.
+    pub fn current(&self, taste: ImageSpec) -> Result<RenderedImage, Error> {
+        self.annotated(taste, &[])
+    }
+
+    /// Renders the current screen with a numbered box around each of the elements.
+    ///
+    /// # Errors
+    /// Fails if there is no image of it, or it cannot be decoded.
+    pub fn annotated(
+        &self,
+        taste: ImageSpec,
+        elements: &[Element],
+    ) -> Result<RenderedImage, Error> {
+        let image = self.current.as_ref().ok_or(Error::NoImage)?;
+        self.check_size(image.width, image.height)?;
+        let view = SentImage::whole(self.frame, taste.rule, taste.convention)?;
+        if elements.is_empty() {
+            return plain(image, view, taste, || self.decoded());
+        }
+        let frame = self.decoded()?;
+        let space = view.space()?;
+        let mut pixels = resize::render(&frame, &space)?;
+        if view.sent() != size_of(image) {
+            let pixels = pixels.clone();
+            *lock(&self.resized) = Some(Resized { view, pixels });
+        }
+        marks::draw(&mut pixels, &marks::marks(elements, self.frame, &space));
+        let encoded = encoded(&pixels, taste)?;
+        Ok(RenderedImage::new(view, checksum(image), &encoded))
+    }
+
+    /// Renders a region of the current screen, enlarged as far as the model allows (zoom).
+    ///
+    /// # Errors
+    /// Fails if there is no image, or the region is not inside the frame.
+    pub fn zoomed(&self, taste: ImageSpec, region: CaptureRect) -> Result<RenderedImage, Error> {
+        let image = self.current.as_ref().ok_or(Error::NoImage)?;
+        self.check_size(image.width, image.height)?;
+        let sent = enlarged(region.size(), taste.rule);
+        let view = SentImage::sent_at(sent, region, taste.rule, taste.convention)?;
+        let pixels = resize::render(&*self.decoded()?, &view.space()?)?;
+        let encoded = encoded(&pixels, taste)?;
+        Ok(RenderedImage::new(view, checksum(image), &encoded))
+    }
+
+    /// Renders a region of an earlier screen.
+    ///
+    /// # Errors
+    /// Fails if there is no such image, or the region is not inside it.
+    pub fn zoomed_of(
+        &self,
+        taste: ImageSpec,
+        wanted: Checksum,
+        region: CaptureRect,
+    ) -> Result<RenderedImage, Error> {
+        if self.current_checksum() == Some(wanted) {
+            return self.zoomed(taste, region);
+        }
+        let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
+        let sent = enlarged(region.size(), taste.rule);
+        let view = SentImage::sent_at(sent, region, taste.rule, taste.convention)?;
+        let pixels = resize::render(&codec::decode(bytes(image)?)?, &view.space()?)?;
+        let encoded = encoded(&pixels, taste)?;
+        Ok(RenderedImage::new(view, wanted, &encoded))
+    }
+
+    /// Renders the image with this checksum, from the frame or from the history.
+    ///
+    /// # Errors
+    /// Fails if there is none, or it cannot be decoded.
+    pub fn past(&self, taste: ImageSpec, wanted: Checksum) -> Result<RenderedImage, Error> {
+        let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
+        let size = CaptureSize::new(side(image.width), side(image.height));
+        let view = SentImage::whole(size, taste.rule, taste.convention)?;
+        plain(image, view, taste, || {
+            Ok(Arc::new(codec::decode(bytes(image)?)?))
+        })
+    }
+
+    /// Caches the current screen without annotations, as later steps will show it, while it is decoded and resized. An
+    /// image that cannot be cached is rendered again when needed.
+    pub fn cache_current(&self, taste: ImageSpec) {
+        let resized = lock(&self.resized).take();
+        let (Some(Resized { view, pixels }), Some(image)) = (resized, &self.current) else {
+            return;
+        };
+        let kept = key(image, view, taste)
+            .and_then(|key| image_cache::get(key, || encoded(&pixels, taste)));
+        if let Err(error) = kept {
+            tracing::debug!(%error, "the screenshot is not cached for later steps");
+        }
+    }
+
+    /// Releases the pixels: while models think, many requests wait and none needs its pixels.
+    pub fn release(&self) {
+        *lock(&self.decoded) = None;
+        *lock(&self.resized) = None;
+    }
+
+    fn find(&self, wanted: Checksum) -> Option<&Image> {
+        let mut all = self.current.iter().chain(&self.past);
+        all.find(|image| checksum(image) == wanted)
+    }
+
+    fn check_size(&self, width: u32, height: u32) -> Result<(), Error> {
+        let frame = self.frame;
+        if (side(width), side(height)) == (frame.width, frame.height) {
+            return Ok(());
+        }
+        Err(Error::SizeMismatch {
+            width,
+            height,
+            frame_width: frame.width,
+            frame_height: frame.height,
+        })
+    }
+
+    /// Returns the pixels of the frame, decoded at the first use.
+    fn decoded(&self) -> Result<Arc<RgbaImage>, Error> {
+        let mut kept = lock(&self.decoded);
+        if let Some(pixels) = &*kept {
+            return Ok(Arc::clone(pixels));
+        }
+        let image = self.current.as_ref().ok_or(Error::NoImage)?;
+        let pixels = Arc::new(codec::decode(bytes(image)?)?);
+        self.check_size(pixels.width(), pixels.height())?;
+        *kept = Some(Arc::clone(&pixels));
+        Ok(pixels)
+    }
+}
+
+/// Renders a whole image without annotations: unchanged if possible, or resized once for all steps that show it.
+fn plain(
+    image: &Image,
+    view: SentImage,
+    taste: ImageSpec,
+    decode: impl FnOnce() -> Result<Arc<RgbaImage>, Error>,
+) -> Result<RenderedImage, Error> {
+    if let Some(encoded) = as_it_is(image, view, taste)? {
+        return Ok(RenderedImage::new(view, checksum(image), &encoded));
+    }
+    let kept = image_cache::get(key(image, view, taste)?, || {
+        let pixels = resize::render(&*decode()?, &view.space()?)?;
+        encoded(&pixels, taste)
+    })?;
+    Ok(RenderedImage::new(view, checksum(image), &kept))
+}
+
+/// Returns the cache key of an image.
+fn key(image: &Image, view: SentImage, taste: ImageSpec) -> Result<image_cache::Key, Error> {
+    Ok(image_cache::Key {
+        // Computed, not taken from the request: a forged checksum must not give access to the image of another task.
+        original: Checksum(codec::sha256(bytes(image)?)),
+        sent: view.sent(),
+        max_base64: taste.max_base64_bytes,
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the image unchanged, if it has the right size and a type that every provider reads.
+fn as_it_is(image: &Image, view: SentImage, taste: ImageSpec) -> Result<Option<Encoded>, Error> {
+    let media_type = match image.media_type.as_str() {
+        "image/png" => "image/png",
+        "image/jpeg" => "image/jpeg",
+        _ => return Ok(None),
+    };
+    if view.sent() != size_of(image) {
+        return Ok(None);
+    }
+    let data = bytes(image)?;
+    // The size in the image header counts, not the one that the request states.
+    let (width, height) = codec::dimensions(data)?;
+    if ImageSize::new(width, height) != view.sent() || base64_length(data) > taste.max_base64_bytes
+    {
+        return Ok(None);
+    }
+    Ok(Some(Encoded {
+        media_type,
+        base64: STANDARD.encode(data),
+    }))
+}
+
+/// Quality at which small text stays readable.
+const JPEG: ImageFormat = ImageFormat::Jpeg { quality: 90 };
+
+/// Encodes as PNG, which every provider reads and which keeps text sharp; as JPEG if the PNG is too large.
+fn encoded(pixels: &RgbaImage, taste: ImageSpec) -> Result<Encoded, Error> {
+    let limit = taste.max_base64_bytes;
+    let mut image = codec::encode(pixels, ImageFormat::Png)?;
+    let mut media_type = codec::media_type(ImageFormat::Png);
+    if base64_length(bytes(&image)?) > limit {
+        image = codec::encode(pixels, JPEG)?;
+        media_type = codec::media_type(JPEG);
+    }
+    let data = bytes(&image)?;
+    if base64_length(data) > limit {
+        let bytes = base64_length(data);
+        return Err(Error::TooManyBytes { bytes, limit });
+    }
+    Ok(Encoded {
+        media_type,
+        base64: STANDARD.encode(data),
+    })
+}
+
+/// Returns the largest size that the rule allows for a region, with the same proportions.
+fn enlarged(region: CaptureSize, rule: SizeRule) -> ImageSize {
+    /// Maximum enlargement: more shows no further detail.
+    const MOST: i32 = 8;
+    /// Maximum number of pixels if the rule has no limit: bounds the size of the request.
+    const MOST_PIXELS: i64 = 4_000_000;
+    let times = |times: i32| {
+        CaptureSize::new(
+            region.width.saturating_mul(times),
+            region.height.saturating_mul(times),
+        )
+    };
+    let unresized = |size: CaptureSize| {
+        i64::from(size.width) * i64::from(size.height) <= MOST_PIXELS
+            && rule.sent_size(size)
+                == ImageSize::new(size.width.unsigned_abs(), size.height.unsigned_abs())
+    };
+    let largest = (2..=MOST).rev().find(|by| unresized(times(*by)));
+    rule.sent_size(times(largest.unwrap_or(1)))
+}
+
+fn bytes(image: &Image) -> Result<&Bytes, Error> {
+    match &image.content {
+        ImageContent::Bytes(bytes) => Ok(bytes),
+        ImageContent::BlobUri(uri) => Err(Error::Reference { uri: uri.clone() }),
+    }
+}
+
+fn checksum(image: &Image) -> Checksum {
+    Checksum(image.sha256)
+}
+
+fn base64_length(data: &[u8]) -> usize {
+    data.len().div_ceil(3) * 4
+}
+
+fn size_of(image: &Image) -> ImageSize {
+    ImageSize::new(image.width, image.height)
+}
+
+fn side(length: u32) -> i32 {
+    i32::try_from(length).unwrap_or(i32::MAX)
+}

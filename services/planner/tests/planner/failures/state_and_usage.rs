@@ -1,0 +1,183 @@
+//! State that is kept between calls, and usage counts.
+
+use motorium_planner::Settings;
+use motorium_planner::backends::UsageMeter;
+use motorium_planner::backends::estimate::{self, Estimate};
+use motorium_planner::models::{Api, ModelTable};
+use motorium_proto::domain::decision::{Next, RemainingLimits};
+use motorium_proto::service::{BackendState, PlanRequest, Planner as _};
+use serde_json::{Value, json};
+
+use super::expected::{good, says};
+use super::server::Reply;
+use super::{Setup, chat, decision, step};
+
+#[tokio::test]
+async fn a_backend_that_keeps_failing_rests() {
+    let stage = Setup::with(vec![Reply::of(529, "", "{}")]).await;
+    for _ in 0..3 {
+        assert_eq!(stage.plan().await.unwrap().decision.backend, "operator");
+    }
+    assert_eq!(stage.claude.received().len(), 9);
+    let planned = stage.plan().await.unwrap();
+    assert_eq!(planned.attempts[0].reason, "CIRCUIT_OPEN");
+    assert_eq!(stage.claude.received().len(), 9, "it is left alone");
+    let backends = stage.service.list_backends().await.unwrap();
+    assert_eq!(backends[0].state, BackendState::CircuitOpen);
+    assert!(
+        backends[0]
+            .last_error
+            .as_ref()
+            .unwrap()
+            .contains("overloaded")
+    );
+    assert_eq!(backends[1].state, BackendState::Ready);
+    assert!(backends[1].median_latency.is_some());
+    assert_eq!(backends[1].usage.input_tokens, Some(4 * 1400));
+}
+
+#[tokio::test]
+async fn a_schema_that_is_refused_is_not_sent_again() {
+    let refusal = || {
+        Reply::of(
+            400,
+            "",
+            json!({"error": {"message": "response_format is not supported"}}),
+        )
+    };
+    let good = || Reply::success(&chat(&decision("click", 1)));
+    let stage = Setup::with_both(
+        vec![Reply::of(401, "", "{}")],
+        vec![refusal(), refusal(), good()],
+    )
+    .await;
+    stage.plan().await.unwrap();
+    stage.plan().await.unwrap();
+    let forms: Vec<Value> = stage
+        .other
+        .received()
+        .iter()
+        .map(|body| body["response_format"]["type"].clone())
+        .collect();
+    assert_eq!(
+        forms,
+        [
+            json!("json_schema"),
+            json!("json_object"),
+            Value::Null,
+            Value::Null
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_dear_is_not_made() {
+    let stage = Setup::with(vec![good()]).await;
+    let request = PlanRequest {
+        remaining: RemainingLimits {
+            tokens: Some(1500),
+            ..RemainingLimits::default()
+        },
+        ..step()
+    };
+    let error = stage.service.plan(request).await.unwrap_err();
+    assert!(
+        error.message.contains("tokens, but only 1500 are left"),
+        "{}",
+        error.message
+    );
+    assert_eq!(error.metadata["claude_som"], "OVER_BUDGET");
+    assert!(stage.claude.received().is_empty() && stage.other.received().is_empty());
+}
+
+/// Prices at which any call costs more than a cent.
+const HIGH_PRICES: &str = r#"
+    [[models]]
+    names = ["claude-*"]
+    prices = { input = 1000.0, output = 1000.0 }
+"#;
+
+#[test]
+fn a_call_costs_what_its_tokens_cost() {
+    let settings: Settings = toml::from_str(HIGH_PRICES).unwrap();
+    let models = ModelTable::with(settings.models);
+    let model = models.get("claude-opus-4-6", Api::AnthropicMessages);
+    let body = json!({"system": "a word ".repeat(300)});
+    let left = |cost_micros_usd| RemainingLimits {
+        cost_micros_usd: Some(cost_micros_usd),
+        ..RemainingLimits::default()
+    };
+    let estimate = Estimate::of(&body, 0, &model, step().frame.size);
+    let cost = estimate.cost_micros_usd.unwrap();
+    let spent = UsageMeter::default();
+    assert_eq!(cost, estimate.tokens * 1000);
+    assert_eq!(estimate::check(estimate, left(cost), &spent), Ok(()));
+    let error = estimate::check(estimate, left(cost - 1), &spent).unwrap_err();
+    assert_eq!(error.reason(), "OVER_BUDGET");
+    assert!(error.to_string().contains("are left"), "{error}");
+    // With an unknown price, a cost limit blocks nothing.
+    let unknown = ModelTable::default().get("claude-opus-4-6", Api::AnthropicMessages);
+    let estimate = Estimate::of(&body, 0, &unknown, step().frame.size);
+    assert_eq!(estimate::check(estimate, left(1), &spent), Ok(()));
+}
+
+#[tokio::test]
+async fn what_an_answer_has_used_is_no_longer_left_for_its_repair() {
+    let stage = Setup::with(vec![good()]).await;
+    stage.plan().await.unwrap();
+    let model = ModelTable::default().get("claude-opus-4-6", Api::AnthropicMessages);
+    let first = Estimate::of(&stage.claude.received()[0], 0, &model, step().frame.size).tokens;
+    let stage = Setup::with(vec![says("no"), good()]).await;
+    let request = PlanRequest {
+        remaining: RemainingLimits {
+            // The budget covers the repair only if the usage of the first response is ignored.
+            tokens: Some(first + 1000),
+            ..RemainingLimits::default()
+        },
+        ..step()
+    };
+    let error = stage.service.plan(request).await.unwrap_err();
+    assert_eq!(error.metadata["claude_som"], "OVER_BUDGET");
+    assert_eq!(stage.claude.received().len(), 1);
+    assert_eq!(error.usage().input_tokens, Some(2000));
+}
+
+#[tokio::test]
+async fn what_was_used_is_counted_also_where_it_came_to_nothing() {
+    // The repair request fails, and the whole call is retried.
+    let stage = Setup::with(vec![says("no"), Reply::of(529, "", "{}"), good()]).await;
+    let usage = stage.plan().await.unwrap().decision.usage;
+    assert_eq!((usage.calls, usage.input_tokens), (2, Some(4000)));
+
+    // The attempt times out before the repair is answered.
+    let stage = Setup::with(vec![says("no"), Reply::Silence]).await;
+    let in_vain = stage.plan().await.unwrap().attempts;
+    assert_eq!(in_vain[0].reason, "TIMED_OUT");
+    assert_eq!(in_vain[0].usage.input_tokens, Some(2000));
+    let backends = stage.service.list_backends().await.unwrap();
+    assert_eq!(backends[0].usage.input_tokens, Some(2000));
+
+    // No backend decides.
+    let nobody = Reply::success(&chat(&json!("no")));
+    let stage = Setup::with_both(vec![says("no")], vec![nobody]).await;
+    let error = stage.plan().await.unwrap_err();
+    assert_eq!(error.reason, "ALL_BACKENDS_FAILED");
+    let usage = error.usage();
+    assert_eq!(
+        (usage.calls, usage.input_tokens, usage.output_tokens),
+        (4, Some(2 * 2000 + 2 * 1400), Some(2 * 100 + 2 * 40))
+    );
+}
+
+#[tokio::test]
+async fn what_was_used_is_counted_with_the_repair() {
+    let stage = Setup::with(vec![says("no"), good()]).await;
+    let planned = stage.plan().await.unwrap();
+    let usage = planned.decision.usage;
+    assert_eq!(
+        (usage.calls, usage.input_tokens, usage.output_tokens),
+        (2, Some(4000), Some(200))
+    );
+    assert_eq!(usage.cost_micros_usd, None, "the price is not known");
+    assert!(matches!(planned.decision.next, Next::Act(_)));
+}

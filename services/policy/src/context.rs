@@ -1,0 +1,341 @@
+//! The context of an action or a function call: all attributes that policies can refer to.
+//!
+//! Derived from the decision and the screen on which the action will be performed, without I/O. The effect of an element is not
+//! known before it is used. It is estimated from its label, from the planner's intent and, if the label is only an affirmation
+//! or has no words, from the surrounding text. Decisions are made in [`crate::engine`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use motorium_proto::domain::action::{Action, Button, Text};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::key::Key;
+use serde_json::Value;
+use url::Url;
+
+use super::target_context::TargetContext;
+use motorium_task::keyboard::KeyboardHistory;
+use motorium_text::lexicon::{Lexicon, Meanings, chord_keys};
+
+/// Attributes of an action or a function call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ActionContext {
+    pub kind: String,
+    /// Label of the target.
+    pub text: String,
+    pub element: String,
+    pub application: String,
+    pub window: String,
+    pub url: String,
+    pub host: String,
+    /// Input of the action; for a secret its name.
+    pub argument: String,
+    pub meanings: Meanings,
+    pub sites: BTreeSet<String>,
+    pub applications: BTreeSet<String>,
+    /// Labels of the task, each as `key=value`.
+    pub labels: BTreeSet<String>,
+    pub changes: bool,
+    pub enters: bool,
+    pub navigates: bool,
+    pub unlabelled: bool,
+    pub destructive: bool,
+    pub secret: bool,
+    pub tainted: bool,
+    pub suspected_injection: bool,
+    /// Texts beside the target that were used to judge it: the question that an affirmation answers, the label of the field, or
+    /// the last lines of a terminal. Not an attribute for policies: an approval is valid only while these texts are unchanged.
+    pub context_texts: Vec<String>,
+    /// Bounding box of the keyboard focus, if known.
+    pub keyboard_target: Option<CaptureRect>,
+}
+
+/// Inputs of an action's context.
+#[derive(Debug, Clone, Copy)]
+pub struct ActionInputs<'a> {
+    pub planned: &'a PlannedAction,
+    /// The action with resolved target points.
+    pub action: &'a Action<CapturePoint>,
+    /// Bounding box of its last target.
+    pub target: Option<CaptureRect>,
+    /// Bounding box of the last clicked target, where keys and text are likely to go.
+    pub pointed_at: Option<CaptureRect>,
+    pub keyboard: &'a KeyboardHistory,
+    pub frame: &'a Frame,
+    pub scene: &'a Scene,
+    /// URL of the page, if known.
+    pub url: Option<&'a str>,
+    pub labels: &'a BTreeMap<String, String>,
+    /// Content of the clipboard, if the task itself set it.
+    pub pasted: Option<&'a str>,
+    /// True if part of the argument was read from the screen.
+    pub tainted: bool,
+    pub suspected_injection: bool,
+}
+
+/// Inputs of a function call's context.
+#[derive(Debug, Clone, Copy)]
+pub struct CallInputs<'a> {
+    /// Name as offered to the planner.
+    pub name: &'a str,
+    /// Name within its tool.
+    pub own_name: &'a str,
+    /// True if its tool declares that it may be destructive.
+    pub may_destroy: bool,
+    /// Arguments as JSON.
+    pub arguments: &'a str,
+    pub labels: &'a BTreeMap<String, String>,
+    /// True if part of an argument was read from the screen.
+    pub tainted: bool,
+    pub suspected_injection: bool,
+}
+
+/// Chords that paste the clipboard.
+const PASTE_CHORDS: [&str; 3] = ["ctrl+v", "ctrl+shift+v", "shift+insert"];
+
+/// Value of `kind` for function calls.
+pub const CALL_FUNCTION: &str = "call_function";
+
+/// Category of an action, which selects how its meaning is derived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActionCategory {
+    /// Observes, waits or moves the pointer, without an effect.
+    ReadOnly,
+    /// Presses an element.
+    Press,
+    /// Drags and drops.
+    Drop,
+    /// Presses keys.
+    KeyPress,
+    /// Enters text.
+    TextEntry,
+    /// Opens an address or an application.
+    Navigation,
+}
+
+pub(super) fn category(action: &Action<CapturePoint>) -> ActionCategory {
+    match action {
+        // A right click opens a menu; choosing an entry is a separate action.
+        Action::Click {
+            button: Button::Right,
+            ..
+        } => ActionCategory::ReadOnly,
+        Action::Click { .. } | Action::MouseDown { .. } | Action::MouseUp { .. } => {
+            ActionCategory::Press
+        }
+        Action::Drag { .. } => ActionCategory::Drop,
+        action if pastes(action) => ActionCategory::TextEntry,
+        Action::KeyChord { .. } | Action::HoldKey { .. } => ActionCategory::KeyPress,
+        Action::TypeText { .. } | Action::Paste { .. } => ActionCategory::TextEntry,
+        Action::OpenUrl { .. } | Action::GoToUrl { .. } | Action::OpenApplication { .. } => {
+            ActionCategory::Navigation
+        }
+        Action::Move { .. }
+        | Action::Scroll { .. }
+        | Action::Wait { .. }
+        | Action::SetClipboard { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => ActionCategory::ReadOnly,
+    }
+}
+
+impl ActionContext {
+    /// Derives the context of an action.
+    #[must_use]
+    pub fn of(words: &Lexicon, circumstances: &ActionInputs<'_>) -> Self {
+        let place = TargetContext::of(circumstances);
+        let sort = category(circumstances.action);
+        let window = circumstances.frame.active_window();
+        let application = window.map(|window| window.application.clone());
+        let application = application.unwrap_or_default();
+        let applications = words.applications(&application);
+        let url = place.url(applications.contains("browser"));
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let (mut argument, secret) = argument(circumstances.action);
+        if pastes(circumstances.action) {
+            circumstances
+                .pasted
+                .unwrap_or_default()
+                .clone_into(&mut argument);
+        }
+        let text = place.text();
+        let goes_to = (sort == ActionCategory::TextEntry)
+            .then(|| place.address_entered(&applications, &argument))
+            .flatten();
+        Self {
+            kind: circumstances.action.kind().to_string(),
+            element: place
+                .element
+                .map(|element| element.kind.to_string())
+                .unwrap_or_default(),
+            meanings: place.meanings(words, sort, &applications, &argument),
+            sites: words.sites(host),
+            host: host.to_owned(),
+            url: url.map(String::from).unwrap_or_default(),
+            labels: as_set(circumstances.labels),
+            changes: !matches!(sort, ActionCategory::ReadOnly | ActionCategory::Navigation),
+            enters: sort == ActionCategory::TextEntry || pastes_selection(circumstances.action),
+            navigates: matches!(sort, ActionCategory::Navigation) || goes_to.is_some(),
+            destructive: false,
+            unlabelled: sort == ActionCategory::Press && text.is_empty(),
+            tainted: circumstances.tainted,
+            suspected_injection: circumstances.suspected_injection,
+            context_texts: place.context_texts(words, sort, &applications, &argument),
+            keyboard_target: place.keyboard_target(sort),
+            window: window
+                .map(|window| window.title.clone())
+                .unwrap_or_default(),
+            text,
+            application,
+            applications,
+            argument,
+            secret,
+        }
+    }
+}
+
+impl ActionContext {
+    /// Derives the context of a function call. The screen is ignored, because a call does not act on it.
+    #[must_use]
+    pub fn of_call(words: &Lexicon, call: &CallInputs<'_>) -> Self {
+        Self {
+            kind: CALL_FUNCTION.to_owned(),
+            text: call.name.to_owned(),
+            argument: call.arguments.to_owned(),
+            meanings: meanings_of_call(words, call),
+            labels: as_set(call.labels),
+            // The effect of a function is not known, so a change is assumed.
+            changes: true,
+            destructive: call.may_destroy,
+            tainted: call.tainted,
+            suspected_injection: call.suspected_injection,
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the meanings of the function's name, of arguments of a single word, and of arguments that hold a command.
+/// `{"action": "delete"}` selects the operation, while sentences are usually the data it operates on.
+fn meanings_of_call(words: &Lexicon, call: &CallInputs<'_>) -> Meanings {
+    let arguments = serde_json::from_str::<Value>(call.arguments);
+    let arguments = arguments.ok().and_then(|value| match value {
+        Value::Object(members) => Some(members),
+        _ => None,
+    });
+    let chosen = arguments.into_iter().flatten().map(|(name, value)| {
+        let written = value.as_str().unwrap_or_default().trim();
+        let is_one_word = !written.is_empty() && !written.contains(char::is_whitespace);
+        let mut meanings = Meanings::new();
+        if is_one_word {
+            meanings.extend(words.meanings_of_label(written));
+        }
+        if words.is_command(&name) {
+            meanings.extend(words.meanings_of_typed_command(written));
+        }
+        meanings
+    });
+    let mut meanings = words.meanings_of_function(call.own_name);
+    meanings.extend(chosen.flatten());
+    meanings
+}
+
+fn as_set(labels: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let labels = labels.iter();
+    labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect()
+}
+
+/// Returns all strings, member names and numbers of a JSON value, including those of JSON inside strings. Each of them may
+/// have been read from the screen.
+#[must_use]
+pub fn values(json: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Vec<Value> = serde_json::from_str(json).into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(inner @ (Value::Array(_) | Value::Object(_) | Value::String(_))) => {
+                    open.push(inner);
+                }
+                _ => found.push(text),
+            },
+            Value::Number(number) => found.push(number.to_string()),
+            Value::Array(values) => open.extend(values),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    found.push(name);
+                    open.push(value);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    found
+}
+
+/// Returns true if an action pastes the clipboard.
+#[must_use]
+pub fn pastes<T>(action: &Action<T>) -> bool {
+    match action {
+        Action::Paste { text: None } => true,
+        _ => presses_chord(action, &PASTE_CHORDS),
+    }
+}
+
+/// Returns true for a middle click, which on X11 pastes the current selection into text fields.
+#[must_use]
+pub fn pastes_selection<T>(action: &Action<T>) -> bool {
+    matches!(
+        action,
+        Action::Click {
+            button: Button::Middle,
+            ..
+        }
+    )
+}
+
+/// Returns the text, keys or address of an action, and true if it is a secret.
+#[must_use]
+pub fn argument(action: &Action<CapturePoint>) -> (String, bool) {
+    let written = |text: &Text| match text {
+        Text::Literal(text) => (text.clone(), false),
+        Text::Secret(name) => (format!("secret:{name}"), true),
+    };
+    match action {
+        Action::TypeText { text, .. }
+        | Action::SetClipboard { text }
+        | Action::Paste { text: Some(text) } => written(text),
+        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => (chord(keys), false),
+        Action::OpenUrl { url } | Action::GoToUrl { url } => (url.clone(), false),
+        Action::OpenApplication { name } => (name.clone(), false),
+        _ => Default::default(),
+    }
+}
+
+/// Returns true if an action presses one of these chords, in any order and letter case of its keys.
+#[must_use]
+pub fn presses_chord<T>(action: &Action<T>, chords: &[&str]) -> bool {
+    match action {
+        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
+            let struck = chord_keys(keys);
+            chords
+                .iter()
+                .any(|known| struck.iter().map(String::as_str).eq(as_keys(known)))
+        }
+        _ => false,
+    }
+}
+
+fn as_keys(chord: &str) -> BTreeSet<&str> {
+    chord.split('+').collect()
+}
+
+fn chord(keys: &[Key]) -> String {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    keys.join("+")
+}

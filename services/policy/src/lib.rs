@@ -1,0 +1,22 @@
+//! Policy decisions about actions and function calls: allow, require approval, or deny.
+//!
+//! - [`context`]: the attributes of an action or a call that policies can refer to
+//! - `target_context`: the target on the screen, its label and surroundings, and the meaning of keys there
+//! - [`engine`]: Cedar policies over action contexts
+//! - [`provenance`]: parts of an argument that do not come from the user
+//! - `decoding`: decoded forms of a text, and the values in it
+//! - [`source`]: loading policies from files, and reloading them when the files change
+//!
+//! The lexicon that gives texts a meaning is in `motorium_text`. Approvals are requested and awaited by the run loop, not here.
+
+pub mod context;
+mod decoding;
+pub mod engine;
+pub mod provenance;
+pub mod source;
+mod target_context;
+
+pub use context::{ActionContext, ActionInputs, CallInputs};
+pub use engine::{Policy, PolicyDecision, PolicyRule};
+pub use source::{PolicyDocument, PolicySource};
+pub use target_context::surrounding_area;

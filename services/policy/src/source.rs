@@ -1,0 +1,290 @@
+//! Loading of policies: built-in ones by name, or files, which are reloaded when they change.
+//!
+//! An invalid file at startup is an error. An invalid file later is logged once, and the previous policy stays active.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use motorium_kit::shutdown::Shutdown;
+use serde::{Deserialize, Serialize};
+
+use super::engine::{self, Policy};
+use motorium_text::lexicon;
+
+/// Interval at which files are checked for changes. Polling also works on network and container file systems.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Built-in policies by their configuration values.
+const BUILT_IN: &[(&str, &str)] = &[("careful", engine::CAREFUL), ("free", engine::FREE)];
+
+/// An error of loading a policy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("`{}` cannot be read: {source}; give a file, or one of: careful, free", path.display())]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Rules(#[from] engine::Error),
+}
+
+/// The active policy and its source. Clones share the policy.
+#[derive(Debug, Clone)]
+pub struct PolicySource {
+    rules: String,
+    words: Option<PathBuf>,
+    active: Arc<RwLock<ActivePolicy>>,
+}
+
+#[derive(Debug, Clone)]
+struct ActivePolicy {
+    rules: Arc<Policy>,
+    written: PolicyDocument,
+}
+
+/// The text of a policy, as stored in a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyDocument {
+    pub name: String,
+    /// Cedar text; `None` for the built-in policy of this name.
+    pub policies: Option<String>,
+    /// Lexicon text; `None` for the built-in lexicon.
+    pub words: Option<String>,
+}
+
+impl Default for PolicySource {
+    fn default() -> Self {
+        Self {
+            rules: "careful".to_owned(),
+            words: None,
+            active: Arc::new(RwLock::new(ActivePolicy {
+                rules: Arc::new(Policy::default()),
+                written: PolicyDocument {
+                    name: "careful".to_owned(),
+                    policies: None,
+                    words: None,
+                },
+            })),
+        }
+    }
+}
+
+impl PolicySource {
+    /// Opens a policy by name (`careful`, `free`) or file, and optionally a lexicon file in place of the built-in one.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is invalid.
+    pub fn open(rules: &str, words: Option<&Path>) -> Result<Self, Error> {
+        let read = read(rules, words)?;
+        Ok(Self {
+            rules: rules.to_owned(),
+            words: words.map(Path::to_owned),
+            active: Arc::new(RwLock::new(read)),
+        })
+    }
+
+    /// Returns the text of the active policy, even if its files have changed since. Built-in policies are given by name.
+    #[must_use]
+    pub fn document(&self) -> PolicyDocument {
+        self.in_force().written
+    }
+
+    /// Creates a fixed policy from its text.
+    ///
+    /// # Errors
+    /// If the text is not a valid policy or lexicon.
+    pub fn from_document(written: &PolicyDocument) -> Result<Self, Error> {
+        let named = BUILT_IN.iter().find(|(known, _)| *known == written.name);
+        let policies = match (&written.policies, named) {
+            (Some(policies), _) => policies,
+            (None, Some((_, policies))) => *policies,
+            (None, None) => "",
+        };
+        let words = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
+        let in_force = ActivePolicy {
+            rules: Arc::new(Policy::read(policies, words)?),
+            written: written.clone(),
+        };
+        Ok(Self {
+            rules: written.name.clone(),
+            words: None,
+            active: Arc::new(RwLock::new(in_force)),
+        })
+    }
+
+    /// Returns the active policy.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Policy> {
+        self.in_force().rules
+    }
+
+    fn in_force(&self) -> ActivePolicy {
+        let in_force = self.active.read();
+        in_force.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reloads the files whenever they change, until shutdown.
+    pub async fn watch(self, shutdown: Shutdown) {
+        let mut known = self.modified_times();
+        if known.is_empty() {
+            return;
+        }
+        loop {
+            tokio::select! {
+                () = shutdown.draining() => return,
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+            }
+            let now = self.modified_times();
+            if now != known {
+                known = now;
+                self.reload();
+            }
+        }
+    }
+
+    fn reload(&self) {
+        match read(&self.rules, self.words.as_deref()) {
+            Ok(read) => {
+                let mut in_force = self.active.write().unwrap_or_else(PoisonError::into_inner);
+                *in_force = read;
+                tracing::info!(rules = self.rules, "policy reloaded");
+            }
+            Err(error) => {
+                tracing::error!(rules = self.rules, %error, "the changed policy is invalid; the previous one stays active");
+            }
+        }
+    }
+
+    /// Returns the modification times of the files; `None` for a missing file.
+    fn modified_times(&self) -> Vec<Option<SystemTime>> {
+        let rules = (!is_built_in(&self.rules)).then(|| PathBuf::from(&self.rules));
+        let files = rules.iter().chain(&self.words);
+        files
+            .map(|path| {
+                std::fs::metadata(path)
+                    .and_then(|about| about.modified())
+                    .ok()
+            })
+            .collect()
+    }
+}
+
+fn is_built_in(name: &str) -> bool {
+    BUILT_IN.iter().any(|(known, _)| *known == name)
+}
+
+fn read(name: &str, words: Option<&Path>) -> Result<ActivePolicy, Error> {
+    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let written = PolicyDocument {
+        name: name.to_owned(),
+        policies: match built_in {
+            Some(_) => None,
+            None => Some(text(Path::new(name))?),
+        },
+        words: words.map(text).transpose()?,
+    };
+    let policies = match (&written.policies, built_in) {
+        (None, Some((_, policies))) => *policies,
+        (own, _) => own.as_deref().unwrap_or_default(),
+    };
+    let words = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
+    Ok(ActivePolicy {
+        rules: Arc::new(Policy::read(policies, words)?),
+        written,
+    })
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const ALL: &str = "@id(\"all\") permit (principal, action, resource);";
+    const NOTHING: &str = "@id(\"none\") forbid (principal, action, resource);";
+
+    struct Followed {
+        folder: TempDir,
+        source: PolicySource,
+        shutdown: Shutdown,
+        times: u64,
+    }
+
+    impl Followed {
+        fn begin(policies: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("own.cedar");
+            std::fs::write(&path, policies).unwrap();
+            let source = PolicySource::open(path.to_str().unwrap(), None).unwrap();
+            let shutdown = Shutdown::new();
+            tokio::spawn(source.clone().watch(shutdown.clone()));
+            Self {
+                folder,
+                source,
+                shutdown,
+                times: 0,
+            }
+        }
+
+        /// Changes the file and waits until it has been checked.
+        async fn write(&mut self, policies: &str) {
+            let path = self.folder.path().join("own.cedar");
+            std::fs::write(&path, policies).unwrap();
+            self.times += 1;
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.times);
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_modified(time))
+                .unwrap();
+            tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
+        }
+
+        fn in_force(&self) -> ([u8; 32], Option<String>) {
+            let rules = self.source.rules();
+            (rules.version(), self.source.document().policies)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rules_follow_their_file_and_stay_where_it_cannot_be_used() {
+        let mut followed = Followed::begin(ALL);
+        tokio::task::yield_now().await;
+        let first = followed.in_force();
+        assert_eq!(first.1.as_deref(), Some(ALL));
+
+        followed.write("permit (principal, action").await;
+        assert_eq!(followed.in_force(), first, "an invalid file is ignored");
+
+        followed.write(NOTHING).await;
+        let second = followed.in_force();
+        assert_ne!(second.0, first.0, "approvals are bound to the version");
+        assert_eq!(second.1.as_deref(), Some(NOTHING));
+
+        std::fs::remove_file(followed.folder.path().join("own.cedar")).unwrap();
+        tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
+        assert_eq!(followed.in_force(), second, "a missing file is ignored");
+        followed.shutdown.drain();
+    }
+
+    #[test]
+    fn what_was_written_gives_the_same_rules() {
+        let check = |source: &PolicySource| {
+            let again = PolicySource::from_document(&source.document()).unwrap();
+            assert_eq!(again.rules().version(), source.rules().version());
+        };
+        check(&PolicySource::default());
+        check(&PolicySource::open("free", None).unwrap());
+    }
+}

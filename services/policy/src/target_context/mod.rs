@@ -1,0 +1,304 @@
+//! The target of an action on the screen, its label and its surroundings.
+//!
+//! - `keyboard`: the target of keys and text, and what they press or fill in
+//! - `terminal`: the question that a submitted terminal line answers
+//! - `address`: address bars of browsers, and the meaning of addresses
+//!
+//! Everything is derived from one screen. The meaning of a text comes from the lexicon (`motorium_text::lexicon`), and the
+//! attributes for policies are assembled in [`crate::context`].
+
+mod address;
+mod keyboard;
+mod terminal;
+
+use std::collections::BTreeSet;
+
+use motorium_proto::domain::element::{Element, ElementKind};
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+use self::address::meanings_of_address;
+use super::context::{ActionCategory, ActionInputs, category};
+use motorium_task::screen::{bounds_on_display, without_time_digits};
+use motorium_text::fold::{self, NormalisedText};
+use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings, PAY};
+
+/// Reach of a target's surroundings to each side, above and below, in pixels at scale 1: the width of a dialog to both sides,
+/// its height above, and a note below.
+const SURROUNDINGS_REACH: (i32, i32, i32) = (360, 300, 90);
+/// Maximum distance of a one-word heading to each side and above, in pixels at scale 1. Smaller than the surroundings, because
+/// a single word farther away is likely another button.
+const HEADING_REACH: (i32, i32) = (160, 150);
+/// Kinds of elements that may be icons, whose content is a name of the icon rather than a text.
+const ICON_KINDS: [ElementKind; 3] = [ElementKind::Icon, ElementKind::Button, ElementKind::Image];
+/// Minimum number of words of a sentence. A single word beside a button is likely another button.
+const MIN_SENTENCE_WORDS: usize = 2;
+/// Minimum number of characters of a sentence in scripts without spaces.
+const MIN_SENTENCE_CHARS: usize = 5;
+
+/// The target of an action and the screen around it.
+pub(super) struct TargetContext<'a> {
+    circumstances: &'a ActionInputs<'a>,
+    /// Bounding box of the target or, for keys and text, of the keyboard focus if known.
+    bounds: Option<CaptureRect>,
+    pub(super) element: Option<&'a Element>,
+}
+
+impl<'a> TargetContext<'a> {
+    pub(super) fn of(circumstances: &'a ActionInputs<'a>) -> Self {
+        let point = circumstances.action.targets().last().copied();
+        let at_point =
+            point.map(|point| CaptureRect::new(point, CapturePoint::new(point.x + 1, point.y + 1)));
+        let bounds = match category(circumstances.action) {
+            ActionCategory::KeyPress | ActionCategory::TextEntry => {
+                keyboard::focused(circumstances).or(circumstances.pointed_at)
+            }
+            // A click without a point goes to the current pointer position.
+            ActionCategory::Press => circumstances
+                .target
+                .or(at_point)
+                .or(circumstances.pointed_at),
+            ActionCategory::ReadOnly | ActionCategory::Drop | ActionCategory::Navigation => {
+                circumstances.target.or(at_point)
+            }
+        };
+        let element = bounds.and_then(|bounds| element_at(circumstances, bounds));
+        Self {
+            circumstances,
+            bounds,
+            element,
+        }
+    }
+
+    fn bounds_of(&self, element: &Element) -> CaptureRect {
+        bounds_on_display(element, self.circumstances.frame)
+    }
+
+    /// Returns the label of the target, joined with adjacent texts on the same line. Text recognition may split a word in two.
+    pub(super) fn text(&self) -> String {
+        let Some(element) = self.element else {
+            return String::new();
+        };
+        let own = self.bounds_of(element);
+        let mut row: Vec<_> = self
+            .elements()
+            .map(|(other, bounds)| (bounds, other))
+            .filter(|(bounds, _)| touches(own, *bounds))
+            .collect();
+        row.sort_by_key(|(bounds, _)| bounds.min.x);
+        let texts = row.iter().map(|(_, other)| other.content.trim());
+        let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+        texts.join(" ")
+    }
+
+    fn elements(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
+        let circumstances = self.circumstances;
+        let elements = circumstances.scene.elements.iter();
+        elements.map(|element| (element, bounds_on_display(element, circumstances.frame)))
+    }
+
+    fn in_window(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
+        let window = self.circumstances.frame.active_window();
+        let window = window.map(|window| window.bounds);
+        self.elements()
+            .filter(move |(_, bounds)| window.is_none_or(|window| window.contains(bounds.center())))
+    }
+
+    pub(super) fn meanings(
+        &self,
+        words: &Lexicon,
+        sort: ActionCategory,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> Meanings {
+        match sort {
+            ActionCategory::ReadOnly => Meanings::new(),
+            ActionCategory::Press => self.meanings_of_press(words),
+            ActionCategory::Drop => {
+                let mut meanings = words.meanings_of_drop(&self.text());
+                meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
+                if self.drags_within_element() {
+                    meanings.extend(self.meanings_of_press(words));
+                }
+                meanings
+            }
+            ActionCategory::KeyPress => self.of_keys(words, applications),
+            ActionCategory::TextEntry => self.meanings_of_entry(words, applications, argument),
+            ActionCategory::Navigation => meanings_of_address(words, argument),
+        }
+    }
+
+    /// Returns true if a drag starts and ends on the same element. This presses it or moves a slider.
+    fn drags_within_element(&self) -> bool {
+        let first = self.circumstances.action.targets().next();
+        let element = self.element.map(|element| self.bounds_of(element));
+        element
+            .zip(first)
+            .is_some_and(|(bounds, first)| bounds.contains(*first))
+    }
+
+    /// Returns true if a text is directly above the target, like the heading of a dialog.
+    fn is_headed_by(&self, text: CaptureRect) -> bool {
+        let Some(own) = self.bounds else {
+            return false;
+        };
+        let scale = self.circumstances.frame.scale;
+        let (aside, above) = HEADING_REACH;
+        let reach = |length: i32| (f64::from(length) * scale).round() as i32;
+        let is_above = text.max.y <= own.min.y && own.min.y - text.max.y <= reach(above);
+        is_above && text.min.x <= own.max.x + reach(aside) && text.max.x >= own.min.x - reach(aside)
+    }
+
+    fn meanings_of_press(&self, words: &Lexicon) -> Meanings {
+        let text = self.text();
+        let mut meanings = self.meanings_of_text(words, &text);
+        meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
+        if has_no_words(&text) || meanings.contains(AFFIRM) {
+            meanings.extend(self.surroundings(words));
+        }
+        // Clicking a password field enters nothing into it.
+        meanings.remove("password");
+        meanings
+    }
+
+    /// Returns the meanings of a label or icon name. A label that is only a price is a buy button.
+    fn meanings_of_text(&self, words: &Lexicon, text: &str) -> Meanings {
+        let mut meanings = words.meanings_of_label(text);
+        let kind = self.element.map(|element| element.kind);
+        if kind.is_some_and(|kind| ICON_KINDS.contains(&kind)) {
+            meanings.extend(words.meanings_of_icon(text));
+        }
+        if fold::is_price(text) {
+            meanings.insert(PAY.to_owned());
+        }
+        meanings
+    }
+
+    /// Returns the meanings of the surroundings: nearby sentences, headings above, and the title of a dialog.
+    fn surroundings(&self, words: &Lexicon) -> Meanings {
+        let near = self.near();
+        let said = near
+            .filter(|(element, bounds)| is_sentence(&element.content) || self.is_headed_by(*bounds))
+            .map(|(element, _)| element.content.as_str());
+        let mut meanings: Meanings = said
+            .chain(self.title())
+            .flat_map(|text| words.meanings_of_sentence(text))
+            .collect();
+        meanings.remove(AFFIRM);
+        meanings
+    }
+
+    /// Returns the elements around the target, in the active window.
+    fn near(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
+        let scale = self.circumstances.frame.scale;
+        let area = self.bounds.map(|bounds| surrounding_area(bounds, scale));
+        self.in_window()
+            .filter(move |(_, bounds)| area.is_none_or(|area| area.contains(bounds.center())))
+    }
+
+    /// Returns the title of the active window, if it is a dialog.
+    fn title(&self) -> Option<&'a str> {
+        let frame = self.circumstances.frame;
+        let window = frame.active_window()?;
+        is_dialog(window, frame).then_some(window.title.as_str())
+    }
+
+    /// Returns the texts beside the target that were used to judge it.
+    pub(super) fn context_texts(
+        &self,
+        words: &Lexicon,
+        sort: ActionCategory,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> Vec<String> {
+        let in_terminal = applications.contains("terminal");
+        match sort {
+            ActionCategory::Press if self.depends_on_surroundings(words) => self.question(words),
+            ActionCategory::KeyPress if in_terminal && self.presses_a_button() => {
+                texts(self.last_lines())
+            }
+            ActionCategory::KeyPress if self.answers() => self.question(words),
+            ActionCategory::TextEntry if in_terminal => texts(self.last_lines()),
+            ActionCategory::TextEntry if argument.contains('\n') => {
+                [vec![self.label()], self.question(words)].concat()
+            }
+            ActionCategory::TextEntry => vec![self.label()],
+            ActionCategory::ReadOnly
+            | ActionCategory::Press
+            | ActionCategory::Drop
+            | ActionCategory::KeyPress
+            | ActionCategory::Navigation => Vec::new(),
+        }
+    }
+
+    /// Returns true if the label is only an affirmation or has no words, so that the surroundings count.
+    fn depends_on_surroundings(&self, words: &Lexicon) -> bool {
+        let text = self.text();
+        has_no_words(&text) || self.meanings_of_text(words, &text).contains(AFFIRM)
+    }
+
+    /// Returns the surrounding texts that may be part of a question: texts with a meaning, and texts with digits, which may be
+    /// amounts. If the target is not known, digits are ignored, because the whole window would match.
+    fn question(&self, words: &Lexicon) -> Vec<String> {
+        let counts = |text: &str| {
+            let is_figure = text.contains(|letter: char| letter.is_numeric());
+            (self.bounds.is_some() && is_figure) || !words.meanings_of_sentence(text).is_empty()
+        };
+        let near = self.near().map(|(element, _)| element.content.as_str());
+        let near = near.filter(|text| counts(text));
+        texts(near.chain(self.title()))
+    }
+}
+
+/// Returns texts in the form in which they are compared later, without the digits of clocks.
+fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    texts.into_iter().map(without_time_digits).collect()
+}
+
+/// Returns true if a text has no words, only a symbol or a letter such as `✓` or `Y`.
+fn has_no_words(text: &str) -> bool {
+    let plain = NormalisedText::of(text);
+    plain.characters.is_empty() && plain.words.iter().map(String::len).sum::<usize>() < 2
+}
+
+/// Returns the smallest element that contains the centre of a box, or whose centre is in the box.
+fn element_at<'a>(circumstances: &ActionInputs<'a>, bounds: CaptureRect) -> Option<&'a Element> {
+    let centre = bounds.center();
+    let placed = circumstances.scene.elements.iter();
+    let placed = placed.map(|element| (element, bounds_on_display(element, circumstances.frame)));
+    placed
+        .filter(|(_, other)| other.contains(centre) || bounds.contains(other.center()))
+        .min_by_key(|(_, other)| i64::from(other.width()) * i64::from(other.height()))
+        .map(|(element, _)| element)
+}
+
+/// Returns true if two boxes overlap or are adjacent on one line. A gap of a third of the line height is narrower than a space
+/// between separate labels.
+fn touches(own: CaptureRect, other: CaptureRect) -> bool {
+    let height = own.height().min(other.height()).max(1);
+    let in_line = own.min.y.max(other.min.y) + height / 2 <= own.max.y.min(other.max.y);
+    let gap = own.min.x.max(other.min.x) - own.max.x.min(other.max.x);
+    in_line && gap <= height / 3
+}
+
+/// Returns the area around a target whose texts may count, for a display scale.
+pub fn surrounding_area(bounds: CaptureRect, scale: f64) -> CaptureRect {
+    let scaled = |length: i32| (f64::from(length) * scale).round() as i32;
+    let (aside, above, below) = SURROUNDINGS_REACH;
+    CaptureRect::new(
+        CapturePoint::new(bounds.min.x - scaled(aside), bounds.min.y - scaled(above)),
+        CapturePoint::new(bounds.max.x + scaled(aside), bounds.max.y + scaled(below)),
+    )
+}
+
+fn is_sentence(text: &str) -> bool {
+    text.split_whitespace().count() >= MIN_SENTENCE_WORDS
+        || text.ends_with(['?', '？', '!', '！'])
+        || text.chars().filter(|letter| !letter.is_ascii()).count() >= MIN_SENTENCE_CHARS
+}
+
+/// Returns true if a window is a dialog: it is modal, or covers less than half of the screen.
+fn is_dialog(window: &Window, frame: &Frame) -> bool {
+    let area = |bounds: CaptureRect| i64::from(bounds.width()) * i64::from(bounds.height());
+    window.modal || area(window.bounds) * 2 < area(frame.bounds())
+}

@@ -1,0 +1,530 @@
+//! Tests of the default policy against cases with a known decision, in `cases.toml`.
+//!
+//! The table of decisions is the snapshot `verdicts`; `cargo test --test policy -- --nocapture` prints it.
+
+#![expect(clippy::print_stdout, reason = "prints the table with --nocapture")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use motorium_policy::context::{self, argument};
+use motorium_policy::provenance::{Origin, ScreenTexts, TextSources};
+use motorium_policy::{ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision};
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
+use motorium_proto::domain::action::{Target, TextAnchor};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
+use motorium_proto::domain::key::Key;
+use motorium_task::keyboard::KeyboardHistory;
+use serde::Deserialize;
+
+const SIZE: CaptureSize = CaptureSize::new(1280, 800);
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Case {
+    expect: String,
+    rules: BTreeSet<String>,
+    click: Option<String>,
+    /// A click without a point, on the last target.
+    click_again: Option<String>,
+    /// Dragged from one end to the other.
+    slide: Option<String>,
+    right_click: Option<String>,
+    press: Option<String>,
+    drop_on: Option<String>,
+    scroll: Option<String>,
+    keys: Option<String>,
+    /// Target of the click before.
+    on: Option<String>,
+    r#type: Option<String>,
+    open: Option<String>,
+    start: Option<String>,
+    count: Option<u8>,
+    kind: Option<String>,
+    beside: Option<String>,
+    intent: String,
+    around: Vec<String>,
+    field: Option<String>,
+    app: Option<String>,
+    window: String,
+    dialog: bool,
+    url: Option<String>,
+    bar: Option<String>,
+    goal: String,
+    screen: Vec<String>,
+    /// Data extracted from the screen before, as JSON.
+    extracted: Option<String>,
+    /// Result of a function before, as JSON.
+    returned: Option<String>,
+    /// Text entered right before.
+    before: String,
+    /// Keys may have moved the focus since the last click.
+    moved_on: bool,
+    middle_click: Option<String>,
+    /// Text that the task has put into the clipboard and now pastes.
+    paste: Option<String>,
+    injected: bool,
+    /// A function of the tool `tool`.
+    call: Option<String>,
+    arguments: Option<String>,
+    /// Its tool declares that it may be destructive.
+    destructive: bool,
+}
+
+/// Position of the target.
+const TARGET: (i32, i32, i32, i32) = (600, 400, 60, 24);
+/// Position of the last clicked field.
+const FIELD: (i32, i32, i32, i32) = (600, 600, 200, 30);
+
+fn rect((x, y, width, height): (i32, i32, i32, i32)) -> CaptureRect {
+    CaptureRect::new(
+        CapturePoint::new(x, y),
+        CapturePoint::new(x + width, y + height),
+    )
+}
+
+fn element(id: u32, text: &str, kind: ElementKind, bounds: CaptureRect) -> Element {
+    let corner = |point: CapturePoint| {
+        NormalisedPoint::new(
+            f64::from(point.x) / f64::from(SIZE.width),
+            f64::from(point.y) / f64::from(SIZE.height),
+        )
+    };
+    Element {
+        id: ElementId(id),
+        kind,
+        content: text.to_owned(),
+        bounds: NormalisedRect::new(corner(bounds.min), corner(bounds.max)),
+        interactable: true,
+        confidence: 0.9,
+        centre: bounds.center(),
+        source: ElementSource::Both,
+        state: ElementState::default(),
+    }
+}
+
+impl Case {
+    /// Label of the target.
+    fn label(&self) -> Option<&String> {
+        let texts = [
+            &self.click,
+            &self.click_again,
+            &self.slide,
+            &self.on,
+            &self.right_click,
+            &self.middle_click,
+            &self.press,
+            &self.drop_on,
+            &self.scroll,
+        ];
+        texts.into_iter().flatten().next()
+    }
+
+    fn action(&self) -> Action<CapturePoint> {
+        let at = rect(TARGET).center();
+        let click = |button| Action::Click {
+            at: Some(at),
+            button,
+            count: self.count.unwrap_or(1),
+            modifiers: vec![],
+        };
+        let text = |text: &str| match text.strip_prefix("secret:") {
+            Some(name) => Text::Secret(name.to_owned()),
+            None => Text::Literal(text.to_owned()),
+        };
+        if self.click.is_some() {
+            click(Button::Left)
+        } else if self.click_again.is_some() {
+            Action::Click {
+                at: None,
+                button: Button::Left,
+                count: 1,
+                modifiers: vec![],
+            }
+        } else if self.slide.is_some() {
+            Action::Drag {
+                path: vec![
+                    CapturePoint::new(at.x - 20, at.y),
+                    CapturePoint::new(at.x + 20, at.y),
+                ],
+                button: Button::Left,
+                modifiers: vec![],
+                duration: None,
+            }
+        } else if self.right_click.is_some() {
+            click(Button::Right)
+        } else if self.middle_click.is_some() {
+            click(Button::Middle)
+        } else if self.press.is_some() {
+            Action::MouseDown {
+                at: Some(at),
+                button: Button::Left,
+            }
+        } else if self.drop_on.is_some() {
+            Action::Drag {
+                path: vec![CapturePoint::new(10, 10), at],
+                button: Button::Left,
+                modifiers: vec![],
+                duration: None,
+            }
+        } else if self.scroll.is_some() {
+            Action::Scroll {
+                at: Some(at),
+                amount: ScrollAmount::Notches { x: 0, y: 3 },
+                modifiers: vec![],
+            }
+        } else if let Some(keys) = &self.keys {
+            Action::KeyChord {
+                keys: Key::parse_chord("keys", keys).unwrap(),
+                repeat: 1,
+            }
+        } else if let Some(written) = &self.r#type {
+            Action::TypeText {
+                text: text(written),
+                control_characters: ControlCharacters::AsKeys,
+            }
+        } else if self.paste.is_some() {
+            Action::Paste { text: None }
+        } else if let Some(url) = &self.open {
+            Action::OpenUrl { url: url.clone() }
+        } else {
+            Action::OpenApplication {
+                name: self.start.clone().expect("something is done"),
+            }
+        }
+    }
+
+    fn planned(&self) -> PlannedAction {
+        let target = Target::Text(TextAnchor::default());
+        PlannedAction {
+            action: self
+                .action()
+                .try_map(|_| Ok::<_, ()>(target.clone()))
+                .unwrap(),
+            intent: self.intent.clone(),
+            verify_pointer: false,
+            repeatable: true,
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        let kind = self.kind.as_deref().map_or(ElementKind::Button, |kind| {
+            ElementKind::from_name(kind).expect("it is a kind")
+        });
+        let mut elements = Vec::new();
+        if let Some(label) = self.label() {
+            elements.push(element(1, label, kind, rect(TARGET)));
+        }
+        if let Some(beside) = &self.beside {
+            let (x, y, width, height) = TARGET;
+            let next = rect((x + width + 2, y, width, height));
+            elements.push(element(2, beside, kind, next));
+        }
+        for (number, text) in (0..).zip(&self.around) {
+            let above = rect((480, 280 + 30 * number, 300, 24));
+            elements.push(element(10, text, ElementKind::Label, above));
+        }
+        if let Some(field) = &self.field {
+            let (x, y, _, height) = FIELD;
+            elements.push(element(
+                20,
+                field,
+                ElementKind::Label,
+                rect((x - 120, y, 100, height)),
+            ));
+        }
+        if let Some(bar) = &self.bar {
+            elements.push(element(
+                30,
+                bar,
+                ElementKind::Label,
+                rect((200, 40, 400, 24)),
+            ));
+        }
+        Scene {
+            frame: FrameId::new("f"),
+            elements,
+            relations: vec![],
+        }
+    }
+
+    fn frame(&self) -> Frame {
+        let window = Window {
+            id: "1".to_owned(),
+            title: self.window.clone(),
+            application: self.app.clone().unwrap_or_else(|| "mousepad".to_owned()),
+            process: None,
+            bounds: rect((0, 0, SIZE.width, SIZE.height)),
+            active: true,
+            minimised: false,
+            modal: self.dialog,
+        };
+        Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: SIZE,
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![window],
+        }
+    }
+
+    fn situation(&self, rules: &Policy) -> ActionContext {
+        match &self.call {
+            Some(own_name) => self.situation_of_call(rules, own_name),
+            None => self.situation_of_action(rules),
+        }
+    }
+
+    fn arguments(&self) -> &str {
+        self.arguments.as_deref().unwrap_or("{}")
+    }
+
+    /// Texts read before.
+    fn seen(&self) -> ScreenTexts {
+        let mut seen = ScreenTexts::default();
+        let texts = self.screen.iter();
+        seen.record_scene(&Scene {
+            frame: FrameId::new("before"),
+            elements: texts
+                .map(|text| element(1, text, ElementKind::Label, rect(TARGET)))
+                .collect(),
+            relations: vec![],
+        });
+        seen
+    }
+
+    /// Returns true if part of an argument is tainted.
+    fn is_foreign(&self, before: &str, text: &str) -> bool {
+        let seen = self.seen();
+        let read = |json: &Option<String>, origin: Origin| {
+            let values = json.iter().flat_map(|json| context::values(json));
+            values
+                .map(|value| (origin.clone(), value))
+                .collect::<Vec<_>>()
+        };
+        let function = Origin::Function("tool_look_up".to_owned());
+        let sources = TextSources {
+            screen_texts: &seen,
+            external_texts: [
+                read(&self.extracted, Origin::Extraction),
+                read(&self.returned, function),
+            ]
+            .concat(),
+            user_texts: vec![self.goal.as_str()],
+        };
+        !sources.tainted_spans(before, text).is_empty()
+    }
+
+    fn situation_of_call(&self, rules: &Policy, own_name: &str) -> ActionContext {
+        let values = context::values(self.arguments());
+        ActionContext::of_call(
+            rules.lexicon(),
+            &CallInputs {
+                name: &format!("tool_{own_name}"),
+                own_name,
+                may_destroy: self.destructive,
+                arguments: self.arguments(),
+                labels: &BTreeMap::new(),
+                tainted: values.iter().any(|value| self.is_foreign("", value)),
+                suspected_injection: self.injected,
+            },
+        )
+    }
+
+    fn situation_of_action(&self, rules: &Policy) -> ActionContext {
+        let (planned, action, scene, frame) =
+            (self.planned(), self.action(), self.scene(), self.frame());
+        let is_pointed = action.targets().next().is_some();
+        ActionContext::of(
+            rules.lexicon(),
+            &ActionInputs {
+                planned: &planned,
+                action: &action,
+                target: is_pointed.then(|| rect(TARGET)),
+                pointed_at: if self.field.is_some() {
+                    Some(rect(FIELD))
+                } else {
+                    (!self.around.is_empty() || self.label().is_some()).then(|| rect(TARGET))
+                },
+                keyboard: &KeyboardHistory {
+                    line: self.before.clone(),
+                    focus_may_have_moved: self.moved_on,
+                },
+                frame: &frame,
+                scene: &scene,
+                url: self.url.as_deref(),
+                labels: &BTreeMap::new(),
+                pasted: self.paste.as_deref(),
+                tainted: match &self.paste {
+                    Some(pasted) => self.is_foreign("", pasted),
+                    None if self.middle_click.is_some() => true,
+                    None => self.is_foreign(&self.before, &argument(&action).0),
+                },
+                suspected_injection: self.injected,
+            },
+        )
+    }
+
+    /// Describes the case, for the table.
+    fn described(&self) -> String {
+        let label = self.label().filter(|_| self.on.is_none());
+        let mut words = match (&self.call, label) {
+            (Some(name), _) => format!("call_function {name:?} {}", self.arguments()),
+            (None, Some(label)) => format!("{} {label:?}", self.action().kind()),
+            (None, None) => {
+                let action = self.action();
+                format!("{} {:?}", action.kind(), argument(&action).0)
+            }
+        };
+        let mut add = |what: &str, value: String| {
+            if !value.is_empty() && value != "[]" {
+                let _ = write!(words, ", {what} {value}");
+            }
+        };
+        add("on", self.on.clone().unwrap_or_default());
+        if self.click_again.is_some() {
+            add("where", "the pointer is".to_owned());
+        }
+        add("as", self.kind.clone().unwrap_or_default());
+        add("beside", self.beside.clone().unwrap_or_default());
+        add("field", self.field.clone().unwrap_or_default());
+        add("in", self.app.clone().unwrap_or_default());
+        add("window", self.window.clone());
+        add(
+            "at",
+            self.url.clone().or(self.bar.clone()).unwrap_or_default(),
+        );
+        add("below", self.around.join(" / "));
+        add("to", self.intent.clone());
+        add("to paste", self.paste.clone().unwrap_or_default());
+        add("goal:", self.goal.clone());
+        add("read before:", self.screen.join(" / "));
+        add(
+            "extracted before:",
+            self.extracted.clone().unwrap_or_default(),
+        );
+        add(
+            "returned before:",
+            self.returned.clone().unwrap_or_default(),
+        );
+        add("entered before:", self.before.clone());
+        if self.moved_on {
+            words += ", after Tab";
+        }
+        if self.destructive {
+            words += ", declared destructive";
+        }
+        if self.injected {
+            words += ", injection suspected";
+        }
+        words
+    }
+}
+
+fn verdict(ruling: &PolicyDecision) -> (&'static str, BTreeSet<String>) {
+    let names =
+        |rules: &[motorium_policy::PolicyRule]| rules.iter().map(|rule| rule.id.clone()).collect();
+    match ruling {
+        PolicyDecision::Allow => ("allowed", BTreeSet::new()),
+        PolicyDecision::RequireApproval(rules) => ("approval", names(rules)),
+        PolicyDecision::Deny(rules) => ("refused", names(rules)),
+    }
+}
+
+#[test]
+fn every_situation_has_the_verdict_that_it_should() {
+    let cases: BTreeMap<String, Vec<Case>> = toml::from_str(include_str!("cases.toml")).unwrap();
+    let rules = Policy::default();
+    let (mut table, mut wrong, mut count) = (String::new(), String::new(), 0);
+    for (group, cases) in &cases {
+        let _ = writeln!(table, "{group}");
+        for case in cases {
+            count += 1;
+            let ruling = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+            let (verdict, by) = verdict(&ruling);
+            let by: Vec<&str> = by.iter().map(String::as_str).collect();
+            let row = format!("  {verdict:<9}{:<28}{}\n", by.join(" "), case.described());
+            table += &row;
+            let expected_rules = case.rules.iter().all(|rule| by.contains(&rule.as_str()));
+            if verdict != case.expect || !expected_rules {
+                let _ = write!(wrong, "expected {} {:?}:{row}", case.expect, case.rules);
+            }
+        }
+    }
+    println!("{table}\n{count} situations");
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count >= 150, "only {count}");
+    insta::assert_snapshot!("verdicts", table);
+}
+
+#[test]
+fn rules_that_cannot_be_used_are_told_by_what_is_wrong() {
+    let words = include_str!("../../../text/src/lexicon.toml");
+    let check = |policies: &str, words: &str, expected: &str| {
+        let error = Policy::read(policies, words).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(
+        "permit (principal, action",
+        words,
+        "unexpected end of input",
+    );
+    let misspelt =
+        "permit (principal, action, resource) when { resource.meaning.contains(\"pay\") };";
+    check(misspelt, words, "meaning");
+    check(
+        "permit (principal, action, resource);",
+        "meanings = 3",
+        "meanings",
+    );
+    let keys = "[meanings]\n[[keys]]\nchord = \"ctrl+frobnicate\"\nmeaning = \"x\"";
+    check("permit (principal, action, resource);", keys, "frobnicate");
+}
+
+#[test]
+fn rules_may_speak_of_who_asks_and_of_labels() {
+    let own = r#"
+        @id("all") permit (principal, action, resource);
+        @id("night") forbid (principal in User::"night", action, resource) when { resource.changes };
+        @id("production") @because("nothing is changed there")
+        forbid (principal, action == Action::"perform", resource)
+        when { resource.labels.contains("env=production") && resource.changes };
+    "#;
+    let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
+    let case = Case {
+        click: Some("Next".to_owned()),
+        ..Case::default()
+    };
+    let judge = |labels: &[(&str, &str)]| {
+        let labels: BTreeMap<String, String> = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut situation = case.situation(&rules);
+        situation.labels = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        rules.evaluate("tasks/t", &labels, &situation)
+    };
+    assert_eq!(judge(&[]), PolicyDecision::Allow);
+    let PolicyDecision::Deny(by) = judge(&[("user", "night")]) else {
+        panic!("the night may change nothing");
+    };
+    assert_eq!(by[0].id, "night");
+    let PolicyDecision::Deny(by) = judge(&[("env", "production")]) else {
+        panic!("nothing is changed there");
+    };
+    assert_eq!(by[0].because, "nothing is changed there");
+}

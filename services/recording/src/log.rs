@@ -1,0 +1,213 @@
+//! A task's log in the store: encoding, decoding, and folding it into a task.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_store::{Append, EventRow, NewEvent, RequestId, TaskStore};
+use prost::Message as _;
+
+use motorium_task::event::{self, Event, RecordedEvent};
+use motorium_task::{Task, invariants, view};
+
+/// Why a log cannot be read or extended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "the stored log cannot be read: {detail}; it was written by another version or damaged"
+    )]
+    Corrupt { detail: String },
+    #[error(transparent)]
+    Store(#[from] motorium_store::Error),
+}
+
+/// Events per read. Bounds the memory of one query.
+const EVENT_BATCH_SIZE: u32 = 500;
+
+/// Returns the stored form of an event. The sequence number is a column of the row and not part of the body.
+#[must_use]
+pub fn encode(task: &TaskName, at: SystemTime, step: u32, event: Event) -> NewEvent {
+    let message = RecordedEvent {
+        seq: EventSeq(0),
+        at,
+        step,
+        event,
+    }
+    .to_wire(task);
+    let kind = message.kind.as_ref().map_or("", kind_name);
+    NewEvent {
+        at,
+        kind,
+        body: message.encode_to_vec().into(),
+    }
+}
+
+/// Returns the API message of a stored event.
+///
+/// # Errors
+/// If the body is not a valid event.
+pub fn message(row: EventRow) -> Result<wire::Event, Error> {
+    let mut message = wire::Event::decode(row.body).map_err(|error| Error::Corrupt {
+        detail: format!("event {}: {error}", row.seq.0),
+    })?;
+    message.sequence = row.seq.0;
+    Ok(message)
+}
+
+/// Decodes a stored event.
+///
+/// # Errors
+/// If the body is not an event that this build knows.
+pub fn decode(row: EventRow) -> Result<RecordedEvent, Error> {
+    let seq = row.seq.0;
+    RecordedEvent::try_from(message(row)?).map_err(|error| Error::Corrupt {
+        detail: format!("event {seq}: {error}"),
+    })
+}
+
+/// Returns a stored event as API clients see it.
+///
+/// # Errors
+/// If the body is not a valid event.
+pub fn public(row: EventRow) -> Result<wire::Event, Error> {
+    message(row).map(event::public_view)
+}
+
+/// Reads all events after `after`.
+///
+/// # Errors
+/// If the task is not there or its log cannot be read.
+pub async fn read(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    after: EventSeq,
+) -> Result<Vec<RecordedEvent>, Error> {
+    let mut events = Vec::new();
+    let mut after = after;
+    loop {
+        let rows = store.events(name, after, EVENT_BATCH_SIZE).await?;
+        let count = rows.len();
+        for row in rows {
+            after = row.seq;
+            events.push(decode(row)?);
+        }
+        if count < EVENT_BATCH_SIZE as usize {
+            return Ok(events);
+        }
+    }
+}
+
+/// Reads the log and folds it into a task.
+///
+/// # Errors
+/// If the task is not there or its log cannot be read.
+pub async fn load(store: &dyn TaskStore, name: &TaskName) -> Result<Task, Error> {
+    let events = read(store, name, EventSeq(0)).await?;
+    debug_assert_eq!(invariants::violation(&events), None, "{name}");
+    Task::from_events(events).ok_or_else(|| Error::Corrupt {
+        detail: format!("the log of {name} does not begin with its creation"),
+    })
+}
+
+/// Appends the events that `decide` returns for the current task, and returns true if there were any. Retries with the new
+/// task if the log has grown meanwhile. The events belong to no step.
+///
+/// # Errors
+/// `decide`'s own, or if the task is not there or cannot be written.
+pub async fn extend<E: From<Error>>(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    epoch: Option<TaskEpoch>,
+    request: Option<&RequestId>,
+    decide: impl Fn(&Task) -> Result<Vec<Event>, E>,
+) -> Result<bool, E> {
+    loop {
+        let mut task = load(store, name).await?;
+        let (now, expected_seq) = (SystemTime::now(), task.last_seq);
+        let mut rows = Vec::new();
+        for event in decide(&task)? {
+            rows.push(encode(name, now, 0, event.clone()));
+            task.apply(&RecordedEvent {
+                seq: EventSeq(task.last_seq.0 + 1),
+                at: now,
+                step: 0,
+                event,
+            });
+        }
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        let append = Append {
+            name: name.clone(),
+            epoch,
+            expected_seq: Some(expected_seq),
+            events: rows,
+            notes: None,
+            view: Some(row_view(&task)),
+            request: request.cloned(),
+            lease: None,
+            now,
+        };
+        match store.append(append).await {
+            Ok(_) => return Ok(true),
+            Err(motorium_store::Error::Conflict { .. }) => {}
+            Err(error) => return Err(Error::Store(error).into()),
+        }
+    }
+}
+
+/// Returns the row's state and snapshot.
+#[must_use]
+pub fn row_view(task: &Task) -> (i32, Bytes) {
+    let message = view::task(task);
+    (message.state, message.encode_to_vec().into())
+}
+
+fn kind_name(kind: &wire::event::Kind) -> &'static str {
+    use wire::event::Kind;
+
+    match kind {
+        Kind::Created(_) => "created",
+        Kind::Started(_) => "started",
+        Kind::Recovered(_) => "recovered",
+        Kind::DesktopAcquired(_) => "desktop_acquired",
+        Kind::LiveFrame(_) => "live_frame",
+        Kind::AttachmentPut(_) => "attachment_put",
+        Kind::Observed(_) => "observed",
+        Kind::Decided(_) => "decided",
+        Kind::ProgressAdded(_) => "progress_added",
+        Kind::ProgressCorrected(_) => "progress_corrected",
+        Kind::BackendSkipped(_) => "backend_skipped",
+        Kind::ActionIntended(_) => "action_intended",
+        Kind::ActionPerformed(_) => "action_performed",
+        Kind::EffectJudged(_) => "effect_judged",
+        Kind::ActionRetried(_) => "action_retried",
+        Kind::PointerChecked(_) => "pointer_checked",
+        Kind::StepFinished(_) => "step_finished",
+        Kind::TargetNotResolved(_) => "target_not_resolved",
+        Kind::FunctionCalled(_) => "function_called",
+        Kind::FunctionReturned(_) => "function_returned",
+        Kind::Extracted(_) => "extracted",
+        Kind::UserAsked(_) => "user_asked",
+        Kind::UserAcknowledged(_) => "user_acknowledged",
+        Kind::MessageReceived(_) => "message_received",
+        Kind::ApprovalRequested(_) => "approval_requested",
+        Kind::ApprovalResolved(_) => "approval_resolved",
+        Kind::TakenOver(_) => "taken_over",
+        Kind::HumanActed(_) => "human_acted",
+        Kind::HandedBack(_) => "handed_back",
+        Kind::Paused(_) => "paused",
+        Kind::Resumed(_) => "resumed",
+        Kind::CancelRequested(_) => "cancel_requested",
+        Kind::LoopDetected(_) => "loop_detected",
+        Kind::InjectionSuspected(_) => "injection_suspected",
+        Kind::CompletionChecked(_) => "completion_checked",
+        Kind::ResultFetched(_) => "result_fetched",
+        Kind::TransientFailure(_) => "transient_failure",
+        Kind::HookIntervened(_) => "hook_intervened",
+        Kind::Succeeded(_) => "succeeded",
+        Kind::Failed(_) => "failed",
+        Kind::Cancelled(_) => "cancelled",
+    }
+}

@@ -1,0 +1,234 @@
+//! Comparison of recorded and replayed events and requests, with a description of the first difference.
+//!
+//! Times are ignored: timestamps, durations, and the remaining time limit.
+
+use bytes::Bytes;
+use motorium_proto::v1::common::{Element, Scene};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::planner::{
+    ExtractRequest, LocatePointerRequest, PlanRequest, RemainingLimits,
+};
+use prost::Message;
+use serde_json::Value;
+
+use crate::recording::HOOKS;
+use crate::trajectory::json;
+use motorium_task::event::public_view;
+
+/// Maximum length of a shown value, in characters. Fits a terminal paragraph.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// Returns an event without the fields that may differ in a replay.
+pub fn comparable(event: wire::Event) -> wire::Event {
+    let mut event = public_view(event);
+    event.time = None;
+    match &mut event.kind {
+        Some(Kind::Observed(observed)) => observed.elapsed = None,
+        Some(Kind::Decided(decided)) => decided.elapsed = None,
+        Some(Kind::StepFinished(finished)) => finished.timings.clear(),
+        Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
+        Some(Kind::ApprovalRequested(wire::ApprovalRequested { approval: Some(it) })) => {
+            it.create_time = None;
+            it.expire_time = None;
+        }
+        Some(Kind::ApprovalResolved(wire::ApprovalResolved { approval: Some(it) })) => {
+            it.create_time = None;
+            it.expire_time = None;
+        }
+        // The creation time belongs to the recorded run.
+        Some(Kind::Created(created)) => {
+            if let Some(task) = &mut created.task {
+                task.create_time = None;
+            }
+        }
+        _ => {}
+    }
+    event
+}
+
+/// Returns the first difference of two events: a description, the recorded value and the replayed value.
+pub fn events(recorded: &wire::Event, now: &wire::Event) -> (String, String, String) {
+    let (recorded, now) = (json::of(json::EVENT, recorded), json::of(json::EVENT, now));
+    let (was, is) = (kind(&recorded), kind(&now));
+    if was != is {
+        return (
+            format!("a different event was written: {is} instead of {was}"),
+            shown(&recorded),
+            shown(&now),
+        );
+    }
+    let (path, recorded, now) = first(&recorded, &now, String::new());
+    (
+        format!("the event {was} differs at `{path}`"),
+        recorded,
+        now,
+    )
+}
+
+/// Returns the name of an event's kind.
+fn kind(event: &Value) -> String {
+    let known = ["task", "sequence", "time", "step"];
+    let fields = event.as_object().into_iter().flatten();
+    let mut kinds = fields.filter(|(name, _)| !known.contains(&name.as_str()));
+    kinds
+        .next()
+        .map(|(name, _)| name.clone())
+        .unwrap_or_default()
+}
+
+/// A request that contains the task's remaining limits.
+trait Limited: Message + Default + PartialEq {
+    fn limits(&mut self) -> Option<&mut RemainingLimits>;
+}
+
+macro_rules! limited {
+    ($($question:ty),*) => {$(
+        impl Limited for $question {
+            fn limits(&mut self) -> Option<&mut RemainingLimits> {
+                self.remaining.as_mut()
+            }
+        }
+    )*};
+}
+
+limited!(PlanRequest, ExtractRequest, LocatePointerRequest);
+
+/// Returns true if two requests are equal. The remaining time limit is ignored. So is the planner's conversation if the replay
+/// has none, because exported events omit it and the recording of an earlier run may be lost.
+pub fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
+    if recorded == now {
+        return true;
+    }
+    match method.rsplit('/').next() {
+        Some("Plan") => is_same_plan(without_time(recorded), without_time(now)),
+        Some("Extract") => {
+            without_time::<ExtractRequest>(recorded) == without_time::<ExtractRequest>(now)
+        }
+        Some("LocatePointer") => {
+            without_time::<LocatePointerRequest>(recorded)
+                == without_time::<LocatePointerRequest>(now)
+        }
+        _ => false,
+    }
+}
+
+fn is_same_plan(recorded: Option<PlanRequest>, now: Option<PlanRequest>) -> bool {
+    match (recorded, now) {
+        (Some(mut recorded), Some(now)) if now.conversation.is_empty() => {
+            recorded.conversation = Bytes::new();
+            recorded == now
+        }
+        (recorded, now) => recorded == now,
+    }
+}
+
+fn without_time<Q: Limited>(question: &[u8]) -> Option<Q> {
+    let mut question = Q::decode(question).ok()?;
+    if let Some(remaining) = question.limits() {
+        remaining.time = None;
+    }
+    Some(question)
+}
+
+/// Returns the first difference of two requests.
+pub fn questions(method: &str, recorded: &[u8], now: &[u8]) -> (String, String, String) {
+    let asked = asked(method);
+    let name = json::message_of(method, false).unwrap_or_default();
+    let (Some(recorded), Some(now)) = (json::of_bytes(&name, recorded), json::of_bytes(&name, now))
+    else {
+        let what = format!("{asked} with a different request, which cannot be decoded");
+        return (what, String::new(), String::new());
+    };
+    let (path, recorded, now) = first(&recorded, &now, String::new());
+    (
+        format!("{asked} with a different request: `{path}`"),
+        recorded,
+        now,
+    )
+}
+
+/// Describes a request by its method.
+pub fn asked(method: &str) -> String {
+    if method == HOOKS {
+        return "the hooks were called".to_owned();
+    }
+    let service = match method.split('.').nth(1) {
+        Some("planner") => "the planner",
+        Some("perception") => "Perception",
+        Some("executor") => "the Executor",
+        _ => "a service",
+    };
+    let method = method.rsplit('/').next().unwrap_or(method);
+    format!("{service} was called ({method})")
+}
+
+/// Returns the path of the first difference of two values, and both values there.
+fn first(recorded: &Value, now: &Value, path: String) -> (String, String, String) {
+    match (recorded, now) {
+        (Value::Object(was), Value::Object(is)) => {
+            let names = was.keys().chain(is.keys());
+            for name in names {
+                let (one, other) = (was.get(name), is.get(name));
+                if one != other {
+                    let path = format!("{path}{}{name}", if path.is_empty() { "" } else { "." });
+                    return inside(one, other, path);
+                }
+            }
+        }
+        (Value::Array(was), Value::Array(is)) => {
+            for index in 0..was.len().max(is.len()) {
+                let (one, other) = (was.get(index), is.get(index));
+                if one != other {
+                    return inside(one, other, format!("{path}[{index}]"));
+                }
+            }
+        }
+        _ => {}
+    }
+    (path, shown(recorded), shown(now))
+}
+
+fn inside(was: Option<&Value>, is: Option<&Value>, path: String) -> (String, String, String) {
+    match (was, is) {
+        (Some(was), Some(is)) => first(was, is, path),
+        (was, is) => {
+            let words = |value: Option<&Value>| value.map_or("nothing".to_owned(), shown);
+            (path, words(was), words(is))
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the first element in which two scenes differ.
+pub fn scenes(recorded: &Scene, now: &Scene) -> Option<(String, String, String)> {
+    let words = |element: &Element| format!("element {} “{}”", element.id, element.content);
+    let of = |scene: &Scene, id: u32| scene.elements.iter().find(|one| one.id == id).cloned();
+    for element in &recorded.elements {
+        match of(now, element.id) {
+            None => {
+                let name = words(element);
+                return Some((format!("{name} is missing"), name, "nothing".to_owned()));
+            }
+            Some(other) if other != *element => {
+                return Some((
+                    format!("{} differs", words(element)),
+                    format!("{element:?}"),
+                    format!("{other:?}"),
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let mut added = now.elements.iter();
+    let added = added.find(|element| of(recorded, element.id).is_none())?;
+    let name = words(added);
+    Some((format!("{name} is new"), "nothing".to_owned(), name))
+}

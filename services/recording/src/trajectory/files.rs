@@ -1,0 +1,183 @@
+//! The files of an export and their sources.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use serde::Serialize as _;
+use serde_json::Value;
+
+use super::steps::{self, StepFile, Steps};
+use super::{answer, json, runs};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_task::event::{Artifact, Event, RecordedEvent};
+use motorium_task::{Task, view};
+
+/// Version of the export format.
+pub const FORMAT: u32 = 1;
+/// Maximum length of a file name, in bytes. A ustar path has 100 bytes, including the folder.
+const MAX_NAME_BYTES: usize = 60;
+
+/// A file of an export.
+#[derive(Debug, Clone)]
+pub(super) struct File {
+    /// Path within the folder, with slashes.
+    pub(super) path: String,
+    pub(super) source: FileSource,
+}
+
+/// Source of a file's content.
+#[derive(Debug, Clone)]
+pub(super) enum FileSource {
+    Inline(Bytes),
+    Blob([u8; 32]),
+    /// A stored scene, exported as JSON.
+    Scene([u8; 32]),
+    Page,
+}
+
+/// Returns all files except the manifest, in the order in which they are written.
+pub(super) fn of(
+    task: &Task,
+    log: &[RecordedEvent],
+    public: &[wire::Event],
+    steps: &Steps,
+    recorded: &[Bytes],
+) -> Vec<File> {
+    let mut files = vec![
+        inline(
+            "task.json",
+            pretty(&json::of(json::TASK, &view::task(task))),
+        ),
+        inline("answer.md", answer::text(task)),
+        inline(
+            "steps.jsonl",
+            lines(steps.steps.iter().map(|step| step.json())),
+        ),
+        inline(
+            "events.jsonl",
+            lines(public.iter().map(|event| json::of(json::EVENT, event))),
+        ),
+    ];
+    let named = log.iter().flat_map(artifact_files);
+    files.extend(named.map(|(path, artifact)| File {
+        path,
+        source: match artifact.media_type.as_str() {
+            super::SCENE => FileSource::Scene(artifact.sha256),
+            _ => FileSource::Blob(artifact.sha256),
+        },
+    }));
+    files.extend((1..).zip(recorded).map(|(number, record)| File {
+        path: runs::path(number),
+        source: FileSource::Inline(record.clone()),
+    }));
+    let attached = task.spec.attachments.iter();
+    files.extend(attached.map(|attachment| File {
+        path: format!("attachments/{}", safe_file_name(&attachment.name)),
+        source: FileSource::Inline(attachment.data.clone()),
+    }));
+    files.push(File {
+        path: super::PAGE.to_owned(),
+        source: FileSource::Page,
+    });
+    let mut seen = BTreeSet::new();
+    files.retain(|file| seen.insert(file.path.clone()));
+    files
+}
+
+/// Returns the artifacts that an event references, with their paths in the folder.
+pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
+    let step = recorded.step;
+    match &recorded.event {
+        Event::Observed(observed) => {
+            let place = |place, artifact| Some((steps::path(step, place, artifact), artifact));
+            [
+                observed
+                    .image
+                    .as_ref()
+                    .and_then(|it| place(StepFile::Frame, it)),
+                observed
+                    .annotated_image
+                    .as_ref()
+                    .and_then(|it| place(StepFile::Annotated, it)),
+                observed
+                    .scene
+                    .as_ref()
+                    .and_then(|it| place(StepFile::Scene, it)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect()
+        }
+        Event::PointerChecked(checked) => evidence(checked.image.iter()),
+        Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
+        Event::InjectionSuspected {
+            evidence: shown, ..
+        } => evidence(shown.iter().flatten()),
+        Event::ResultFetched { artifact, .. } => artifact
+            .iter()
+            .map(|it| (format!("results/{}", safe_file_name(&it.file_name)), it))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn evidence<'a>(artifacts: impl Iterator<Item = &'a Artifact>) -> Vec<(String, &'a Artifact)> {
+    artifacts
+        .map(|it| (format!("evidence/{}", safe_file_name(&it.file_name)), it))
+        .collect()
+}
+
+/// Returns a file name that is valid on every system and contains no path.
+pub fn safe_file_name(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    let cleaned: String = name
+        .chars()
+        .map(|letter| if is_plain(letter) { letter } else { '_' })
+        .collect();
+    let mut cut = cleaned.trim_start_matches('.').to_owned();
+    // Cut from the front, which keeps the extension.
+    while cut.len() > MAX_NAME_BYTES {
+        cut.remove(0);
+    }
+    if cut.is_empty() {
+        "file".to_owned()
+    } else {
+        cut
+    }
+}
+
+fn inline(path: &str, text: String) -> File {
+    File {
+        path: path.to_owned(),
+        source: FileSource::Inline(text.into()),
+    }
+}
+
+fn lines(values: impl Iterator<Item = Value>) -> String {
+    values.map(|value| format!("{value}\n")).collect()
+}
+
+/// Formats JSON with indentation.
+pub(super) fn pretty(value: &Value) -> String {
+    let mut text = Vec::new();
+    let mut writer = serde_json::Serializer::pretty(&mut text);
+    value
+        .serialize(&mut writer)
+        .expect("a value can be written into memory");
+    String::from_utf8(text).expect("JSON is UTF-8") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        let check = |name: &str, plain_name: &str| assert_eq!(safe_file_name(name), plain_name);
+        check("invoice.pdf", "invoice.pdf");
+        check("../../etc/passwd", "_.._etc_passwd");
+        check("发票 1.pdf", "发票_1.pdf");
+        check("...", "file");
+        assert!(safe_file_name(&"x".repeat(500)).len() <= MAX_NAME_BYTES);
+    }
+}

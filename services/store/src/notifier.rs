@@ -1,0 +1,243 @@
+//! Notifications for the watchers of a task. They have no data and may be lost: watchers also poll, so a lost
+//! notification only delays them.
+//!
+//! Notifications work within a process and, with a relay, across processes. Those that arrive faster than a subscriber
+//! handles them are coalesced. Without a subscriber they are dropped.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use motorium_proto::domain::id::TaskName;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Number of notifications per task, for tasks with subscribers.
+type Subscriptions = HashMap<TaskName, watch::Sender<u64>>;
+
+/// Notifies subscribers of tasks. Clones share the subscriptions.
+#[derive(Debug, Clone, Default)]
+pub struct TaskNotifier {
+    subscriptions: Arc<Mutex<Subscriptions>>,
+    relay: Option<Arc<Relay>>,
+}
+
+/// Forwards notifications to other processes, and theirs to this one.
+#[derive(Debug)]
+struct Relay {
+    notifications: UnboundedSender<TaskName>,
+    work: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.work.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl TaskNotifier {
+    /// Creates a notifier without subscriptions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a notifier that also sends its notifications to `rings`. `carry` gets a notifier for this process alone and
+    /// starts the tasks of the relay, which are aborted with the last clone.
+    pub(crate) fn with_relay<const N: usize>(
+        rings: UnboundedSender<TaskName>,
+        carry: impl FnOnce(Self) -> [JoinHandle<()>; N],
+    ) -> Self {
+        let here = Self::default();
+        let work = carry(here.clone()).into();
+        Self {
+            relay: Some(Arc::new(Relay {
+                notifications: rings,
+                work,
+            })),
+            ..here
+        }
+    }
+
+    /// Notifies the subscribers of all tasks.
+    pub(crate) fn notify_all(&self) {
+        for bell in self.lock().values() {
+            bell.send_modify(|rings| *rings += 1);
+        }
+    }
+
+    /// Notifies the subscribers of a task.
+    pub fn notify(&self, task: &TaskName) {
+        if let Some(carrier) = &self.relay {
+            // Ignored: the relay has ended with the process.
+            let _ = carrier.notifications.send(task.clone());
+        }
+        if let Some(bell) = self.lock().get(task) {
+            bell.send_modify(|rings| *rings += 1);
+        }
+    }
+
+    /// Subscribes to notifications of a task from now on.
+    #[must_use]
+    pub fn subscribe(&self, task: &TaskName) -> TaskSubscription {
+        let rings = self.lock().entry(task.clone()).or_default().subscribe();
+        let heard = *rings.borrow();
+        TaskSubscription {
+            notifications: rings,
+            own: Arc::default(),
+            seen: heard,
+            task: task.clone(),
+            notifier: self.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Subscriptions> {
+        // Poisoning is ignored: no code panics while it holds the lock, and the map is always consistent.
+        self.subscriptions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A subscription to the notifications of one task, except its own.
+#[derive(Debug)]
+pub struct TaskSubscription {
+    notifications: watch::Receiver<u64>,
+    /// Number of notifications sent by this subscription and its siblings, which they ignore.
+    own: Arc<AtomicU64>,
+    /// Number of notifications of others already received.
+    seen: u64,
+    task: TaskName,
+    notifier: TaskNotifier,
+}
+
+impl TaskSubscription {
+    /// Waits for a notification since the last one received, or since the subscription.
+    pub async fn notified(&mut self) {
+        while !self.try_notified() {
+            if self.notifications.changed().await.is_err() {
+                // Unreachable: the sender stays in the map as long as there is a subscription.
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Returns true if there was a notification since the last one received, and marks it as received. Does not wait.
+    pub fn try_notified(&mut self) -> bool {
+        let rings = *self.notifications.borrow_and_update();
+        // Own notifications are counted before they are sent, so that one of others is never mistaken for an own one.
+        let others = rings.saturating_sub(self.own.load(Ordering::Acquire));
+        let news = others > self.seen;
+        self.seen = self.seen.max(others);
+        news
+    }
+
+    /// Notifies all subscribers of the task except this one and its siblings.
+    pub fn notify_others(&self) {
+        self.own.fetch_add(1, Ordering::AcqRel);
+        self.notifier.notify(&self.task);
+    }
+
+    /// Creates another subscription to the same task. Siblings ignore each other's notifications.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        let rings = self.notifications.clone();
+        Self {
+            own: Arc::clone(&self.own),
+            seen: self.seen,
+            notifications: rings,
+            task: self.task.clone(),
+            notifier: self.notifier.clone(),
+        }
+    }
+}
+
+impl Drop for TaskSubscription {
+    fn drop(&mut self) {
+        let mut bells = self.notifier.lock();
+        // This subscription is still counted here.
+        if bells
+            .get(&self.task)
+            .is_some_and(|bell| bell.receiver_count() <= 1)
+        {
+            bells.remove(&self.task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn task(name: &str) -> TaskName {
+        TaskName::from_segment(name).unwrap()
+    }
+
+    fn is_rung(bell: &mut TaskSubscription) -> bool {
+        bell.notified().now_or_never().is_some()
+    }
+
+    #[test]
+    fn rings_reach_the_listeners_of_their_task_and_coalesce() {
+        let doorbell = TaskNotifier::new();
+        doorbell.notify(&task("a"));
+        let (mut first, mut second, mut other) = (
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("b")),
+        );
+        assert!(
+            !is_rung(&mut first),
+            "a notification before the subscription"
+        );
+        for _ in 0..3 {
+            doorbell.notify(&task("a"));
+        }
+        assert!(is_rung(&mut first) && is_rung(&mut second) && !is_rung(&mut other));
+        assert!(!is_rung(&mut first), "three notifications are coalesced");
+    }
+
+    #[test]
+    fn nobody_hears_their_own_rings_and_everybody_those_of_others() {
+        let doorbell = TaskNotifier::new();
+        let mut listener = doorbell.subscribe(&task("a"));
+        let mut bell = doorbell.subscribe(&task("a"));
+        let mut twin = bell.sibling();
+        for _ in 0..3 {
+            bell.notify_others();
+        }
+        assert!(listener.try_notified() && !bell.try_notified() && !is_rung(&mut twin));
+        // A notification of others between two own ones is not lost.
+        bell.notify_others();
+        doorbell.notify(&task("a"));
+        twin.notify_others();
+        assert!(is_rung(&mut bell) && twin.try_notified());
+        assert!(!bell.try_notified() && !twin.try_notified());
+    }
+
+    #[test]
+    fn nothing_is_kept_for_tasks_without_listeners() {
+        let doorbell = TaskNotifier::new();
+        let (first, second) = (
+            doorbell.subscribe(&task("a")),
+            doorbell.subscribe(&task("a")),
+        );
+        drop(first);
+        assert_eq!(doorbell.lock().len(), 1);
+        drop(second);
+        doorbell.notify(&task("a"));
+        assert!(doorbell.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn wakes_across_tasks() {
+        let doorbell = TaskNotifier::new();
+        let mut bell = doorbell.subscribe(&task("a"));
+        let waiting = tokio::spawn(async move { bell.notified().await });
+        doorbell.notify(&task("a"));
+        waiting.await.unwrap();
+    }
+}

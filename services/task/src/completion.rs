@@ -1,0 +1,167 @@
+//! Verification of a success claim: the task's expectations and the planner's evidence, against the last screen.
+//!
+//! Pure. The existence of files is checked by the run loop.
+
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::service::Observation;
+use serde_json::Value;
+
+use super::fold::Task;
+use super::screen::folded;
+use super::spec::Expectation;
+
+/// The last observed screen.
+#[derive(Debug, Clone, Copy)]
+pub struct LastScreen<'a> {
+    pub scene: &'a Scene,
+    pub frame: &'a Frame,
+}
+
+impl<'a> LastScreen<'a> {
+    /// Returns the screen of an observation.
+    #[must_use]
+    pub fn of(observation: &'a Observation) -> Self {
+        Self {
+            scene: &observation.scene,
+            frame: &observation.frame,
+        }
+    }
+
+    /// Returns true if it shows a text, in one element or across consecutive elements.
+    #[must_use]
+    pub fn shows(&self, text: &str) -> bool {
+        let wanted = folded(text);
+        let lines = self
+            .scene
+            .elements
+            .iter()
+            .map(|element| folded(&element.content));
+        let lines: Vec<String> = lines.collect();
+        lines.iter().any(|line| line.contains(&wanted)) || lines.concat().contains(&wanted)
+    }
+
+    /// Returns true if the active window's title contains this text.
+    #[must_use]
+    pub fn is_titled(&self, title: &str) -> bool {
+        self.frame
+            .active_window()
+            .is_some_and(|window| folded(&window.title).contains(&folded(title)))
+    }
+
+    /// Returns true if the screen shows a piece of evidence: all of it, or a part it quotes.
+    fn supports(&self, evidence: &str) -> bool {
+        let seen =
+            |text: &str| !folded(text).is_empty() && (self.shows(text) || self.is_titled(text));
+        seen(evidence) || quotes(evidence).any(seen)
+    }
+}
+
+/// Returns the parts in quotation marks, English or Chinese.
+fn quotes(text: &str) -> impl Iterator<Item = &str> {
+    const MARKS: [(char, char); 5] = [
+        ('"', '"'),
+        ('“', '”'),
+        ('「', '」'),
+        ('\'', '\''),
+        ('`', '`'),
+    ];
+    MARKS.into_iter().flat_map(move |(open, close)| {
+        let parts: Vec<&str> = if open == close {
+            text.split(open).skip(1).step_by(2).collect()
+        } else {
+            text.split(open)
+                .skip(1)
+                .filter_map(|rest| rest.split_once(close).map(|(quoted, _)| quoted))
+                .collect()
+        };
+        parts
+    })
+}
+
+/// Returns the pieces of the planner's evidence that the screen does not show, or nothing if it shows any of them. One piece
+/// is enough, because evidence may also be a fact that no screen shows. A claim without evidence is accepted.
+#[must_use]
+pub fn missing_evidence(evidence: &[String], screen: LastScreen<'_>) -> Vec<String> {
+    if evidence.iter().any(|piece| screen.supports(piece)) {
+        return Vec::new();
+    }
+    let missing = evidence
+        .iter()
+        .map(|piece| format!("its evidence \"{piece}\" cannot be seen on the last screen"));
+    missing.collect()
+}
+
+/// Returns true if any data that the task extracted contains `wanted`.
+#[must_use]
+pub fn has_extracted(task: &Task, wanted: &Value) -> bool {
+    let extracted = task
+        .steps
+        .iter()
+        .filter_map(|step| step.extracted.as_deref());
+    extracted
+        .filter_map(|json| serde_json::from_str::<Value>(json).ok())
+        .any(|json| json_contains(&json, wanted))
+}
+
+/// Returns true if `json` contains every member and element of `wanted`. Arrays may have more elements, in any order.
+fn json_contains(json: &Value, wanted: &Value) -> bool {
+    match (json, wanted) {
+        (Value::Object(members), Value::Object(wanted)) => wanted.iter().all(|(name, value)| {
+            members
+                .get(name)
+                .is_some_and(|member| json_contains(member, value))
+        }),
+        (Value::Array(elements), Value::Array(wanted)) => wanted
+            .iter()
+            .all(|value| elements.iter().any(|element| json_contains(element, value))),
+        (Value::Number(number), Value::Number(wanted)) => number.as_f64() == wanted.as_f64(),
+        _ => json == wanted,
+    }
+}
+
+/// Describes an expectation that is not met.
+#[must_use]
+pub fn describe_unmet(expectation: &Expectation) -> String {
+    match expectation {
+        Expectation::TextOnScreen(text) => format!("the text \"{text}\" is not on the screen"),
+        Expectation::WindowTitle(title) => format!("the active window is not titled \"{title}\""),
+        Expectation::FileExists(name) => format!("there is no file {name} in the desktop's folder"),
+        Expectation::ExtractedJson(json) => format!("nothing was extracted that has {json}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check_json(json: Value, wanted: Value, expected: bool) {
+        assert_eq!(
+            json_contains(&json, &wanted),
+            expected,
+            "{wanted} in {json}"
+        );
+    }
+
+    #[test]
+    fn extracted_data_may_have_more_than_is_wanted() {
+        let order = || json!({"number": 7, "lines": [{"name": "a", "price": 1}, {"name": "b"}]});
+        check_json(order(), json!({}), true);
+        check_json(order(), json!({"number": 7.0}), true);
+        check_json(order(), json!({"lines": [{"name": "b"}]}), true);
+        check_json(order(), json!({"lines": [{"name": "c"}]}), false);
+        check_json(order(), json!({"number": "7"}), false);
+        check_json(order(), json!({"total": null}), false);
+    }
+
+    #[test]
+    fn quotations_are_found_in_both_languages() {
+        let quoted = |text: &'static str| quotes(text).collect::<Vec<_>>();
+        assert_eq!(quoted("the text \"Saved\" and “Done”"), ["Saved", "Done"]);
+        assert_eq!(quoted("显示「已保存」"), ["已保存"]);
+        assert_eq!(quoted("it's done"), ["s done"]);
+        assert_eq!(quoted("nothing"), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,180 @@
+//! Background motion: regions that change without any action, such as clocks, carets, spinners and videos.
+//!
+//! Learnt from observations between which no action was performed. A large region that changed once may be a late effect, for
+//! example a page that was still loading, so it counts as background motion only when it changes again. A small region counts
+//! at once, because clocks and carets look like that. A wrong guess costs another observation, never a wrong click
+//! ([`super::is_obscured`]).
+
+use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::geometry::CaptureRect;
+
+/// Maximum width and height of a small region, in pixels: one line of a clock, or a spinner.
+const MAX_SMALL_SIZE: (i32, i32) = (160, 64);
+/// Margin within which a change belongs to a known region, in pixels. Wider than high, because digits and carets move sideways.
+const NEIGHBOUR_MARGIN: (i32, i32) = (8, 4);
+/// Maximum expected growth of a region, in pixels. Keeps a fast progress bar from covering its neighbours.
+const MAX_REACH: i32 = 48;
+/// Maximum number of regions; the oldest are dropped. Bounds the comparison of each effect.
+const MAX_REGIONS: usize = 16;
+/// Number of observations without a change after which a region is dropped, so that it can show effects again.
+const FORGET_AFTER: u32 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MotionRegion {
+    bounds: CaptureRect,
+    change_count: u32,
+    /// Observations since the last change.
+    idle_observations: u32,
+    /// Width and height of its first change.
+    initial_size: (i32, i32),
+    /// Expected growth beyond its bounds, because an advancing bar continues to advance.
+    reach: (i32, i32),
+}
+
+impl MotionRegion {
+    fn is_near(&self, bounds: CaptureRect) -> bool {
+        self.bounds
+            .inflate(NEIGHBOUR_MARGIN.0, NEIGHBOUR_MARGIN.1)
+            .intersects(&bounds)
+    }
+
+    fn grow(&mut self, bounds: CaptureRect) {
+        self.bounds = self.bounds.union(&bounds);
+        // Twice the observed growth: waiting for an effect takes about as long as the observation before it, or a little longer.
+        let further = |grown: i32, first: i32| (2 * (grown - first)).clamp(0, MAX_REACH);
+        self.reach = (
+            further(self.bounds.width(), self.initial_size.0),
+            further(self.bounds.height(), self.initial_size.1),
+        );
+        self.change_count += 1;
+        self.idle_observations = 0;
+    }
+}
+
+/// Regions with background motion that were learnt so far.
+#[derive(Debug, Clone, Default)]
+pub struct BackgroundMotion {
+    regions: Vec<MotionRegion>,
+}
+
+impl BackgroundMotion {
+    /// Records the changes between two observations without an action between them.
+    pub fn observe(&mut self, change: &ChangeMap) {
+        for place in &mut self.regions {
+            place.idle_observations += 1;
+        }
+        if change.size_differs {
+            self.regions.clear();
+            return;
+        }
+        let changed: Vec<CaptureRect> = change.regions.iter().map(|region| region.bounds).collect();
+        self.add(&changed);
+        self.regions
+            .retain(|place| place.idle_observations < FORGET_AFTER);
+    }
+
+    /// Records regions that changed during a period without an action.
+    pub fn add(&mut self, changed: &[CaptureRect]) {
+        for &bounds in changed {
+            let mut known = self.regions.iter_mut();
+            match known.find(|place| place.is_near(bounds)) {
+                Some(place) => place.grow(bounds),
+                None => self.regions.push(MotionRegion {
+                    bounds,
+                    change_count: 1,
+                    idle_observations: 0,
+                    initial_size: (bounds.width(), bounds.height()),
+                    reach: (0, 0),
+                }),
+            }
+        }
+        let surplus = self.regions.len().saturating_sub(MAX_REGIONS);
+        self.regions.drain(..surplus);
+    }
+
+    /// Returns the regions that must not be taken for an effect.
+    #[must_use]
+    pub fn noise(&self) -> Vec<CaptureRect> {
+        let is_noise = |place: &&MotionRegion| is_small(place.bounds) || place.change_count > 1;
+        self.regions
+            .iter()
+            .filter(is_noise)
+            .map(|place| place.bounds.inflate(place.reach.0, place.reach.1))
+            .collect()
+    }
+}
+
+/// Returns true if a region is as small as a clock or a spinner.
+#[must_use]
+pub fn is_small(bounds: CaptureRect) -> bool {
+    bounds.width() <= MAX_SMALL_SIZE.0 && bounds.height() <= MAX_SMALL_SIZE.1
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::effect::ChangedRegion;
+    use motorium_proto::domain::geometry::CapturePoint;
+
+    use super::*;
+
+    fn rect(x: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, 0),
+            CapturePoint::new(x + width, height),
+        )
+    }
+
+    fn changed(bounds: &[CaptureRect]) -> ChangeMap {
+        let region = |bounds: &CaptureRect| ChangedRegion {
+            bounds: *bounds,
+            changed_pixels: 9,
+        };
+        ChangeMap {
+            regions: bounds.iter().map(region).collect(),
+            ..ChangeMap::default()
+        }
+    }
+
+    #[test]
+    fn a_clock_is_noise_at_once_and_a_page_only_when_it_goes_on() {
+        let (clock, page) = (rect(900, 60, 16), rect(0, 600, 400));
+        let mut stirring = BackgroundMotion::default();
+        stirring.observe(&changed(&[clock, page]));
+        assert_eq!(stirring.noise(), [clock]);
+        stirring.observe(&changed(&[page]));
+        assert_eq!(stirring.noise(), [clock, page], "it is a video");
+    }
+
+    #[test]
+    fn what_has_come_to_rest_is_forgotten() {
+        let mut stirring = BackgroundMotion::default();
+        stirring.observe(&changed(&[rect(900, 60, 16)]));
+        for _ in 0..FORGET_AFTER {
+            assert_eq!(stirring.noise().len(), 1);
+            stirring.observe(&changed(&[]));
+        }
+        assert_eq!(stirring.noise(), []);
+    }
+
+    #[test]
+    fn only_so_much_is_kept() {
+        let mut stirring = BackgroundMotion::default();
+        for x in 0..100 {
+            stirring.observe(&changed(&[rect(x * 100, 20, 20)]));
+        }
+        assert!(stirring.noise().len() <= MAX_REGIONS);
+    }
+
+    #[test]
+    fn what_advances_is_expected_to_go_on() {
+        let mut stirring = BackgroundMotion::default();
+        for step in 0..3 {
+            stirring.observe(&changed(&[rect(100 + 13 * step, 13, 14)]));
+        }
+        let next = rect(100 + 13 * 3, 13, 14);
+        let noise = stirring.noise();
+        assert!(noise[0].contains_box(&next), "{noise:?}");
+        let elsewhere = rect(400, 13, 14);
+        assert!(!noise[0].intersects(&elsewhere), "{noise:?}");
+    }
+}

@@ -1,0 +1,405 @@
+//! Judgement of the effect of an action on the screen.
+//!
+//! No pixels here: Perception reports changes and background motion, and this module derives the verdict. Small effects count
+//! (one typed character is far less than one percent of a screen), so the criterion is where a change is, not how large: near
+//! the target, at the possible keyboard focus, or of the active window. A caret alone is no effect.
+
+mod background_motion;
+mod clock;
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::effect::{ChangeMap, ChangedRegion, Effect, Verdict};
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{Comparison, IdleReport};
+
+pub use background_motion::{BackgroundMotion, is_small};
+pub use clock::clocks;
+
+use crate::screen::{bounds_on_display, folded};
+
+/// Margin around the target within which a change counts as near it, in pixels. Covers focus rings and shadows outside the box.
+pub const NEAR_MARGIN: i32 = 24;
+/// Maximum width and height of a text caret, in pixels. Measured carets are 1 to 3 by 15 to 18 pixels; 4 by 40 is the largest
+/// that common applications draw.
+const MAX_CARET_SIZE: (i32, i32) = (4, 40);
+
+/// Input of [`judge`].
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    pub action: &'a Action<CapturePoint>,
+    pub target: Option<CaptureRect>,
+    pub before: &'a Frame,
+    pub after: &'a Frame,
+    pub comparison: Comparison,
+    pub idle: &'a IdleReport,
+    /// Regions with background motion.
+    pub background_motion: &'a [CaptureRect],
+}
+
+/// Criterion for an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum EffectCriterion {
+    /// Changed regions: near the target, at the focus, or in the active window.
+    #[default]
+    ChangedRegions,
+    /// Share of changed pixels: a change of more than this share, from 0 to 1, is an effect.
+    ChangedShare(f64),
+}
+
+/// Returns the box within which a change counts as near the target.
+#[must_use]
+pub fn near_area(target: CaptureRect) -> CaptureRect {
+    target.inflate(NEAR_MARGIN, NEAR_MARGIN)
+}
+
+/// Returns an effect with the verdict "unknown" and this explanation.
+#[must_use]
+pub fn unknown(explanation: String) -> Effect {
+    Effect {
+        verdict: Verdict::Unknown,
+        change: ChangeMap::default(),
+        share_near_target: 0.0,
+        window_changed: false,
+        explanation,
+        settled: false,
+        settle_time: Duration::ZERO,
+    }
+}
+
+/// Judges the effect of an action.
+#[must_use]
+pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
+    let Evidence {
+        action,
+        target,
+        before,
+        after,
+        comparison,
+        idle: quiet,
+        background_motion: stirring,
+    } = evidence;
+    let share_near_target = comparison
+        .measured_shares
+        .first()
+        .copied()
+        .unwrap_or_default();
+    // A caret near the target of a click is kept: placing the caret is the effect of a click in text.
+    let placed_caret = target.filter(|_| action.kind() == ActionKind::Click);
+    let mut change = without_carets(comparison.change, placed_caret.map(near_area));
+    change.background_motion.extend_from_slice(stirring);
+    let window_changed = window_changed(before, after);
+    let near_target = target.is_some_and(|target| touches(&change, near_area(target)));
+    let nothing = !change.size_differs && change.regions.is_empty();
+    let verdict = match (nothing, window_changed) {
+        _ if let EffectCriterion::ChangedShare(least) = rule => {
+            judge_by_share(action, change.changed_share > least)
+        }
+        (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
+        (true, false) if !quiet.settled => Verdict::Unknown,
+        (true, false) => Verdict::NoEffect,
+        _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
+        _ => Verdict::ChangedElsewhere,
+    };
+    let explanation = explain(verdict, &change, window_changed, after);
+    Effect {
+        verdict,
+        change,
+        share_near_target,
+        window_changed,
+        explanation,
+        settled: quiet.settled,
+        settle_time: quiet.elapsed,
+    }
+}
+
+fn judge_by_share(action: &Action<CapturePoint>, changed: bool) -> Verdict {
+    match (changed, action.kind()) {
+        (true, _) => Verdict::Confirmed,
+        (false, ActionKind::Scroll) => Verdict::EndReached,
+        (false, _) => Verdict::NoEffect,
+    }
+}
+
+/// Returns true if background motion may hide the effect of an action that seems to have none. `change` contains all changes,
+/// including those in background motion. After a click only changes near the target count. A scroll changes more than a small
+/// region. The effect of keys and text may be anywhere.
+#[must_use]
+pub fn is_obscured(
+    action: &Action<CapturePoint>,
+    near: Option<CaptureRect>,
+    change: &ChangeMap,
+) -> bool {
+    let may_be = |region: &ChangedRegion| match near {
+        Some(near) => region.bounds.intersects(&near),
+        None if action.kind() == ActionKind::Scroll => !background_motion::is_small(region.bounds),
+        None => !is_caret(region),
+    };
+    change.regions.iter().any(may_be)
+}
+
+/// Returns the effect as unknown because background motion may hide it.
+#[must_use]
+pub fn obscured(effect: Effect) -> Effect {
+    Effect {
+        verdict: Verdict::Unknown,
+        explanation: "background motion on the screen may hide the effect".to_owned(),
+        ..effect
+    }
+}
+
+/// Returns the normalised text within an area. `place` is in display pixels.
+#[must_use]
+pub fn text_within(scene: &Scene, frame: &Frame, place: CaptureRect) -> String {
+    let within = scene
+        .elements
+        .iter()
+        .filter(|element| bounds_on_display(element, frame).intersects(&place));
+    within.map(|element| folded(&element.content)).collect()
+}
+
+/// Judges an effect hidden by background motion by the text at its target.
+#[must_use]
+pub fn judge_text_change(effect: Effect, before: &str, after: &str) -> Effect {
+    if before == after {
+        return Effect {
+            verdict: Verdict::Unknown,
+            explanation: "background motion at the target, and its text is unchanged".to_owned(),
+            ..effect
+        };
+    }
+    Effect {
+        verdict: Verdict::Confirmed,
+        explanation: "the text at the target changed".to_owned(),
+        ..effect
+    }
+}
+
+/// Returns true for actions without a target point. Keys and text go to the focus, whose position is not known, so any change
+/// counts as their effect.
+fn goes_to_focus(action: &Action<CapturePoint>) -> bool {
+    action.targets().next().is_none()
+}
+
+fn without_carets(mut change: ChangeMap, keep: Option<CaptureRect>) -> ChangeMap {
+    if change.size_differs {
+        return change;
+    }
+    let kept = |region: &ChangedRegion| keep.is_some_and(|place| region.bounds.intersects(&place));
+    let (carets, regions): (Vec<_>, Vec<_>) = change
+        .regions
+        .drain(..)
+        .partition(|region| is_caret(region) && !kept(region));
+    change.regions = regions;
+    change
+        .background_motion
+        .extend(carets.into_iter().map(|region| region.bounds));
+    change
+}
+
+/// Returns true if a change is as small as a blinking text caret.
+#[must_use]
+pub fn is_caret(region: &ChangedRegion) -> bool {
+    region.bounds.width() <= MAX_CARET_SIZE.0 && region.bounds.height() <= MAX_CARET_SIZE.1
+}
+
+fn touches(change: &ChangeMap, place: CaptureRect) -> bool {
+    change.size_differs
+        || change
+            .regions
+            .iter()
+            .any(|region| region.bounds.intersects(&place))
+}
+
+fn window_changed(before: &Frame, after: &Frame) -> bool {
+    let look = |window: &Window| (window.id.clone(), window.title.clone());
+    before.active_window().map(look) != after.active_window().map(look)
+}
+
+fn explain(verdict: Verdict, change: &ChangeMap, window_changed: bool, after: &Frame) -> String {
+    let title = after
+        .active_window()
+        .map(|window| window.title.as_str())
+        .unwrap_or_default();
+    match verdict {
+        Verdict::Confirmed if window_changed => format!("the active window is now \"{title}\""),
+        Verdict::Confirmed => format!("{} changed at the target", pixels(change)),
+        Verdict::ChangedElsewhere => format!("{} changed, but not at the target", pixels(change)),
+        Verdict::NoEffect => "nothing changed".to_owned(),
+        Verdict::EndReached => "nothing moved: the end is reached".to_owned(),
+        Verdict::Unknown => "the screen did not settle in time".to_owned(),
+    }
+}
+
+fn pixels(change: &ChangeMap) -> String {
+    match change.changed_pixels {
+        1 => "1 pixel".to_owned(),
+        count => format!("{count} pixels"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use motorium_proto::domain::action::{Button, ControlCharacters, ScrollAmount, Text};
+    use motorium_proto::domain::geometry::CaptureSize;
+    use motorium_proto::domain::id::{DisplayId, FrameId};
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn frame(title: &str) -> Frame {
+        let window = Window {
+            id: "1".into(),
+            title: title.into(),
+            application: "app".into(),
+            process: None,
+            bounds: rect(0, 0, 800, 600),
+            active: true,
+            minimised: false,
+            modal: false,
+        };
+        Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: CaptureSize::new(800, 600),
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![window],
+        }
+    }
+
+    fn click() -> Action<CapturePoint> {
+        Action::Click {
+            at: Some(CapturePoint::new(110, 110)),
+            button: Button::Left,
+            count: 1,
+            modifiers: vec![],
+        }
+    }
+
+    fn scroll() -> Action<CapturePoint> {
+        Action::Scroll {
+            at: None,
+            amount: ScrollAmount::Notches { x: 0, y: 3 },
+            modifiers: vec![],
+        }
+    }
+
+    fn typing() -> Action<CapturePoint> {
+        let text = Text::Literal("a".into());
+        Action::TypeText {
+            text,
+            control_characters: ControlCharacters::AsKeys,
+        }
+    }
+
+    fn check(
+        action: &Action<CapturePoint>,
+        changed: &[CaptureRect],
+        titles: (&str, &str),
+        settled: bool,
+        expected: Verdict,
+    ) {
+        let region = |bounds: &CaptureRect| ChangedRegion {
+            bounds: *bounds,
+            changed_pixels: 5,
+        };
+        let change = ChangeMap {
+            changed_pixels: 5 * changed.len() as u64,
+            regions: changed.iter().map(region).collect(),
+            ..ChangeMap::default()
+        };
+        let quiet = IdleReport {
+            settled,
+            changed: !changed.is_empty(),
+            elapsed: Duration::from_millis(100),
+            first_change_after: None,
+            still_changing: vec![],
+            background_motion: vec![],
+        };
+        let effect = judge(
+            Evidence {
+                action,
+                target: matches!(action, Action::Click { .. }).then(|| rect(100, 100, 40, 20)),
+                before: &frame(titles.0),
+                after: &frame(titles.1),
+                comparison: Comparison {
+                    change,
+                    measured_shares: vec![0.1],
+                },
+                idle: &quiet,
+                background_motion: &[],
+            },
+            EffectCriterion::ChangedRegions,
+        );
+        assert_eq!(effect.verdict, expected, "{effect:?}");
+        assert!(!effect.explanation.is_empty());
+    }
+
+    const SAME: (&str, &str) = ("a", "a");
+
+    #[test]
+    fn verdicts() {
+        use Verdict::{ChangedElsewhere, Confirmed, EndReached, NoEffect, Unknown};
+
+        check(&click(), &[], SAME, true, NoEffect);
+        check(&click(), &[rect(105, 105, 9, 9)], SAME, true, Confirmed);
+        check(
+            &click(),
+            &[rect(600, 500, 9, 9)],
+            SAME,
+            true,
+            ChangedElsewhere,
+        );
+        check(&click(), &[], ("a", "b"), true, Confirmed);
+        check(&click(), &[], SAME, false, Unknown);
+        check(&scroll(), &[], SAME, true, EndReached);
+        check(&scroll(), &[rect(0, 0, 400, 400)], SAME, true, Confirmed);
+    }
+
+    #[test]
+    fn one_typed_character_is_an_effect_and_a_caret_is_not() {
+        check(
+            &typing(),
+            &[rect(300, 300, 7, 10)],
+            SAME,
+            true,
+            Verdict::Confirmed,
+        );
+        check(
+            &typing(),
+            &[rect(300, 300, 1, 15)],
+            SAME,
+            true,
+            Verdict::NoEffect,
+        );
+        check(
+            &click(),
+            &[rect(110, 100, 2, 18)],
+            SAME,
+            true,
+            Verdict::Confirmed,
+        );
+        check(
+            &click(),
+            &[rect(500, 100, 2, 18)],
+            SAME,
+            true,
+            Verdict::NoEffect,
+        );
+    }
+}

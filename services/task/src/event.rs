@@ -1,0 +1,327 @@
+//! The events of a task and their stored form.
+//!
+//! The stored form is the API message `Event`, because users' tools read the log as well. It additionally keeps a
+//! decision's `conversation` and the content of attachments. [`public_view`] removes both before an event leaves the process.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{
+    Decision, FunctionCall, FunctionResult, PlannedAction, SuspectedInjection, Usage, ValueSource,
+};
+use motorium_proto::domain::effect::{ActionOutcome, Effect};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
+use motorium_proto::service::{BackendAttempt, StageTiming};
+use motorium_proto::v1::orchestrator as wire;
+
+use super::approval::Approval;
+use super::loop_detection::LoopNotice;
+use super::retry::RetryStrategy;
+use super::screen::Fingerprint;
+use super::spec::TaskSpec;
+
+mod conversion;
+
+pub(super) use conversion::{
+    optional_artifact, wire_artifact, wire_failure, wire_request, wire_timing,
+};
+
+/// A stored image or file of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// SHA-256 of the content; also its key in the blob store.
+    pub sha256: [u8; 32],
+    pub media_type: String,
+    pub size_bytes: u64,
+    /// File name for people.
+    pub file_name: String,
+}
+
+/// A request of a task to its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRequest {
+    pub kind: UserRequestKind,
+    pub message: String,
+    /// Id of the approval that is requested, if any.
+    pub approval: Option<String>,
+}
+
+impl UserRequest {
+    /// Creates a request without an approval.
+    pub fn new(kind: UserRequestKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            approval: None,
+        }
+    }
+}
+
+/// Kind of a user request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UserRequestKind {
+    Question,
+    ManualAction,
+    Approval,
+    TakeOver,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Stable reason in UPPER_SNAKE_CASE, with a page in `docs/errors`.
+    pub reason: String,
+    pub message: String,
+}
+
+impl Failure {
+    /// Creates a failure with a stable reason.
+    pub fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// An event of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Created(Box<TaskSpec>),
+    Started {
+        orchestrator: String,
+    },
+    Recovered {
+        orchestrator: String,
+        unknown_actions: Vec<ActionId>,
+    },
+    DesktopAcquired {
+        desktop: DesktopName,
+        epoch: DesktopEpoch,
+    },
+    LiveFrame {
+        desktop: DesktopName,
+    },
+    AttachmentPut {
+        name: String,
+        size_bytes: u64,
+        path: String,
+    },
+    Observed(Box<Observed>),
+    Decided {
+        decision: Box<Decision>,
+        elapsed: Duration,
+    },
+    ProgressAdded {
+        text: String,
+    },
+    BackendSkipped(BackendAttempt),
+    ActionIntended(Box<ActionIntended>),
+    ActionPerformed {
+        action_id: ActionId,
+        outcome: ActionOutcome,
+    },
+    EffectJudged {
+        action_id: ActionId,
+        effect: Box<Effect>,
+    },
+    ActionRetried {
+        action_id: ActionId,
+        attempts: u32,
+        reason: String,
+        way: RetryStrategy,
+    },
+    PointerChecked(Box<PointerChecked>),
+    TargetNotResolved {
+        message: String,
+    },
+    StepFinished {
+        timings: Vec<StageTiming>,
+    },
+    /// A function is about to be called.
+    FunctionCalled(FunctionCall),
+    FunctionReturned {
+        result: FunctionResult,
+        elapsed: Duration,
+    },
+    Extracted {
+        json: String,
+        usage: Usage,
+        /// Sources of its values on the screen.
+        sources: Vec<ValueSource>,
+    },
+    UserAsked(UserRequest),
+    ApprovalRequested(Box<Approval>),
+    /// The approval was given, denied, expired or invalidated.
+    ApprovalResolved(Box<Approval>),
+    /// The planner suspects a prompt injection on the screen.
+    InjectionSuspected {
+        suspicions: Vec<SuspectedInjection>,
+        /// Screenshot crop of each suspicion.
+        evidence: Vec<Option<Artifact>>,
+    },
+    UserAcknowledged {
+        message: String,
+    },
+    MessageReceived {
+        text: String,
+    },
+    /// A person took over the desktop.
+    TakenOver {
+        user: String,
+    },
+    /// A manual action of the person. Typed text is not part of the description.
+    HumanActed {
+        description: String,
+        at: Option<CapturePoint>,
+    },
+    HandedBack {
+        message: String,
+    },
+    Paused {
+        reason: String,
+    },
+    Resumed,
+    CancelRequested {
+        reason: String,
+    },
+    LoopDetected(LoopNotice),
+    CompletionChecked {
+        passed: bool,
+        missing: Vec<String>,
+    },
+    ResultFetched {
+        artifact: Option<Artifact>,
+        error: String,
+    },
+    TransientFailure {
+        reason: String,
+        message: String,
+    },
+    /// A hook denied or changed something.
+    HookIntervened {
+        hook: String,
+        /// Hook point in UPPER_SNAKE_CASE.
+        point: String,
+        message: String,
+        denied: bool,
+    },
+    Succeeded {
+        answer: String,
+    },
+    Failed(Failure),
+    Cancelled {
+        reason: String,
+    },
+}
+
+impl Event {
+    /// Returns true for events that show a run loop making progress. False for user input, recovery and transient failures.
+    #[must_use]
+    pub fn is_loop_activity(&self) -> bool {
+        !matches!(
+            self,
+            Event::Created(_)
+                | Event::DesktopAcquired { .. }
+                | Event::Recovered { .. }
+                | Event::TransientFailure { .. }
+                | Event::UserAcknowledged { .. }
+                | Event::MessageReceived { .. }
+                | Event::TakenOver { .. }
+                | Event::HumanActed { .. }
+                | Event::HandedBack { .. }
+                | Event::ApprovalResolved(_)
+                | Event::Paused { .. }
+                | Event::Resumed
+                | Event::CancelRequested { .. }
+        )
+    }
+}
+
+/// The observation that a step starts with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    pub frame: Frame,
+    pub image: Option<Artifact>,
+    pub annotated_image: Option<Artifact>,
+    pub element_count: u32,
+    pub elapsed: Duration,
+    pub fingerprint: Fingerprint,
+    /// The parsed scene.
+    pub scene: Option<Artifact>,
+}
+
+/// The pointer position was verified before a click.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointerChecked {
+    pub action_id: ActionId,
+    pub target: CapturePoint,
+    pub pointer: CapturePoint,
+    pub on_target: bool,
+    pub corrections: u32,
+    /// Screenshot with the pointer marked.
+    pub image: Option<Artifact>,
+    /// Usage of the model, if one was asked to locate the pointer.
+    pub usage: Usage,
+}
+
+/// An action is about to be performed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionIntended {
+    pub action_id: ActionId,
+    pub retry_of: Option<ActionId>,
+    pub planned: PlannedAction,
+    /// The action with resolved target points.
+    pub action: Action<CapturePoint>,
+    /// Bounding box of the target.
+    pub target: Option<CaptureRect>,
+}
+
+/// An event with its position in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedEvent {
+    pub seq: EventSeq,
+    pub at: SystemTime,
+    /// Step number; 0 if the event belongs to no step.
+    pub step: u32,
+    pub event: Event,
+}
+
+/// Returns a stored event for API clients, without the planner's opaque conversation and without the content of attachments.
+/// With them an event might exceed the receive limit.
+#[must_use]
+pub fn public_view(mut event: wire::Event) -> wire::Event {
+    use wire::event::Kind;
+
+    match &mut event.kind {
+        Some(Kind::Decided(decided)) => {
+            if let Some(decision) = &mut decided.decision {
+                decision.conversation = Bytes::new();
+            }
+        }
+        Some(Kind::Created(created)) => {
+            let attachments = created
+                .task
+                .iter_mut()
+                .flat_map(|task| &mut task.attachments);
+            attachments.for_each(|attachment| attachment.data = Bytes::new());
+        }
+        _ => {}
+    }
+    event
+}
+
+/// Formats bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

@@ -1,0 +1,606 @@
+//! Conversion of events to and from their stored form, the API message `Event`. Values are converted, not validated.
+
+use std::time::Duration;
+
+use motorium_proto::convert::{self, optional, require};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq, TaskName};
+use motorium_proto::error::FieldError;
+use motorium_proto::service::{BackendAttempt, StageTiming};
+use motorium_proto::v1::orchestrator as wire;
+
+use super::super::approval::approval_name;
+use super::super::loop_detection::{LoopNotice, LoopPattern, Mitigation};
+use super::super::retry::RetryStrategy;
+use super::super::screen::Fingerprint;
+use super::super::spec::{Limits, TaskSpec};
+use super::{
+    ActionIntended, Artifact, Event, Failure, Observed, PointerChecked, RecordedEvent, UserRequest,
+    UserRequestKind, hex,
+};
+
+impl RecordedEvent {
+    /// Returns the stored form.
+    #[must_use]
+    pub fn to_wire(&self, task: &TaskName) -> wire::Event {
+        wire::Event {
+            task: task.to_string(),
+            sequence: self.seq.0,
+            time: Some(convert::wire_time(self.at)),
+            step: self.step,
+            kind: Some(wire_kind(task, self.event.clone())),
+        }
+    }
+}
+
+impl TryFrom<wire::Event> for RecordedEvent {
+    type Error = FieldError;
+
+    fn try_from(event: wire::Event) -> Result<Self, FieldError> {
+        let kind = event.kind.ok_or_else(|| FieldError::missing("kind"))?;
+        Ok(Self {
+            seq: EventSeq(event.sequence),
+            at: convert::time("time", event.time)?,
+            step: event.step,
+            event: domain_event(kind)?,
+        })
+    }
+}
+
+pub(crate) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
+    wire::Artifact {
+        name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
+        media_type: artifact.media_type,
+        size_bytes: artifact.size_bytes,
+        sha256: artifact.sha256.to_vec().into(),
+        file_name: artifact.file_name,
+    }
+}
+
+/// Returns false for the placeholder of a missing artifact, which has no name.
+fn is_stored(artifact: &wire::Artifact) -> bool {
+    !artifact.name.is_empty()
+}
+
+struct ArtifactMessage(wire::Artifact);
+
+impl TryFrom<ArtifactMessage> for Artifact {
+    type Error = FieldError;
+
+    fn try_from(ArtifactMessage(artifact): ArtifactMessage) -> Result<Self, FieldError> {
+        let sha256 = artifact.sha256.as_ref().try_into();
+        Ok(Self {
+            sha256: sha256.map_err(|_| FieldError::new("sha256", "does not have 32 bytes"))?,
+            media_type: artifact.media_type,
+            size_bytes: artifact.size_bytes,
+            file_name: artifact.file_name,
+        })
+    }
+}
+
+pub(crate) fn optional_artifact(
+    field: &str,
+    message: Option<wire::Artifact>,
+) -> Result<Option<Artifact>, FieldError> {
+    optional(field, message.map(ArtifactMessage))
+}
+
+fn elapsed(message: Option<prost_types::Duration>) -> Result<Duration, FieldError> {
+    Ok(convert::duration("elapsed", message)?.unwrap_or_default())
+}
+
+pub(crate) fn wire_request(task: &TaskName, request: UserRequest) -> wire::UserRequest {
+    use wire::user_request::Kind;
+
+    let kind = match request.kind {
+        UserRequestKind::Question => Kind::Question,
+        UserRequestKind::ManualAction => Kind::ManualAction,
+        UserRequestKind::Approval => Kind::Approval,
+        UserRequestKind::TakeOver => Kind::TakeOver,
+    };
+    wire::UserRequest {
+        kind: kind.into(),
+        message: request.message,
+        approval: request
+            .approval
+            .map(|id| approval_name(task, &id))
+            .unwrap_or_default(),
+    }
+}
+
+fn user_request(request: wire::UserRequest) -> UserRequest {
+    use wire::user_request::Kind;
+
+    let kind = match request.kind() {
+        Kind::Unspecified | Kind::Question => UserRequestKind::Question,
+        Kind::ManualAction => UserRequestKind::ManualAction,
+        Kind::Approval => UserRequestKind::Approval,
+        Kind::TakeOver => UserRequestKind::TakeOver,
+    };
+    let approval = request.approval.rsplit_once("/approvals/");
+    UserRequest {
+        kind,
+        approval: approval.map(|(_, id)| id.to_owned()),
+        message: request.message,
+    }
+}
+
+fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
+    use wire::event::Kind;
+
+    match event {
+        Event::Created(spec) => Kind::Created(wire::TaskCreated {
+            task: Some(spec.to_wire(false)),
+        }),
+        Event::Started { orchestrator } => Kind::Started(wire::TaskStarted { orchestrator }),
+        Event::Recovered {
+            orchestrator,
+            unknown_actions,
+        } => Kind::Recovered(wire::TaskRecovered {
+            orchestrator,
+            unknown_actions: unknown_actions.iter().map(ToString::to_string).collect(),
+        }),
+        Event::DesktopAcquired { desktop, epoch } => Kind::DesktopAcquired(wire::DesktopAcquired {
+            desktop: desktop.to_string(),
+            epoch: epoch.0,
+        }),
+        Event::LiveFrame { desktop } => Kind::LiveFrame(wire::LiveFrame {
+            desktop: desktop.to_string(),
+        }),
+        Event::AttachmentPut {
+            name,
+            size_bytes,
+            path,
+        } => Kind::AttachmentPut(wire::AttachmentPut {
+            name,
+            size_bytes,
+            path,
+        }),
+        Event::Observed(observed) => Kind::Observed(wire::Observed {
+            frame: Some(observed.frame.into()),
+            image: observed.image.map(|image| wire_artifact(task, image)),
+            annotated_image: observed
+                .annotated_image
+                .map(|image| wire_artifact(task, image)),
+            element_count: observed.element_count,
+            elapsed: Some(convert::wire_duration(observed.elapsed)),
+            fingerprint: observed.fingerprint.0.to_vec().into(),
+            scene: observed.scene.map(|scene| wire_artifact(task, scene)),
+        }),
+        Event::Decided { decision, elapsed } => Kind::Decided(wire::Decided {
+            decision: Some((*decision).into()),
+            elapsed: Some(convert::wire_duration(elapsed)),
+        }),
+        Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
+        Event::BackendSkipped(attempt) => Kind::BackendSkipped(wire::BackendSkipped {
+            backend: attempt.backend,
+            reason: attempt.reason,
+            message: attempt.message,
+            usage: Some(attempt.usage.into()),
+        }),
+        Event::ActionIntended(intended) => Kind::ActionIntended(wire::ActionIntended {
+            action_id: intended.action_id.to_string(),
+            retry_of: intended
+                .retry_of
+                .map(|id| id.to_string())
+                .unwrap_or_default(),
+            planned: Some(intended.planned.into()),
+            action: Some(intended.action.into()),
+            target: intended.target.map(Into::into),
+        }),
+        Event::ActionPerformed { action_id, outcome } => {
+            Kind::ActionPerformed(wire::ActionPerformed {
+                action_id: action_id.to_string(),
+                outcome: Some(outcome.into()),
+            })
+        }
+        Event::EffectJudged { action_id, effect } => Kind::EffectJudged(wire::EffectJudged {
+            action_id: action_id.to_string(),
+            effect: Some((*effect).into()),
+            image: None,
+        }),
+        Event::ActionRetried {
+            action_id,
+            attempts,
+            reason,
+            way,
+        } => Kind::ActionRetried(wire::ActionRetried {
+            action_id: action_id.to_string(),
+            attempts,
+            reason,
+            strategy: wire_way(way).into(),
+        }),
+        Event::PointerChecked(checked) => Kind::PointerChecked(wire::PointerChecked {
+            action_id: checked.action_id.to_string(),
+            target: Some(checked.target.into()),
+            pointer: Some(checked.pointer.into()),
+            on_target: checked.on_target,
+            corrections: checked.corrections,
+            image: checked.image.map(|image| wire_artifact(task, image)),
+            usage: Some(checked.usage.into()),
+        }),
+        Event::TargetNotResolved { message } => {
+            Kind::TargetNotResolved(wire::TargetNotResolved { message })
+        }
+        Event::StepFinished { timings } => Kind::StepFinished(wire::StepFinished {
+            timings: timings.into_iter().map(wire_timing).collect(),
+        }),
+        Event::FunctionCalled(call) => Kind::FunctionCalled(wire::FunctionCalled {
+            call: Some(call.into()),
+        }),
+        Event::FunctionReturned { result, elapsed } => {
+            Kind::FunctionReturned(wire::FunctionReturned {
+                result: Some(result.into()),
+                elapsed: Some(convert::wire_duration(elapsed)),
+            })
+        }
+        Event::Extracted {
+            json,
+            usage,
+            sources,
+        } => Kind::Extracted(wire::Extracted {
+            json,
+            usage: Some(usage.into()),
+            sources: convert::into_messages(sources),
+        }),
+        Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
+            request: Some(wire_request(task, request)),
+        }),
+        Event::ApprovalRequested(approval) => Kind::ApprovalRequested(wire::ApprovalRequested {
+            approval: Some(approval.to_wire(task)),
+        }),
+        Event::ApprovalResolved(approval) => Kind::ApprovalResolved(wire::ApprovalResolved {
+            approval: Some(approval.to_wire(task)),
+        }),
+        Event::InjectionSuspected {
+            suspicions,
+            evidence,
+        } => Kind::InjectionSuspected(wire::InjectionSuspected {
+            suspected_injections: convert::into_messages(suspicions),
+            evidence: evidence
+                .into_iter()
+                .map(|crop| crop.map_or_else(Default::default, |crop| wire_artifact(task, crop)))
+                .collect(),
+        }),
+        Event::UserAcknowledged { message } => {
+            Kind::UserAcknowledged(wire::UserAcknowledged { message })
+        }
+        Event::MessageReceived { text } => Kind::MessageReceived(wire::MessageReceived { text }),
+        Event::TakenOver { user } => Kind::TakenOver(wire::TakenOver { user }),
+        Event::HumanActed { description, at } => Kind::HumanActed(wire::HumanActed {
+            description,
+            at: at.map(Into::into),
+        }),
+        Event::HandedBack { message } => Kind::HandedBack(wire::HandedBack { message }),
+        Event::Paused { reason } => Kind::Paused(wire::Paused { reason }),
+        Event::Resumed => Kind::Resumed(wire::Resumed {}),
+        Event::CancelRequested { reason } => {
+            Kind::CancelRequested(wire::CancelRequested { reason })
+        }
+        Event::LoopDetected(notice) => Kind::LoopDetected(wire_notice(notice)),
+        Event::CompletionChecked { passed, missing } => {
+            Kind::CompletionChecked(wire::CompletionChecked {
+                passed,
+                unmet_expectations: missing,
+            })
+        }
+        Event::ResultFetched { artifact, error } => Kind::ResultFetched(wire::ResultFetched {
+            artifact: artifact.map(|artifact| wire_artifact(task, artifact)),
+            error,
+        }),
+        Event::TransientFailure { reason, message } => {
+            Kind::TransientFailure(wire::TransientFailure { reason, message })
+        }
+        Event::HookIntervened {
+            hook,
+            point,
+            message,
+            denied,
+        } => Kind::HookIntervened(wire::HookIntervened {
+            hook,
+            point,
+            message,
+            denied,
+        }),
+        Event::Succeeded { answer } => Kind::Succeeded(wire::TaskSucceeded { answer }),
+        Event::Failed(failure) => Kind::Failed(wire::TaskFailed {
+            failure: Some(wire_failure(failure)),
+        }),
+        Event::Cancelled { reason } => Kind::Cancelled(wire::TaskCancelled { reason }),
+    }
+}
+
+fn wire_way(way: RetryStrategy) -> wire::action_retried::RetryStrategy {
+    use wire::action_retried::RetryStrategy as Wire;
+
+    match way {
+        RetryStrategy::Unchanged => Wire::Unchanged,
+        RetryStrategy::OffsetPoint => Wire::OffsetPoint,
+        RetryStrategy::OtherPoint => Wire::OtherPoint,
+        RetryStrategy::RelocatedTarget => Wire::RelocatedTarget,
+        RetryStrategy::ReversedScroll => Wire::ReversedScroll,
+        RetryStrategy::ReobservedEffect => Wire::ReobservedEffect,
+    }
+}
+
+/// Reads a retry strategy. Logs from before strategies existed only had the offset click.
+fn way(way: wire::action_retried::RetryStrategy) -> RetryStrategy {
+    use wire::action_retried::RetryStrategy as Wire;
+
+    match way {
+        Wire::Unchanged => RetryStrategy::Unchanged,
+        Wire::Unspecified | Wire::OffsetPoint => RetryStrategy::OffsetPoint,
+        Wire::OtherPoint => RetryStrategy::OtherPoint,
+        Wire::RelocatedTarget => RetryStrategy::RelocatedTarget,
+        Wire::ReversedScroll => RetryStrategy::ReversedScroll,
+        Wire::ReobservedEffect => RetryStrategy::ReobservedEffect,
+    }
+}
+
+fn wire_notice(notice: LoopNotice) -> wire::LoopDetected {
+    use wire::loop_detected::{Mitigation as WireMitigation, Pattern as WirePattern};
+
+    let pattern = match notice.pattern {
+        LoopPattern::Repetition => WirePattern::Repetition,
+        LoopPattern::Cycle => WirePattern::Cycle,
+        LoopPattern::Stagnation => WirePattern::Stagnation,
+    };
+    let measure = match notice.mitigation {
+        Mitigation::NotifyPlanner => WireMitigation::NotifyPlanner,
+        Mitigation::BlockActions => WireMitigation::BlockActions,
+        Mitigation::AskUser => WireMitigation::AskUser,
+    };
+    wire::LoopDetected {
+        message: notice.message,
+        pattern: pattern.into(),
+        mitigation: measure.into(),
+    }
+}
+
+fn notice(noticed: wire::LoopDetected) -> LoopNotice {
+    use wire::loop_detected::{Mitigation as WireMitigation, Pattern as WirePattern};
+
+    let pattern = match noticed.pattern() {
+        WirePattern::Unspecified | WirePattern::Repetition => LoopPattern::Repetition,
+        WirePattern::Cycle => LoopPattern::Cycle,
+        WirePattern::Stagnation => LoopPattern::Stagnation,
+    };
+    let measure = match noticed.mitigation() {
+        WireMitigation::Unspecified | WireMitigation::NotifyPlanner => Mitigation::NotifyPlanner,
+        WireMitigation::BlockActions => Mitigation::BlockActions,
+        WireMitigation::AskUser => Mitigation::AskUser,
+    };
+    LoopNotice {
+        pattern,
+        mitigation: measure,
+        message: noticed.message,
+    }
+}
+
+pub(crate) fn wire_failure(failure: Failure) -> wire::Failure {
+    wire::Failure {
+        reason: failure.reason,
+        message: failure.message,
+    }
+}
+
+pub(crate) fn wire_timing(timing: StageTiming) -> wire::StageTiming {
+    wire::StageTiming {
+        stage: timing.stage,
+        elapsed: Some(convert::wire_duration(timing.elapsed)),
+    }
+}
+
+fn timing(timing: wire::StageTiming) -> Result<StageTiming, FieldError> {
+    Ok(StageTiming {
+        stage: timing.stage,
+        elapsed: elapsed(timing.elapsed)?,
+    })
+}
+
+fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
+    Ok(Event::Observed(Box::new(Observed {
+        frame: require("frame", observed.frame)?,
+        image: optional_artifact("image", observed.image)?,
+        annotated_image: optional_artifact("annotated_image", observed.annotated_image)?,
+        element_count: observed.element_count,
+        elapsed: elapsed(observed.elapsed)?,
+        // Older logs have no fingerprint, so all their screens compare equal. Steps with an effect still do not count as a
+        // loop, so loops are detected late rather than too early.
+        fingerprint: observed
+            .fingerprint
+            .as_ref()
+            .try_into()
+            .map(Fingerprint)
+            .unwrap_or_default(),
+        scene: optional_artifact("scene", observed.scene)?,
+    })))
+}
+
+fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
+    Ok(Event::PointerChecked(Box::new(PointerChecked {
+        action_id: ActionId::new(checked.action_id),
+        target: require("target", checked.target)?,
+        pointer: require("pointer", checked.pointer)?,
+        on_target: checked.on_target,
+        corrections: checked.corrections,
+        image: optional_artifact("image", checked.image)?,
+        usage: optional("usage", checked.usage)?.unwrap_or_default(),
+    })))
+}
+
+fn intended(intended: wire::ActionIntended) -> Result<Event, FieldError> {
+    let retry_of = Some(intended.retry_of).filter(|id| !id.is_empty());
+    Ok(Event::ActionIntended(Box::new(ActionIntended {
+        action_id: ActionId::new(intended.action_id),
+        retry_of: retry_of.map(ActionId::new),
+        planned: require("planned", intended.planned)?,
+        action: require("action", intended.action)?,
+        target: optional("target", intended.target)?,
+    })))
+}
+
+fn created(created: wire::TaskCreated) -> Result<Event, FieldError> {
+    let task = created.task.ok_or_else(|| FieldError::missing("task"))?;
+    let name = TaskName::parse("task.name", &task.name)?;
+    let uid = task.uid.clone();
+    Ok(Event::Created(Box::new(TaskSpec::from_wire(
+        name,
+        uid,
+        task,
+        Limits::default(),
+    )?)))
+}
+
+fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
+    use wire::event::Kind;
+
+    Ok(match kind {
+        Kind::Created(event) => created(event)?,
+        Kind::Started(event) => Event::Started {
+            orchestrator: event.orchestrator,
+        },
+        Kind::Recovered(event) => Event::Recovered {
+            orchestrator: event.orchestrator,
+            unknown_actions: event
+                .unknown_actions
+                .into_iter()
+                .map(ActionId::new)
+                .collect(),
+        },
+        Kind::DesktopAcquired(event) => Event::DesktopAcquired {
+            desktop: DesktopName::parse("desktop", &event.desktop)?,
+            epoch: DesktopEpoch(event.epoch),
+        },
+        Kind::LiveFrame(event) => Event::LiveFrame {
+            desktop: DesktopName::parse("desktop", &event.desktop)?,
+        },
+        Kind::AttachmentPut(event) => Event::AttachmentPut {
+            name: event.name,
+            size_bytes: event.size_bytes,
+            path: event.path,
+        },
+        Kind::Observed(event) => observed(event)?,
+        Kind::Decided(event) => Event::Decided {
+            decision: Box::new(require("decision", event.decision)?),
+            elapsed: elapsed(event.elapsed)?,
+        },
+        Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
+        Kind::BackendSkipped(event) => Event::BackendSkipped(BackendAttempt {
+            backend: event.backend,
+            reason: event.reason,
+            message: event.message,
+            usage: optional("usage", event.usage)?.unwrap_or_default(),
+        }),
+        Kind::ActionIntended(event) => intended(event)?,
+        Kind::ActionPerformed(event) => Event::ActionPerformed {
+            action_id: ActionId::new(event.action_id),
+            outcome: require("outcome", event.outcome)?,
+        },
+        Kind::EffectJudged(event) => Event::EffectJudged {
+            action_id: ActionId::new(event.action_id),
+            effect: Box::new(require("effect", event.effect)?),
+        },
+        Kind::ActionRetried(event) => Event::ActionRetried {
+            way: way(event.strategy()),
+            action_id: ActionId::new(event.action_id),
+            attempts: event.attempts,
+            reason: event.reason,
+        },
+        Kind::PointerChecked(event) => pointer_checked(event)?,
+        Kind::TargetNotResolved(event) => Event::TargetNotResolved {
+            message: event.message,
+        },
+        Kind::StepFinished(event) => Event::StepFinished {
+            timings: event
+                .timings
+                .into_iter()
+                .map(timing)
+                .collect::<Result<_, _>>()?,
+        },
+        Kind::FunctionCalled(event) => Event::FunctionCalled(require("call", event.call)?),
+        Kind::FunctionReturned(event) => Event::FunctionReturned {
+            result: require("result", event.result)?,
+            elapsed: elapsed(event.elapsed)?,
+        },
+        Kind::Extracted(event) => Event::Extracted {
+            json: event.json,
+            usage: optional("usage", event.usage)?.unwrap_or_default(),
+            sources: convert::try_from_messages("sources", event.sources)?,
+        },
+        Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
+        Kind::ApprovalRequested(event) => {
+            Event::ApprovalRequested(Box::new(require("approval", event.approval)?))
+        }
+        Kind::ApprovalResolved(event) => {
+            Event::ApprovalResolved(Box::new(require("approval", event.approval)?))
+        }
+        Kind::InjectionSuspected(event) => Event::InjectionSuspected {
+            suspicions: convert::try_from_messages(
+                "suspected_injections",
+                event.suspected_injections,
+            )?,
+            evidence: event
+                .evidence
+                .into_iter()
+                .map(|crop| optional_artifact("evidence", Some(crop).filter(is_stored)))
+                .collect::<Result<_, _>>()?,
+        },
+        Kind::UserAcknowledged(event) => Event::UserAcknowledged {
+            message: event.message,
+        },
+        Kind::MessageReceived(event) => Event::MessageReceived { text: event.text },
+        Kind::TakenOver(event) => Event::TakenOver { user: event.user },
+        Kind::HumanActed(event) => Event::HumanActed {
+            description: event.description,
+            at: event.at.map(TryInto::try_into).transpose()?,
+        },
+        Kind::HandedBack(event) => Event::HandedBack {
+            message: event.message,
+        },
+        Kind::Paused(event) => Event::Paused {
+            reason: event.reason,
+        },
+        Kind::Resumed(_) => Event::Resumed,
+        Kind::CancelRequested(event) => Event::CancelRequested {
+            reason: event.reason,
+        },
+        Kind::LoopDetected(event) => Event::LoopDetected(notice(event)),
+        Kind::CompletionChecked(event) => Event::CompletionChecked {
+            passed: event.passed,
+            missing: event.unmet_expectations,
+        },
+        Kind::ResultFetched(event) => Event::ResultFetched {
+            artifact: optional_artifact("artifact", event.artifact)?,
+            error: event.error,
+        },
+        Kind::TransientFailure(event) => Event::TransientFailure {
+            reason: event.reason,
+            message: event.message,
+        },
+        Kind::HookIntervened(event) => Event::HookIntervened {
+            hook: event.hook,
+            point: event.point,
+            message: event.message,
+            denied: event.denied,
+        },
+        Kind::Succeeded(event) => Event::Succeeded {
+            answer: event.answer,
+        },
+        Kind::Failed(event) => {
+            let failure = event.failure.unwrap_or_default();
+            Event::Failed(Failure {
+                reason: failure.reason,
+                message: failure.message,
+            })
+        }
+        Kind::Cancelled(event) => Event::Cancelled {
+            reason: event.reason,
+        },
+        other => {
+            return Err(FieldError::new(
+                "kind",
+                format!("is an event kind that this build does not know: {other:?}"),
+            ));
+        }
+    })
+}

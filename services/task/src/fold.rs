@@ -1,0 +1,479 @@
+//! A task as the fold of its events.
+//!
+//! Invariant: folding the stored log gives the same task as applying its events one by one, so a view, a watcher and a
+//! recovered run never disagree. An event that does not fit (one after the end, an outcome without its intent) changes
+//! nothing: the log is authoritative, and the fold only reads it.
+//!
+//! - `actions`: decisions, actions and their effects
+//! - `user_input`: messages, approvals and manual actions of people
+
+mod actions;
+mod user_input;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
+
+use self::user_input::{acknowledgement, handed_back};
+use super::approval::{Approval, ApprovalState};
+use super::event::{Artifact, Event, Failure, RecordedEvent, UserRequest};
+use super::loop_detection::IssuedNotice;
+use super::record::StepRecord;
+use super::risk;
+use super::secret_fields::SecretFields;
+use super::spec::TaskSpec;
+
+/// State of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lifecycle {
+    Pending,
+    Running,
+    Paused,
+    AwaitingUser(UserRequest),
+    Succeeded { answer: String },
+    Failed(Failure),
+    Cancelled { reason: String },
+}
+
+impl Lifecycle {
+    /// Returns true if the task has ended. A terminal state never changes.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Lifecycle::Succeeded { .. } | Lifecycle::Failed(_) | Lifecycle::Cancelled { .. }
+        )
+    }
+}
+
+/// A task: the fold of its events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    pub spec: TaskSpec,
+    pub lifecycle: Lifecycle,
+    pub desktop: Option<(DesktopName, DesktopEpoch)>,
+    pub steps: Vec<StepRecord>,
+    pub usage: Usage,
+    pub risky_actions: u32,
+    /// Opaque conversation state of the planner, from its last decision.
+    pub conversation: Bytes,
+    pub conversation_backend: String,
+    /// Messages of the user that no step has taken into account yet.
+    pub pending_messages: Vec<String>,
+    /// Messages of the user from before the open step: its decision takes them into account.
+    pub current_messages: Vec<String>,
+    /// Messages of the user from before the first step.
+    pub initial_messages: Vec<String>,
+    /// Every text that people wrote to the task. Descriptions of manual actions are not in it: they quote labels from the screen.
+    pub user_statements: Vec<String>,
+    /// Number of times the task lost its desktop to a pause or a take-over.
+    pub interruptions: u32,
+    /// Manual actions of the current take-over.
+    pub manual_actions: Vec<String>,
+    /// Notices of the loop for the planner's next decision.
+    pub notices: Vec<String>,
+    pub loop_notices: Vec<IssuedNotice>,
+    /// First step after the user's last input. Loop detection counts from here.
+    pub first_step_after_user_input: u32,
+    pub attachments_put: BTreeSet<String>,
+    pub artifacts: Vec<Artifact>,
+    /// Number of results that were fetched or attempted.
+    pub results_fetched: u32,
+    pub cancel_requested: Option<String>,
+    /// Success claims that the completion check rejected.
+    pub refused_claims: u32,
+    /// Approvals, oldest first.
+    pub approvals: Vec<Approval>,
+    /// A prompt injection was suspected on one of its screens.
+    pub suspected_injection: bool,
+    /// Regions redacted in every later screenshot.
+    pub secret_fields: SecretFields,
+    pub last_seq: EventSeq,
+    pub created_at: SystemTime,
+    pub updated_at: SystemTime,
+    pub started_at: Option<SystemTime>,
+    pub ended_at: Option<SystemTime>,
+    /// Time in the running state before `running_since`.
+    accumulated_active_time: Duration,
+    running_since: Option<SystemTime>,
+    /// Time of the last event written by a run loop.
+    last_active_at: SystemTime,
+}
+
+impl Task {
+    /// Creates the task from its creation event.
+    #[must_use]
+    pub fn new(spec: TaskSpec, seq: EventSeq, at: SystemTime) -> Self {
+        Self {
+            spec,
+            lifecycle: Lifecycle::Pending,
+            desktop: None,
+            steps: Vec::new(),
+            usage: Usage::default(),
+            risky_actions: 0,
+            conversation: Bytes::new(),
+            conversation_backend: String::new(),
+            pending_messages: Vec::new(),
+            current_messages: Vec::new(),
+            initial_messages: Vec::new(),
+            user_statements: Vec::new(),
+            interruptions: 0,
+            manual_actions: Vec::new(),
+            notices: Vec::new(),
+            loop_notices: Vec::new(),
+            first_step_after_user_input: 1,
+            attachments_put: BTreeSet::new(),
+            artifacts: Vec::new(),
+            results_fetched: 0,
+            cancel_requested: None,
+            refused_claims: 0,
+            approvals: Vec::new(),
+            suspected_injection: false,
+            secret_fields: SecretFields::default(),
+            last_seq: seq,
+            created_at: at,
+            updated_at: at,
+            started_at: None,
+            ended_at: None,
+            accumulated_active_time: Duration::ZERO,
+            running_since: None,
+            last_active_at: at,
+        }
+    }
+
+    /// Folds a complete log. Returns `None` if it does not begin with the creation.
+    #[must_use]
+    pub fn from_events(events: impl IntoIterator<Item = RecordedEvent>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let first = events.next()?;
+        let Event::Created(spec) = first.event else {
+            return None;
+        };
+        let mut task = Self::new(*spec, first.seq, first.at);
+        for event in events {
+            task.apply(&event);
+        }
+        Some(task)
+    }
+
+    /// Returns the step that has started and is not finished.
+    #[must_use]
+    pub fn open_step(&self) -> Option<&StepRecord> {
+        self.steps.last().filter(|step| step.ended_at.is_none())
+    }
+
+    fn open_step_mut(&mut self) -> Option<&mut StepRecord> {
+        self.steps.last_mut().filter(|step| step.ended_at.is_none())
+    }
+
+    /// Returns the number of the next step.
+    #[must_use]
+    pub fn next_step(&self) -> u32 {
+        self.steps.last().map_or(1, |step| step.number + 1)
+    }
+
+    /// Returns the actions with a stored intent and no outcome.
+    pub fn unfinished_actions(&self) -> impl Iterator<Item = &ActionId> {
+        self.actions()
+            .filter(|action| action.outcome.is_none())
+            .map(|action| &action.action_id)
+    }
+
+    /// Returns true if the task has been running without a pause for at least `long`.
+    #[must_use]
+    pub fn has_run_for(&self, long: Duration, now: SystemTime) -> bool {
+        let since = self.running_since;
+        since.is_some_and(|since| {
+            now.duration_since(since)
+                .is_ok_and(|running| running >= long)
+        })
+    }
+
+    /// Returns the time the task has run, without the time it waited for the user.
+    #[must_use]
+    pub fn active_time(&self, now: SystemTime) -> Duration {
+        let running = self
+            .running_since
+            .and_then(|since| now.duration_since(since).ok());
+        self.accumulated_active_time + running.unwrap_or_default()
+    }
+
+    /// Applies an event.
+    pub fn apply(&mut self, recorded: &RecordedEvent) {
+        self.last_seq = recorded.seq;
+        self.updated_at = recorded.at;
+        if self.lifecycle.is_terminal() && !matches!(recorded.event, Event::ResultFetched { .. }) {
+            return;
+        }
+        self.apply_live(recorded);
+        if recorded.event.is_loop_activity() {
+            self.last_active_at = recorded.at;
+        }
+    }
+
+    fn apply_live(
+        &mut self,
+        RecordedEvent {
+            at, step, event, ..
+        }: &RecordedEvent,
+    ) {
+        match event {
+            Event::Created(_)
+            | Event::LiveFrame { .. }
+            | Event::ProgressAdded { .. }
+            | Event::HookIntervened { .. } => {}
+            Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
+            Event::Started { .. } => {
+                self.started_at.get_or_insert(*at);
+                self.enter(Lifecycle::Running, *at);
+            }
+            Event::Recovered { .. } => self.recover(*at),
+            Event::DesktopAcquired { desktop, epoch } => self.acquired(desktop, *epoch),
+            Event::AttachmentPut { name, .. } => {
+                self.attachments_put.insert(name.clone());
+            }
+            Event::Observed(observed) => {
+                self.current_messages.append(&mut self.pending_messages);
+                self.steps.push(StepRecord::begin(*step, *at, observed));
+            }
+            Event::Decided { decision, .. } => self.decided(decision),
+            Event::ActionIntended(intended) => self.intended(intended),
+            Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
+            Event::EffectJudged { action_id, effect } => self.judged(action_id, effect),
+            Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
+            Event::PointerChecked(checked) => {
+                self.usage = self.usage.plus(checked.usage);
+                self.artifacts.extend(checked.image.clone());
+            }
+            Event::TargetNotResolved { message } => {
+                self.abort_step(message);
+            }
+            Event::StepFinished { timings, .. } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.ended_at = Some(*at);
+                    step.frame = None;
+                    step.timings.clone_from(timings);
+                }
+            }
+            Event::Extracted { json, usage, .. } => {
+                self.usage = self.usage.plus(*usage);
+                if let Some(step) = self.steps.last_mut() {
+                    step.extracted = Some(json.clone());
+                }
+            }
+            // A pause or take-over has priority: the request is issued again afterwards.
+            Event::UserAsked(request) if self.lifecycle == Lifecycle::Running => {
+                self.enter(Lifecycle::AwaitingUser(request.clone()), *at);
+            }
+            Event::UserAsked(_) => {}
+            Event::ApprovalRequested(approval) => self.approval_requested(approval),
+            Event::ApprovalResolved(approval) => self.approval_resolved(approval, *at),
+            Event::InjectionSuspected { evidence, .. } => {
+                self.suspected_injection = true;
+                self.artifacts.extend(evidence.iter().flatten().cloned());
+            }
+            Event::FunctionCalled(call) => {
+                let risk = risk::assess_call(call, &self.spec.tool_endpoints);
+                self.risky_actions += u32::from(risk.is_some());
+                if let Some(step) = self.open_step_mut() {
+                    step.function_calls.push(call.clone());
+                }
+            }
+            Event::FunctionReturned { result, .. } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.returned(result);
+                }
+            }
+            Event::UserAcknowledged { message } => {
+                self.pending_messages.push(acknowledgement(message));
+                self.user_statements.push(message.clone());
+                self.first_step_after_user_input = self.next_step();
+                self.enter(Lifecycle::Running, *at);
+            }
+            Event::MessageReceived { text } => {
+                self.pending_messages.push(text.clone());
+                self.user_statements.push(text.clone());
+                self.first_step_after_user_input = self.next_step();
+            }
+            Event::TakenOver { user } => self.taken_over(user, *at),
+            Event::HumanActed { description, .. } => self.record_manual_action(description),
+            Event::HandedBack { message } => {
+                let done = std::mem::take(&mut self.manual_actions);
+                self.pending_messages.push(handed_back(&done, message));
+                self.user_statements.push(message.clone());
+                self.first_step_after_user_input = self.next_step();
+                self.enter(Lifecycle::Running, *at);
+            }
+            Event::Paused { .. } => {
+                self.interruptions += 1;
+                self.enter(Lifecycle::Paused, *at);
+            }
+            Event::Resumed => self.enter(Lifecycle::Running, *at),
+            Event::CancelRequested { reason } => self.cancel_requested = Some(reason.clone()),
+            Event::LoopDetected(notice) => {
+                self.notices.push(notice.message.clone());
+                self.loop_notices.push(IssuedNotice {
+                    measure: notice.mitigation,
+                    step: self.steps.last().map_or(0, |step| step.number),
+                });
+            }
+            Event::TransientFailure { message, .. } => self.notices.push(message.clone()),
+            Event::CompletionChecked { passed, missing } => {
+                self.completion_checked(*passed, missing)
+            }
+            Event::ResultFetched { artifact, .. } => {
+                self.results_fetched += 1;
+                self.artifacts.extend(artifact.clone());
+            }
+            Event::Succeeded { answer } => self.end(
+                Lifecycle::Succeeded {
+                    answer: answer.clone(),
+                },
+                *at,
+            ),
+            Event::Failed(failure) => self.end(Lifecycle::Failed(failure.clone()), *at),
+            Event::Cancelled { reason } => self.end(
+                Lifecycle::Cancelled {
+                    reason: reason.clone(),
+                },
+                *at,
+            ),
+        }
+    }
+
+    fn acquired(&mut self, desktop: &DesktopName, epoch: DesktopEpoch) {
+        let ours = |(name, before): &(DesktopName, DesktopEpoch)| {
+            name == desktop && before.0.checked_add(1) == Some(epoch.0)
+        };
+        // An epoch in between means that another holder had the desktop: changes since the last frame are not this task's effect.
+        if !self.desktop.as_ref().is_some_and(ours)
+            && let Some(step) = self.open_step_mut()
+        {
+            step.frame = None;
+        }
+        self.desktop = Some((desktop.clone(), epoch));
+    }
+
+    /// Handles a recovery by another orchestrator. Time in which no run loop worked on the task does not count as active.
+    fn recover(&mut self, at: SystemTime) {
+        if self.running_since.is_some() {
+            self.accumulated_active_time = self.active_time(self.last_active_at);
+            self.running_since = Some(at);
+        }
+    }
+
+    fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
+        self.accumulated_active_time = self.active_time(at);
+        self.running_since = (lifecycle == Lifecycle::Running).then_some(at);
+        self.lifecycle = lifecycle;
+    }
+
+    fn end(&mut self, lifecycle: Lifecycle, at: SystemTime) {
+        self.close_pending_approvals(ApprovalState::Expired);
+        self.enter(lifecycle, at);
+        self.ended_at = Some(at);
+    }
+
+    /// Drops the rest of the open step and tells the planner why.
+    fn abort_step(&mut self, message: &str) {
+        if let Some(step) = self.open_step_mut() {
+            step.abort_reason = Some(message.to_owned());
+        }
+        self.notices.push(message.to_owned());
+    }
+
+    fn completion_checked(&mut self, passed: bool, missing: &[String]) {
+        if passed {
+            return;
+        }
+        self.refused_claims += 1;
+        let missing = missing.join("; ");
+        self.notices
+            .push(format!("the goal is not reached yet: {missing}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::id::TaskName;
+    use motorium_proto::v1::orchestrator as wire;
+
+    use super::*;
+    use crate::spec::Limits;
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    /// Applies events at the given seconds and checks the active time at the last of them.
+    fn check_active_time(happened: Vec<(u64, Event)>, expected: u64) {
+        let name = TaskName::from_segment("t").unwrap();
+        let goal = wire::Task {
+            goal: "x".into(),
+            ..Default::default()
+        };
+        let spec = TaskSpec::from_wire(name, "u".into(), goal, Limits::default()).unwrap();
+        let mut task = Task::new(spec, EventSeq(1), at(0));
+        let last = happened.last().map_or(0, |(second, _)| *second);
+        for (seq, (second, event)) in (2..).zip(happened) {
+            task.apply(&RecordedEvent {
+                seq: EventSeq(seq),
+                at: at(second),
+                step: 0,
+                event,
+            });
+        }
+        assert_eq!(task.active_time(at(last)), Duration::from_secs(expected));
+    }
+
+    #[test]
+    fn only_time_in_which_it_ran_counts() {
+        let started = || Event::Started {
+            orchestrator: "o".into(),
+        };
+        let recovered = || Event::Recovered {
+            orchestrator: "o".into(),
+            unknown_actions: vec![],
+        };
+        let acquired = || Event::DesktopAcquired {
+            desktop: DesktopName::from_segment("d").unwrap(),
+            epoch: DesktopEpoch(2),
+        };
+        let worked = || Event::StepFinished { timings: vec![] };
+        let said = || Event::MessageReceived { text: "x".into() };
+        let paused = || Event::Paused {
+            reason: String::new(),
+        };
+        check_active_time(vec![(10, started()), (15, worked())], 5);
+        check_active_time(
+            vec![
+                (10, started()),
+                (12, paused()),
+                (50, Event::Resumed),
+                (51, worked()),
+            ],
+            3,
+        );
+        // The run stopped at 15; a user message at 40 does not show that it ran.
+        let crashed = vec![
+            (10, started()),
+            (15, worked()),
+            (40, said()),
+            (100, acquired()),
+            (100, recovered()),
+            (103, worked()),
+        ];
+        check_active_time(crashed, 8);
+        let crashed_while_paused = vec![
+            (10, started()),
+            (12, paused()),
+            (100, recovered()),
+            (103, Event::Resumed),
+            (104, worked()),
+        ];
+        check_active_time(crashed_while_paused, 3);
+    }
+}

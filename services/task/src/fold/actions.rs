@@ -1,0 +1,110 @@
+//! Folds decisions, actions, retries and effects into a task.
+
+use motorium_proto::domain::decision::Decision;
+use motorium_proto::domain::effect::{ActionOutcome, Effect};
+use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::id::ActionId;
+
+use super::Task;
+use crate::event::ActionIntended;
+use crate::record::ActionRecord;
+use crate::retry::RetryStrategy;
+use crate::risk;
+
+impl Task {
+    pub(super) fn decided(&mut self, decision: &Decision) {
+        self.usage = self.usage.plus(decision.usage);
+        self.conversation = decision.conversation.clone();
+        self.conversation_backend.clone_from(&decision.backend);
+        self.notices.clear();
+        let said = std::mem::take(&mut self.current_messages);
+        match self.steps.as_mut_slice() {
+            [.., previous, _] => previous.user_messages.extend(said),
+            _ => self.initial_messages.extend(said),
+        }
+        if let Some(step) = self.open_step_mut() {
+            step.decision = Some(decision.clone());
+        }
+    }
+
+    pub(super) fn intended(&mut self, intended: &ActionIntended) {
+        let retried = intended.retry_of.as_ref();
+        let risky = risk::assess(&intended.planned).is_some();
+        let Some(step) = self.open_step_mut() else {
+            return;
+        };
+        if let Some(action) = step.actions.last_mut()
+            && retried == Some(&action.action_id)
+        {
+            action.action_id = intended.action_id.clone();
+            action.action = intended.action.clone();
+            action.outcome = None;
+            action.effect = None;
+            action.retries += 1;
+            action.retry_due = None;
+            return;
+        }
+        step.actions.push(ActionRecord {
+            action_id: intended.action_id.clone(),
+            planned: intended.planned.clone(),
+            action: intended.action.clone(),
+            target: intended.target,
+            outcome: None,
+            effect: None,
+            retries: 0,
+            retry_strategies: Vec::new(),
+            retry_due: None,
+        });
+        self.risky_actions += u32::from(risky);
+    }
+
+    pub(super) fn performed(&mut self, action_id: &ActionId, outcome: &ActionOutcome) {
+        if let Some(action) = self.last_action_mut(action_id) {
+            action.outcome = Some(outcome.clone());
+        }
+        if !outcome.sent_nothing() && self.entered_secret(action_id) {
+            let pointed_at = self.pointed_at();
+            self.secret_fields.record_entry(pointed_at);
+        }
+    }
+
+    pub(super) fn judged(&mut self, action_id: &ActionId, effect: &Effect) {
+        if let Some(action) = self.last_action_mut(action_id) {
+            action.effect = Some(effect.clone());
+            // The effect appeared while the retry was being prepared, so the retry is no longer due.
+            action.retry_due = None;
+        }
+        if self.entered_secret(action_id) {
+            let frame = self.steps.last().and_then(|step| step.frame_size);
+            self.secret_fields.record_effect(effect, frame);
+        }
+    }
+
+    pub(super) fn retried(&mut self, action_id: &ActionId, way: RetryStrategy) {
+        if let Some(action) = self.last_action_mut(action_id) {
+            action.retry_strategies.push(way);
+            action.retry_due = Some(way).filter(|way| way.performs_action());
+        }
+    }
+
+    fn last_action_mut(&mut self, id: &ActionId) -> Option<&mut ActionRecord> {
+        let action = self.steps.last_mut()?.actions.last_mut()?;
+        (action.action_id == *id).then_some(action)
+    }
+
+    pub fn actions(&self) -> impl DoubleEndedIterator<Item = &ActionRecord> {
+        self.steps.iter().flat_map(|step| &step.actions)
+    }
+
+    fn entered_secret(&self, action_id: &ActionId) -> bool {
+        self.actions().any(|action| {
+            action.action_id == *action_id && action.action.entered_secret().is_some()
+        })
+    }
+
+    /// Returns the bounding box of the last target.
+    #[must_use]
+    pub fn pointed_at(&self) -> Option<CaptureRect> {
+        self.actions().rev().find_map(|action| action.target)
+    }
+}

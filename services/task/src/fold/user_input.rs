@@ -1,0 +1,320 @@
+//! Folds messages, approvals and manual actions of people into a task.
+
+use std::time::SystemTime;
+
+use motorium_proto::domain::decision::SafetyCheck;
+
+use super::{Lifecycle, Task};
+use crate::approval::{Approval, ApprovalState, ApprovalSubject};
+use crate::event::{UserRequest, UserRequestKind};
+
+/// Maximum number of manual actions that are described to the planner. Bounds the prompt; the screen shows the result anyway.
+const MAX_MANUAL_ACTIONS: usize = 30;
+
+impl Task {
+    /// Handles a take-over. The open step is dropped, because its decision was made on another screen than the one handed back.
+    pub(super) fn taken_over(&mut self, user: &str, at: SystemTime) {
+        self.abort_step("a person took over");
+        self.close_pending_approvals(ApprovalState::Invalidated);
+        self.interruptions += 1;
+        self.manual_actions.clear();
+        let who = if user.is_empty() { "somebody" } else { user };
+        self.enter(
+            Lifecycle::AwaitingUser(UserRequest::new(
+                UserRequestKind::TakeOver,
+                format!("{who} has taken over; hand the desktop back to go on"),
+            )),
+            at,
+        );
+    }
+
+    pub(super) fn record_manual_action(&mut self, description: &str) {
+        if !self.is_taken_over() {
+            // The event arrived after the desktop was handed back.
+            self.pending_messages
+                .push(format!("The person also {description}."));
+        } else if self.manual_actions.len() < MAX_MANUAL_ACTIONS {
+            self.manual_actions.push(description.to_owned());
+        }
+    }
+
+    /// Returns true if a person has taken over the desktop.
+    #[must_use]
+    pub fn is_taken_over(&self) -> bool {
+        matches!(
+            &self.lifecycle,
+            Lifecycle::AwaitingUser(request) if request.kind == UserRequestKind::TakeOver
+        )
+    }
+
+    /// Handles the resolution or expiry of an approval.
+    pub(super) fn approval_resolved(&mut self, resolved: &Approval, at: SystemTime) {
+        let known = self.approvals.iter_mut();
+        let Some(approval) = known.rev().find(|known| known.id == resolved.id) else {
+            return;
+        };
+        *approval = resolved.clone();
+        // A denied function call gets a result instead, and the other calls of the step are still made.
+        let is_action = matches!(resolved.subject, ApprovalSubject::Action(_));
+        if resolved.state != ApprovalState::Approved && is_action {
+            self.abort_step(&resolved.planner_message());
+        }
+        if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))
+        {
+            self.first_step_after_user_input = self.next_step();
+            self.enter(Lifecycle::Running, at);
+        }
+    }
+
+    /// Moves all pending approvals to this state.
+    pub(super) fn close_pending_approvals(&mut self, state: ApprovalState) {
+        let waiting = self.approvals.iter_mut();
+        for approval in waiting.filter(|approval| approval.state == ApprovalState::Pending) {
+            approval.state = state;
+        }
+    }
+
+    /// Returns the approval that the task waits for.
+    #[must_use]
+    pub fn pending_approval(&self) -> Option<&Approval> {
+        let Lifecycle::AwaitingUser(request) = &self.lifecycle else {
+            return None;
+        };
+        let wanted = request.approval.as_ref()?;
+        let mut approvals = self.approvals.iter().rev();
+        approvals
+            .find(|approval| approval.id == *wanted && approval.state == ApprovalState::Pending)
+    }
+
+    /// Returns the provider's safety checks of this step's decision that a person has approved, each once.
+    #[must_use]
+    pub fn acknowledged_checks(&self, step: u32) -> Vec<&SafetyCheck> {
+        let beginning = format!("{step}-");
+        let given = self.approvals.iter().filter(|approval| {
+            approval.state == ApprovalState::Approved && approval.id.starts_with(&beginning)
+        });
+        let mut checks: Vec<&SafetyCheck> = Vec::new();
+        for check in given.flat_map(|approval| &approval.safety_checks) {
+            if !checks.contains(&check) {
+                checks.push(check);
+            }
+        }
+        checks
+    }
+
+    /// Handles a new approval request. An earlier one that was left pending by a pause is invalidated.
+    pub(super) fn approval_requested(&mut self, approval: &Approval) {
+        self.close_pending_approvals(ApprovalState::Invalidated);
+        self.approvals.push(approval.clone());
+    }
+
+    /// Returns every text of the user. Excludes descriptions of manual actions, which quote labels from the screen.
+    pub fn user_texts(&self) -> impl Iterator<Item = &str> {
+        let answered = self.approvals.iter().filter(|approval| {
+            matches!(
+                approval.state,
+                ApprovalState::Approved | ApprovalState::Denied
+            )
+        });
+        let answers = answered.map(|approval| &approval.message);
+        [&self.spec.goal, &self.spec.instructions]
+            .into_iter()
+            .chain(&self.user_statements)
+            .chain(answers)
+            .map(String::as_str)
+    }
+
+    /// Returns the latest approval for an action of a step.
+    #[must_use]
+    pub fn approval_for(&self, step: u32, index: usize) -> Option<&Approval> {
+        let mut approvals = self.approvals.iter().rev();
+        approvals.find(|approval| approval.is_for(step, index))
+    }
+}
+
+/// Returns the planner's message about a desktop that was handed back.
+pub(super) fn handed_back(done: &[String], message: &str) -> String {
+    let mut words = "A person had taken over and has handed the desktop back".to_owned();
+    if !done.is_empty() {
+        words += &format!(", having {}", done.join(", "));
+    }
+    words.push('.');
+    if !message.trim().is_empty() {
+        words += &format!(" They say: {}", message.trim());
+    }
+    words
+}
+
+pub(super) fn acknowledgement(message: &str) -> String {
+    if message.is_empty() {
+        "I have done it".to_owned()
+    } else {
+        message.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::decision::Next;
+
+    use super::*;
+    use crate::event::Event;
+    use crate::machine::{Directive, directive};
+    use crate::samples::{at, decided, finished, observed, planned, started, with_limits};
+    use crate::spec::Limits;
+
+    fn task(events: Vec<Event>) -> Task {
+        with_limits(Limits::default(), events)
+    }
+
+    fn next(events: Vec<Event>) -> Directive {
+        directive(&task(events), at(1))
+    }
+
+    /// A step with two decided actions, followed by these events.
+    fn about_to_act(events: Vec<Event>) -> Vec<Event> {
+        let act = decided(Next::Act(vec![planned(), planned()]));
+        [vec![started(), observed(), act], events].concat()
+    }
+
+    fn approval(id: &str, state: ApprovalState) -> Box<Approval> {
+        Box::new(Approval {
+            id: id.to_owned(),
+            state,
+            subject: ApprovalSubject::Action(planned()),
+            rules: vec!["provider".to_owned()],
+            reason: "it warns".to_owned(),
+            safety_checks: vec![SafetyCheck {
+                id: "1".to_owned(),
+                code: "malicious_instructions".to_owned(),
+                message: "be careful".to_owned(),
+            }],
+            evidence: None,
+            fingerprint: [7; 32],
+            created_at: at(0),
+            expires_at: at(600),
+            resolved_by: String::new(),
+            message: String::new(),
+        })
+    }
+
+    fn asked(id: &str) -> Vec<Event> {
+        let request = UserRequest {
+            kind: UserRequestKind::Approval,
+            message: "read it".to_owned(),
+            approval: Some(id.to_owned()),
+        };
+        let requested = approval(id, ApprovalState::Pending);
+        vec![
+            Event::ApprovalRequested(requested),
+            Event::UserAsked(request),
+        ]
+    }
+
+    fn resolved(id: &str, state: ApprovalState) -> Event {
+        Event::ApprovalResolved(approval(id, state))
+    }
+
+    #[test]
+    fn a_provider_s_check_is_held_back_until_a_person_agrees_and_told_once() {
+        let waits = about_to_act(asked("1-0-1"));
+        assert_eq!(next(waits.clone()), Directive::AwaitUser);
+        assert_eq!(
+            task(waits.clone()).acknowledged_checks(1),
+            [] as [&SafetyCheck; 0]
+        );
+        let given = [waits, vec![resolved("1-0-1", ApprovalState::Approved)]].concat();
+        assert_eq!(next(given.clone()), Directive::Act { index: 0 });
+        assert_eq!(task(given.clone()).acknowledged_checks(1).len(), 1);
+        let both = [
+            given,
+            asked("1-1-1"),
+            vec![resolved("1-1-1", ApprovalState::Approved)],
+        ];
+        assert_eq!(task(both.concat()).acknowledged_checks(1).len(), 1);
+    }
+
+    #[test]
+    fn a_message_does_not_stop_a_task_and_the_next_step_hears_it() {
+        let said = Event::MessageReceived {
+            text: "be quick".to_owned(),
+        };
+        let events = about_to_act(vec![said]);
+        assert_eq!(next(events.clone()), Directive::Act { index: 0 });
+        let task = task([events, vec![finished(), observed()]].concat());
+        assert_eq!(task.current_messages, ["be quick"]);
+        assert!(task.user_texts().any(|words| words == "be quick"));
+    }
+
+    #[test]
+    fn to_take_over_drops_what_was_decided_and_what_the_person_did_is_known() {
+        let taken = Event::TakenOver {
+            user: "ann".to_owned(),
+        };
+        let acted = Event::HumanActed {
+            description: "clicked \"Save\" at (1, 2)".to_owned(),
+            at: None,
+        };
+        let events = about_to_act(vec![taken, acted]);
+        assert_eq!(next(events.clone()), Directive::AwaitUser);
+        let back = Event::HandedBack {
+            message: "it is saved".to_owned(),
+        };
+        let events = [events, vec![back]].concat();
+        assert_eq!(next(events.clone()), Directive::FinishStep);
+        let task = task(events);
+        let told = task.pending_messages.join("\n");
+        assert!(
+            told.contains("clicked \"Save\"") && told.contains("it is saved"),
+            "{told}"
+        );
+        // The label of the clicked button is not the user's text.
+        assert!(!task.user_texts().any(|words| words.contains("clicked")));
+    }
+
+    #[test]
+    fn somebody_else_s_input_pauses_and_nothing_is_lost() {
+        let paused = Event::Paused {
+            reason: "somebody uses the mouse or the keyboard".to_owned(),
+        };
+        let events = about_to_act(vec![paused]);
+        assert_eq!(next(events.clone()), Directive::AwaitUser);
+        let resumed = [events, vec![Event::Resumed]].concat();
+        assert_eq!(next(resumed.clone()), Directive::Act { index: 0 });
+        assert_eq!(task(resumed).interruptions, 1);
+    }
+
+    #[test]
+    fn an_approval_that_was_asked_for_while_the_task_was_paused_gives_way_to_the_next() {
+        let paused = Event::Paused {
+            reason: String::new(),
+        };
+        let events = [vec![paused], asked("1-0-1"), vec![Event::Resumed]].concat();
+        let events = about_to_act(events);
+        // The task does not wait for it, so it is requested again.
+        assert_eq!(next(events.clone()), Directive::Act { index: 0 });
+        let task = task([events, asked("1-0-2")].concat());
+        let states: Vec<_> = task.approvals.iter().map(|one| one.state).collect();
+        assert_eq!(states, [ApprovalState::Invalidated, ApprovalState::Pending]);
+        assert_eq!(
+            task.pending_approval().map(|one| one.id.as_str()),
+            Some("1-0-2")
+        );
+    }
+
+    #[test]
+    fn what_a_hook_denies_ends_the_step_and_the_planner_hears_of_it() {
+        let intervened = Event::HookIntervened {
+            hook: "guard".to_owned(),
+            point: "BEFORE_ACTION".to_owned(),
+            message: "a person finishes".to_owned(),
+            denied: true,
+        };
+        let missed = Event::TargetNotResolved {
+            message: "refused: a person finishes".to_owned(),
+        };
+        let events = about_to_act(vec![intervened, missed]);
+        assert_eq!(next(events.clone()), Directive::FinishStep);
+        assert!(task(events).notices[0].contains("a person finishes"));
+    }
+}

@@ -1,0 +1,32 @@
+//! A task as data: its specification, its events, the fold over them, and the state machine that chooses the next step.
+//!
+//! Everything here is pure: no clock, no I/O, no async. A task is the fold of its events, and [`machine::directive`]
+//! returns the next thing to do. The Orchestrator's run loop executes the directive, records the outcome as events, and
+//! asks again. Invariant: a task recovered from the store continues exactly like one that was never interrupted.
+
+pub mod approval;
+pub mod completion;
+pub mod effect;
+pub mod event;
+mod fold;
+pub mod invariants;
+pub mod keyboard;
+pub mod limits;
+pub mod loop_detection;
+pub mod machine;
+pub mod reason;
+mod record;
+pub mod retry;
+pub mod risk;
+#[cfg(test)]
+mod samples;
+pub mod screen;
+pub mod secret_fields;
+pub mod spec;
+pub mod view;
+
+pub use approval::{Approval, ApprovalState, ApprovalSubject};
+pub use event::{Event, RecordedEvent};
+pub use fold::{Lifecycle, Task};
+pub use record::{ActionRecord, StepRecord};
+pub use spec::TaskSpec;

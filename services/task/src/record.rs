@@ -1,0 +1,145 @@
+//! A step of a task and its actions, folded from the log.
+
+use std::time::SystemTime;
+
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{
+    Decision, FunctionCall, FunctionResult, Next, PlannedAction,
+};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::id::ActionId;
+use motorium_proto::service::StageTiming;
+
+use super::event::{Artifact, Observed};
+use super::retry::RetryStrategy;
+use super::screen::Fingerprint;
+
+/// An action of a step: its last attempt, and the retries before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionRecord {
+    pub action_id: ActionId,
+    pub planned: PlannedAction,
+    /// The action with resolved target points.
+    pub action: Action<CapturePoint>,
+    pub target: Option<CaptureRect>,
+    pub outcome: Option<ActionOutcome>,
+    pub effect: Option<Effect>,
+    pub retries: u32,
+    /// Strategies of its retries, in order.
+    pub retry_strategies: Vec<RetryStrategy>,
+    /// Strategy of the retry that is due, if the attempt had no effect.
+    pub retry_due: Option<RetryStrategy>,
+}
+
+impl ActionRecord {
+    /// Returns true if it was sent to the application completely.
+    #[must_use]
+    pub fn performed(&self) -> bool {
+        self.outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome.result == ActionResult::Performed)
+    }
+
+    /// Returns its last target point.
+    #[must_use]
+    pub fn point(&self) -> Option<CapturePoint> {
+        self.action.targets().last().copied()
+    }
+}
+
+/// One round of the loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRecord {
+    /// Step number, from 1.
+    pub number: u32,
+    pub started_at: SystemTime,
+    pub ended_at: Option<SystemTime>,
+    pub image: Option<Artifact>,
+    pub annotated_image: Option<Artifact>,
+    pub frame_size: Option<CaptureSize>,
+    /// The parsed scene, if scenes are stored.
+    pub scene: Option<Artifact>,
+    pub window_titles: Vec<String>,
+    /// The frame it began with. `None` once the step has finished or another holder had the desktop.
+    pub frame: Option<Box<Frame>>,
+    /// Fingerprint of the screen at its beginning.
+    pub screen: Fingerprint,
+    pub decision: Option<Decision>,
+    pub actions: Vec<ActionRecord>,
+    /// The reason why the rest of the step was dropped, for example a target that could not be resolved.
+    pub abort_reason: Option<String>,
+    pub extracted: Option<String>,
+    /// Calls that were made or that have a result.
+    pub function_calls: Vec<FunctionCall>,
+    /// Results in the order of the calls; one fewer while a call is running.
+    pub function_results: Vec<FunctionResult>,
+    /// Messages that the user sent after this step.
+    pub user_messages: Vec<String>,
+    pub timings: Vec<StageTiming>,
+}
+
+fn titles(frame: &Frame) -> Vec<String> {
+    let windows = frame.windows.iter();
+    windows.map(|window| window.title.clone()).collect()
+}
+
+impl StepRecord {
+    pub(super) fn begin(number: u32, at: SystemTime, observed: &Observed) -> Self {
+        Self {
+            number,
+            // The event is recorded after the observation, which is part of the step.
+            started_at: at.checked_sub(observed.elapsed).unwrap_or(at),
+            ended_at: None,
+            image: observed.image.clone(),
+            annotated_image: observed.annotated_image.clone(),
+            frame_size: Some(observed.frame.size),
+            scene: observed.scene.clone(),
+            window_titles: titles(&observed.frame),
+            frame: Some(Box::new(observed.frame.clone())),
+            screen: observed.fingerprint,
+            decision: None,
+            actions: Vec::new(),
+            abort_reason: None,
+            extracted: None,
+            function_calls: Vec::new(),
+            function_results: Vec::new(),
+            user_messages: Vec::new(),
+            timings: Vec::new(),
+        }
+    }
+
+    /// Returns the decided actions.
+    #[must_use]
+    pub fn planned(&self) -> &[PlannedAction] {
+        match self.decision.as_ref().map(|decision| &decision.next) {
+            Some(Next::Act(actions)) => actions,
+            _ => &[],
+        }
+    }
+
+    /// Returns the function call that was started and has no result yet.
+    #[must_use]
+    pub fn open_call(&self) -> Option<&FunctionCall> {
+        self.function_calls.get(self.function_results.len())
+    }
+
+    pub(super) fn returned(&mut self, result: &FunctionResult) {
+        if self.open_call().is_none() {
+            // The call was not made, and the result says why.
+            let decided = self.decided_call(self.function_results.len()).cloned();
+            self.function_calls.extend(decided);
+        }
+        self.function_results.push(result.clone());
+    }
+
+    /// Returns the decided function call at this index.
+    #[must_use]
+    pub fn decided_call(&self, index: usize) -> Option<&FunctionCall> {
+        match self.decision.as_ref().map(|decision| &decision.next) {
+            Some(Next::CallFunctions(calls)) => calls.get(index),
+            _ => None,
+        }
+    }
+}

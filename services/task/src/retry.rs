@@ -1,0 +1,473 @@
+//! Retry strategies for an action that had no effect, tried in order.
+//!
+//! A click is offset by a few pixels, then moved to another point of its target, then to where a new parse of the screen
+//! locates the target. An action that is not safe to repeat is never sent again; only its effect is observed once more. After
+//! the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
+
+use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Target};
+use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ElementId;
+
+use super::record::ActionRecord;
+use super::{risk, screen};
+
+/// Maximum number of automatic retries of an action, over all strategies: one for each strategy of a click.
+pub const MAX_RETRIES: u32 = 3;
+/// Offsets of a retried click, in pixels. The first one that stays inside the target and moves the point is used. 3 px leave a
+/// hit-test edge without leaving a small target.
+const OFFSETS: [(i32, i32); 4] = [(3, 0), (-3, 0), (0, 3), (0, -3)];
+/// Minimum side of a target that has a second point worth trying, in pixels. Below it, the point is within the offsets already
+/// tried.
+const MIN_TARGET_SIDE: i32 = 12;
+
+/// Strategy of a retry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RetryStrategy {
+    /// The same action again, because nothing of it was sent.
+    Unchanged,
+    /// The point offset by a few pixels, inside the target.
+    OffsetPoint,
+    /// Another point of the target.
+    OtherPoint,
+    /// The point at which a new parse of the screen locates the target.
+    RelocatedTarget,
+    /// The scroll in the opposite direction.
+    ReversedScroll,
+    /// Nothing is sent; only the effect is observed again.
+    ReobservedEffect,
+}
+
+impl RetryStrategy {
+    /// Returns true if the strategy performs an action.
+    #[must_use]
+    pub fn performs_action(self) -> bool {
+        self != RetryStrategy::ReobservedEffect
+    }
+}
+
+/// Returns the next strategy after an attempt with this effect, or `None` if there is none left or none is needed.
+#[must_use]
+pub fn next_strategy(
+    record: &ActionRecord,
+    effect: &Effect,
+    scroll_back: bool,
+) -> Option<RetryStrategy> {
+    let tried = |way| record.retry_strategies.contains(&way);
+    if !is_unchanged(effect) {
+        return None;
+    }
+    match effect.verdict {
+        Verdict::EndReached => {
+            let other = scroll_back
+                && record.planned.repeatable
+                && record.action.kind() == ActionKind::Scroll
+                && !tried(RetryStrategy::ReversedScroll)
+                && record.retries < MAX_RETRIES;
+            other.then_some(RetryStrategy::ReversedScroll)
+        }
+        Verdict::NoEffect if !is_safe_to_repeat(record) => {
+            (!tried(RetryStrategy::ReobservedEffect)).then_some(RetryStrategy::ReobservedEffect)
+        }
+        Verdict::NoEffect if record.retries >= MAX_RETRIES => None,
+        Verdict::NoEffect => strategies(record).find(|way| !tried(*way)),
+        Verdict::Confirmed | Verdict::ChangedElsewhere | Verdict::Unknown => None,
+    }
+}
+
+/// Returns true if nothing changed at all. Nothing is sent again otherwise, whatever the verdict says: with the changed-share
+/// criterion a small change is no effect, and repeating the action could apply it twice.
+fn is_unchanged(effect: &Effect) -> bool {
+    let unchanged = effect.change.regions.is_empty() && !effect.change.size_differs;
+    unchanged && !effect.window_changed && effect.settled
+}
+
+/// Returns true for clicks that the planner marked repeatable and that are not risky. Typing, keys and drags are not safe,
+/// because a late effect would apply them twice.
+fn is_safe_to_repeat(record: &ActionRecord) -> bool {
+    record.planned.repeatable
+        && record.action.kind() == ActionKind::Click
+        && risk::assess(&record.planned).is_none()
+}
+
+fn strategies(record: &ActionRecord) -> impl Iterator<Item = RetryStrategy> {
+    let spread = record
+        .target
+        .zip(record.point())
+        .and_then(|(target, point)| other_point(point, target));
+    // A point given by the planner is meant exactly: the box around it may be as large as a list.
+    let is_point = matches!(
+        record.planned.action.targets().last(),
+        Some(Target::Point(_))
+    );
+    let rungs = [
+        Some(RetryStrategy::OffsetPoint),
+        spread
+            .filter(|_| !is_point)
+            .map(|_| RetryStrategy::OtherPoint),
+        (!is_point).then_some(RetryStrategy::RelocatedTarget),
+    ];
+    rungs.into_iter().flatten()
+}
+
+/// Describes the reason for a retry, for people.
+#[must_use]
+pub fn reason(way: RetryStrategy, attempts: u32) -> String {
+    let tries = if attempts == 1 {
+        "once".to_owned()
+    } else {
+        format!("after {attempts} attempts")
+    };
+    match way {
+        RetryStrategy::ReversedScroll => "the end is reached; trying the opposite direction".to_owned(),
+        RetryStrategy::ReobservedEffect => {
+            "nothing has changed so far; the action is not safe to repeat, so only its effect is observed again"
+                .to_owned()
+        }
+        RetryStrategy::Unchanged => motorium_proto::domain::effect::NOTHING_SENT.to_owned(),
+        RetryStrategy::OffsetPoint => format!("nothing changed ({tries}); trying a few pixels away"),
+        RetryStrategy::OtherPoint => format!("nothing changed ({tries}); trying another point of the target"),
+        RetryStrategy::RelocatedTarget => format!("nothing changed ({tries}); locating the target again"),
+    }
+}
+
+/// Returns a point offset by a few pixels, never outside the target. Returns the point itself without a target box.
+#[must_use]
+pub fn offset_point(point: CapturePoint, target: Option<CaptureRect>) -> CapturePoint {
+    let Some(target) = target else {
+        return point;
+    };
+    let beside = OFFSETS.map(|(x, y)| within(CapturePoint::new(point.x + x, point.y + y), target));
+    beside
+        .into_iter()
+        .find(|moved| *moved != point)
+        .unwrap_or(point)
+}
+
+/// Returns the quarter point of the target that is farthest from the failed one, or `None` if the target is too small.
+#[must_use]
+pub fn other_point(point: CapturePoint, target: CaptureRect) -> Option<CapturePoint> {
+    if target.width() < MIN_TARGET_SIDE && target.height() < MIN_TARGET_SIDE {
+        return None;
+    }
+    let quarter = |from: i32, length: i32, quarters: i32| from + length * quarters / 4;
+    let place = |x: i32, y: i32| {
+        CapturePoint::new(
+            quarter(target.min.x, target.width(), x),
+            quarter(target.min.y, target.height(), y),
+        )
+    };
+    let distance = |other: &CapturePoint| (*other - point).to_i64().square_length();
+    [place(1, 2), place(3, 2), place(2, 1), place(2, 3)]
+        .into_iter()
+        .max_by_key(distance)
+}
+
+fn within(point: CapturePoint, target: CaptureRect) -> CapturePoint {
+    let inside = |value: i32, from: i32, to: i32| {
+        if from < to {
+            value.clamp(from, to - 1)
+        } else {
+            value
+        }
+    };
+    CapturePoint::new(
+        inside(point.x, target.min.x, target.max.x),
+        inside(point.y, target.min.y, target.max.y),
+    )
+}
+
+/// Returns a scroll in the opposite direction. Other actions are returned unchanged.
+#[must_use]
+pub fn reversed(action: Action<CapturePoint>) -> Action<CapturePoint> {
+    match action {
+        Action::Scroll {
+            at,
+            amount,
+            modifiers,
+        } => Action::Scroll {
+            at,
+            amount: match amount {
+                ScrollAmount::Notches { x, y } => ScrollAmount::Notches { x: -x, y: -y },
+                ScrollAmount::Pixels { x, y } => ScrollAmount::Pixels { x: -x, y: -y },
+            },
+            modifiers,
+        },
+        other => other,
+    }
+}
+
+/// Returns the element of a new scene that corresponds to the old target: the nearest one with the same content, or else the
+/// interactable one that overlaps the old box most. `bounds` returns boxes of the new scene in display pixels.
+#[must_use]
+pub fn relocate(
+    scene: &Scene,
+    bounds: impl Fn(ElementId) -> Option<CaptureRect>,
+    content: &str,
+    old: CaptureRect,
+) -> Option<ElementId> {
+    let wanted = screen::folded(content);
+    let distance = |other: CaptureRect| {
+        let apart = other.center() - old.center();
+        apart.to_i64().square_length()
+    };
+    let boxes: Vec<_> = scene
+        .elements
+        .iter()
+        .filter_map(|element| Some((element, bounds(element.id)?)))
+        .collect();
+    let same = boxes
+        .iter()
+        .filter(|(element, _)| !wanted.is_empty() && screen::folded(&element.content) == wanted)
+        .min_by_key(|(_, bounds)| distance(*bounds));
+    let over = || {
+        let overlap = |bounds: &CaptureRect| {
+            bounds.intersection(&old).map_or(0, |common| {
+                i64::from(common.width()) * i64::from(common.height())
+            })
+        };
+        boxes
+            .iter()
+            .filter(|(element, bounds)| element.interactable && overlap(bounds) > 0)
+            .max_by_key(|(_, bounds)| overlap(bounds))
+    };
+    same.or_else(over).map(|(element, _)| element.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use motorium_proto::domain::action::{Button, ControlCharacters, Text};
+    use motorium_proto::domain::decision::PlannedAction;
+    use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
+    use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState};
+    use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
+    use motorium_proto::domain::id::{ActionId, FrameId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn effect(verdict: Verdict) -> Effect {
+        Effect {
+            verdict,
+            change: ChangeMap::default(),
+            share_near_target: 0.0,
+            window_changed: false,
+            explanation: String::new(),
+            settled: true,
+            settle_time: Duration::ZERO,
+        }
+    }
+
+    fn record(action: Action<Target>, intent: &str, repeatable: bool) -> ActionRecord {
+        let centre = CapturePoint::new(120, 110);
+        let Ok(performed) = action
+            .clone()
+            .try_map(|_| Ok::<_, std::convert::Infallible>(centre));
+        ActionRecord {
+            action_id: ActionId::new("a"),
+            planned: PlannedAction {
+                action,
+                intent: intent.to_owned(),
+                verify_pointer: false,
+                repeatable,
+            },
+            action: performed,
+            target: Some(rect(100, 100, 40, 20)),
+            outcome: Some(ActionOutcome::new(ActionResult::Performed, "")),
+            effect: None,
+            retries: 0,
+            retry_strategies: Vec::new(),
+            retry_due: None,
+        }
+    }
+
+    fn click(intent: &str, repeatable: bool) -> ActionRecord {
+        let action = Action::Click {
+            at: Some(Target::Element(ElementId(1))),
+            button: Button::Left,
+            count: 1,
+            modifiers: vec![],
+        };
+        record(action, intent, repeatable)
+    }
+
+    fn scroll() -> ActionRecord {
+        let action = Action::Scroll {
+            at: None,
+            amount: ScrollAmount::Notches { x: 0, y: 3 },
+            modifiers: vec![],
+        };
+        record(action, "scroll down", true)
+    }
+
+    /// Applies strategies with the same effect until none is left.
+    fn climb(mut record: ActionRecord, verdict: Verdict, scroll_back: bool) -> Vec<RetryStrategy> {
+        while let Some(way) = next_strategy(&record, &effect(verdict), scroll_back) {
+            record.retry_strategies.push(way);
+            record.retries += u32::from(way.performs_action());
+            assert!(
+                record.retry_strategies.len() <= 4,
+                "it never ends: {:?}",
+                record.retry_strategies
+            );
+        }
+        record.retry_strategies
+    }
+
+    #[test]
+    fn a_click_climbs_the_whole_ladder_and_never_further() {
+        use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
+
+        let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
+        assert_eq!(climb(click("open", true), Verdict::NoEffect, false), whole);
+        let mut tiny = click("open", true);
+        tiny.target = Some(rect(118, 108, 5, 5));
+        assert_eq!(
+            climb(tiny, Verdict::NoEffect, false),
+            [OffsetPoint, RelocatedTarget]
+        );
+        let mut point = click("open", true);
+        point.planned.action = point
+            .action
+            .clone()
+            .try_map(|at| Ok::<_, ()>(Target::Point(at)))
+            .unwrap();
+        assert_eq!(
+            climb(point, Verdict::NoEffect, false),
+            [OffsetPoint],
+            "that point is meant"
+        );
+        for verdict in [
+            Verdict::Confirmed,
+            Verdict::ChangedElsewhere,
+            Verdict::Unknown,
+        ] {
+            assert_eq!(climb(click("open", true), verdict, true), []);
+        }
+    }
+
+    #[test]
+    fn nothing_is_repeated_once_anything_has_changed() {
+        let record = click("open", true);
+        let small = ChangedRegion {
+            bounds: rect(0, 0, 9, 9),
+            changed_pixels: 20,
+        };
+        let mut ticked = effect(Verdict::NoEffect);
+        ticked.change.regions.push(small);
+        let retitled = Effect {
+            window_changed: true,
+            ..effect(Verdict::NoEffect)
+        };
+        let restless = Effect {
+            settled: false,
+            ..effect(Verdict::NoEffect)
+        };
+        for effect in [ticked, retitled, restless] {
+            assert_eq!(next_strategy(&record, &effect, true), None, "{effect:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_safe_to_repeat_is_only_looked_at_again() {
+        let typing = Action::TypeText {
+            text: Text::Literal("a".into()),
+            control_characters: ControlCharacters::AsKeys,
+        };
+        for record in [
+            click("click \"Send\"", true),
+            click("open", false),
+            record(typing, "type", true),
+        ] {
+            assert_eq!(
+                climb(record, Verdict::NoEffect, true),
+                [RetryStrategy::ReobservedEffect]
+            );
+        }
+    }
+
+    #[test]
+    fn a_scroll_at_its_end_turns_round_once_and_only_if_that_is_wanted() {
+        assert_eq!(climb(scroll(), Verdict::EndReached, false), []);
+        assert_eq!(
+            climb(scroll(), Verdict::EndReached, true),
+            [RetryStrategy::ReversedScroll]
+        );
+        let Action::Scroll { amount, .. } = reversed(scroll().action) else {
+            panic!("it is no scroll any more");
+        };
+        assert_eq!(amount, ScrollAmount::Notches { x: 0, y: -3 });
+    }
+
+    fn seen(elements: &[(&str, bool, CaptureRect)]) -> (Scene, Vec<CaptureRect>) {
+        let element =
+            |(number, (content, interactable, _)): (u32, &(&str, bool, CaptureRect))| Element {
+                id: ElementId(number),
+                kind: ElementKind::Button,
+                content: (*content).to_owned(),
+                bounds: NormalisedRect::new(NormalisedPoint::zero(), NormalisedPoint::zero()),
+                interactable: *interactable,
+                confidence: 0.9,
+                centre: CapturePoint::zero(),
+                source: ElementSource::Both,
+                state: ElementState::default(),
+            };
+        let scene = Scene {
+            frame: FrameId::new("f"),
+            elements: (1..).zip(elements).map(element).collect(),
+            relations: vec![],
+        };
+        (
+            scene,
+            elements.iter().map(|(_, _, bounds)| *bounds).collect(),
+        )
+    }
+
+    fn check_found(content: &str, elements: &[(&str, bool, CaptureRect)], expected: Option<u32>) {
+        let (scene, boxes) = seen(elements);
+        let bounds = |id: ElementId| boxes.get(id.0 as usize - 1).copied();
+        let found = relocate(&scene, bounds, content, rect(100, 100, 40, 20));
+        assert_eq!(
+            found.map(|id| id.0),
+            expected,
+            "{content} among {elements:?}"
+        );
+    }
+
+    #[test]
+    fn the_target_is_found_again_by_its_words_or_its_place() {
+        let far = ("Save", false, rect(300, 300, 40, 20));
+        let near = ("save", false, rect(130, 110, 40, 20));
+        let over = ("", true, rect(95, 95, 50, 30));
+        let beside = ("", true, rect(400, 95, 50, 30));
+        check_found("Save", &[far, near, over], Some(2));
+        check_found("Save", &[beside, over], Some(2));
+        check_found("Save", &[beside], None);
+        check_found("", &[far, over], Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn every_point_stays_in_its_target(x in 0..2000i32, y in 0..2000i32, w in 1..300i32, h in 1..300i32) {
+            let target = rect(x, y, w, h);
+            let centre = target.center();
+            let beside = offset_point(centre, Some(target));
+            prop_assert!(target.contains(beside));
+            prop_assert!((beside.x - centre.x).abs() <= 3 && (beside.y - centre.y).abs() <= 3);
+            prop_assert!(beside != centre || (w == 1 && h == 1));
+            if let Some(other) = other_point(beside, target) {
+                prop_assert!(target.contains(other) && other != centre);
+            }
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The specification of a task: the goal, limits and options that the user gave when creating it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use motorium_proto::convert;
+use motorium_proto::domain::id::{DesktopName, SessionName, TaskName};
+use motorium_proto::error::FieldError;
+use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_GOAL_CHARS};
+use motorium_proto::v1::orchestrator as wire;
+
+/// Default of `limits.max_steps`. Bounds what an unattended task can cost if the planner never finishes.
+pub const DEFAULT_MAX_STEPS: u32 = 80;
+/// Default of `limits.max_duration`. About 6 s a step at the default number of steps.
+pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(8 * 60);
+
+/// Limits of a task; `None` is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub max_steps: u32,
+    /// Maximum running time, without the time spent waiting for the user.
+    pub max_duration: Duration,
+    pub max_tokens: Option<u64>,
+    /// Millionths of a US dollar.
+    pub max_cost_micros_usd: Option<u64>,
+    pub max_risky_actions: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_steps: DEFAULT_MAX_STEPS,
+            max_duration: DEFAULT_MAX_DURATION,
+            max_tokens: None,
+            max_cost_micros_usd: None,
+            max_risky_actions: None,
+        }
+    }
+}
+
+/// A file that the task puts on the desktop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub name: String,
+    pub data: Bytes,
+}
+
+/// A condition that must hold before the task succeeds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expectation {
+    TextOnScreen(String),
+    WindowTitle(String),
+    FileExists(String),
+    /// The extracted data contains this JSON.
+    ExtractedJson(serde_json::Value),
+}
+
+/// Selects the desktops that may run a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DesktopSelector {
+    /// Only this desktop.
+    pub desktop: Option<DesktopName>,
+    /// Labels that the desktop must have.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The specification of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSpec {
+    pub name: TaskName,
+    pub uid: String,
+    pub session: Option<SessionName>,
+    pub goal: String,
+    pub instructions: String,
+    pub limits: Limits,
+    /// Planner backends in order of preference; if empty, the configured order.
+    pub backends: Vec<String>,
+    pub selector: DesktopSelector,
+    pub attachments: Vec<Attachment>,
+    /// Names of files to fetch from the desktop when the task has ended.
+    pub results: Vec<String>,
+    pub expectations: Vec<Expectation>,
+    /// Tools whose functions it may call: configured names or addresses.
+    pub tool_endpoints: Vec<String>,
+    pub labels: BTreeMap<String, String>,
+    pub display_name: String,
+    pub priority: i32,
+    pub run_after: Option<SystemTime>,
+    pub language: Option<String>,
+}
+
+impl TaskSpec {
+    /// Returns true if messages for people are written in Chinese.
+    #[must_use]
+    pub fn speaks_chinese(&self) -> bool {
+        let is_chinese = |letter: char| matches!(letter, '\u{4e00}'..='\u{9fff}');
+        match self.language.as_deref() {
+            Some(language) => language.starts_with("zh"),
+            None => self.goal.contains(is_chinese),
+        }
+    }
+
+    /// Validates the caller's task. `defaults` fill the limits that the caller leaves unset.
+    ///
+    /// # Errors
+    /// If a field is missing or invalid.
+    pub fn from_wire(
+        name: TaskName,
+        uid: String,
+        task: wire::Task,
+        defaults: Limits,
+    ) -> Result<Self, FieldError> {
+        let backends = task.backends;
+        Ok(Self {
+            name,
+            uid,
+            session: session(&task.session)?,
+            goal: goal(task.goal)?,
+            instructions: task.instructions,
+            limits: limits(task.limits.unwrap_or_default(), defaults)?,
+            backends,
+            selector: selector(task.desktop_selector.unwrap_or_default())?,
+            attachments: attachments(task.attachments)?,
+            results: file_names("results", task.results)?,
+            expectations: expectations(task.expectations)?,
+            tool_endpoints: task.tool_endpoints,
+            labels: task.labels.into_iter().collect(),
+            display_name: task.display_name,
+            priority: task.priority,
+            run_after: run_after(task.run_after_time)?,
+            language: Some(task.language).filter(|language| !language.is_empty()),
+        })
+    }
+
+    /// Returns the API message of the specification. `brief` omits the content of attachments.
+    #[must_use]
+    pub fn to_wire(&self, brief: bool) -> wire::Task {
+        let attachment = |attachment: &Attachment| wire::Attachment {
+            name: attachment.name.clone(),
+            data: if brief {
+                Bytes::new()
+            } else {
+                attachment.data.clone()
+            },
+        };
+        wire::Task {
+            name: self.name.to_string(),
+            uid: self.uid.clone(),
+            session: self
+                .session
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            goal: self.goal.clone(),
+            instructions: self.instructions.clone(),
+            limits: Some(wire::Limits {
+                max_steps: self.limits.max_steps,
+                max_duration: Some(convert::wire_duration(self.limits.max_duration)),
+                max_tokens: self.limits.max_tokens.unwrap_or_default(),
+                max_cost_micros_usd: self.limits.max_cost_micros_usd.unwrap_or_default(),
+                max_risky_actions: self.limits.max_risky_actions.unwrap_or_default(),
+            }),
+            backends: self.backends.clone(),
+            desktop_selector: Some(wire::DesktopSelector {
+                desktop: self
+                    .selector
+                    .desktop
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+                labels: self.selector.labels.clone().into_iter().collect(),
+            }),
+            attachments: self.attachments.iter().map(attachment).collect(),
+            results: self.results.clone(),
+            expectations: self.expectations.iter().map(wire_expectation).collect(),
+            tool_endpoints: self.tool_endpoints.clone(),
+            labels: self.labels.clone().into_iter().collect(),
+            display_name: self.display_name.clone(),
+            priority: self.priority,
+            run_after_time: self.run_after.map(convert::wire_time),
+            language: self.language.clone().unwrap_or_default(),
+            ..wire::Task::default()
+        }
+    }
+}
+
+fn goal(goal: String) -> Result<String, FieldError> {
+    if goal.trim().is_empty() {
+        return Err(FieldError::new(
+            "task.goal",
+            "is empty; say what is to be done, for example: click \"Save\"",
+        ));
+    }
+    let length = goal.chars().count();
+    if length > MAX_GOAL_CHARS {
+        let description = format!("has {length} characters; at most {MAX_GOAL_CHARS} are accepted");
+        return Err(FieldError::new("task.goal", description));
+    }
+    Ok(goal)
+}
+
+fn session(name: &str) -> Result<Option<SessionName>, FieldError> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    SessionName::parse("task.session", name).map(Some)
+}
+
+fn limits(limits: wire::Limits, defaults: Limits) -> Result<Limits, FieldError> {
+    let max_duration = convert::duration("task.limits.max_duration", limits.max_duration)?;
+    Ok(Limits {
+        max_steps: if limits.max_steps == 0 {
+            defaults.max_steps
+        } else {
+            limits.max_steps
+        },
+        max_duration: max_duration.unwrap_or(defaults.max_duration),
+        max_tokens: non_zero(limits.max_tokens).or(defaults.max_tokens),
+        max_cost_micros_usd: non_zero(limits.max_cost_micros_usd).or(defaults.max_cost_micros_usd),
+        max_risky_actions: (limits.max_risky_actions != 0)
+            .then_some(limits.max_risky_actions)
+            .or(defaults.max_risky_actions),
+    })
+}
+
+fn non_zero(number: u64) -> Option<u64> {
+    (number != 0).then_some(number)
+}
+
+/// Validates a desktop selector.
+///
+/// # Errors
+/// If the desktop's name is invalid.
+pub fn selector(selector: wire::DesktopSelector) -> Result<DesktopSelector, FieldError> {
+    let desktop = match selector.desktop.as_str() {
+        "" => None,
+        name => Some(DesktopName::parse("task.desktop_selector.desktop", name)?),
+    };
+    Ok(DesktopSelector {
+        desktop,
+        labels: selector.labels.into_iter().collect(),
+    })
+}
+
+/// Validates a plain file name: no path, not hidden, and no character that a shell or a file dialog would interpret.
+fn file_name(field: &str, name: String) -> Result<String, FieldError> {
+    let plain = !name.is_empty()
+        && name.len() <= 255
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\', '\0'])
+        && !name.chars().any(char::is_control);
+    if plain {
+        return Ok(name);
+    }
+    Err(FieldError::new(
+        field,
+        format!("`{name}` is not a plain file name"),
+    ))
+}
+
+fn file_names(field: &str, names: Vec<String>) -> Result<Vec<String>, FieldError> {
+    let checked = |(index, name)| file_name(&format!("task.{field}[{index}]"), name);
+    names.into_iter().enumerate().map(checked).collect()
+}
+
+fn attachments(attachments: Vec<wire::Attachment>) -> Result<Vec<Attachment>, FieldError> {
+    let checked = |(index, attachment): (usize, wire::Attachment)| {
+        let field = format!("task.attachments[{index}]");
+        if attachment.data.len() > MAX_ATTACHMENT_BYTES {
+            let description = format!(
+                "has {} bytes; at most {MAX_ATTACHMENT_BYTES} are accepted in a request",
+                attachment.data.len()
+            );
+            return Err(FieldError::new(format!("{field}.data"), description));
+        }
+        let name = file_name(&format!("{field}.name"), attachment.name)?;
+        Ok(Attachment {
+            name,
+            data: attachment.data,
+        })
+    };
+    attachments.into_iter().enumerate().map(checked).collect()
+}
+
+/// Validates a required text.
+fn required_text(field: &str, text: String) -> Result<String, FieldError> {
+    if text.trim().is_empty() {
+        return Err(FieldError::new(
+            field,
+            "is empty; an empty text matches every screen",
+        ));
+    }
+    Ok(text)
+}
+
+fn expectations(expectations: Vec<wire::Expectation>) -> Result<Vec<Expectation>, FieldError> {
+    use wire::expectation::Expectation as Wire;
+
+    let checked = |(index, expectation): (usize, wire::Expectation)| match expectation.expectation {
+        Some(Wire::TextOnScreen(text)) => {
+            let field = format!("task.expectations[{index}].text_on_screen");
+            required_text(&field, text).map(Expectation::TextOnScreen)
+        }
+        Some(Wire::WindowTitle(title)) => {
+            let field = format!("task.expectations[{index}].window_title");
+            required_text(&field, title).map(Expectation::WindowTitle)
+        }
+        Some(Wire::FileExists(name)) => {
+            file_name(&format!("task.expectations[{index}].file_exists"), name)
+                .map(Expectation::FileExists)
+        }
+        Some(Wire::ExtractedJson(json)) => serde_json::from_str(&json)
+            .map(Expectation::ExtractedJson)
+            .map_err(|error| {
+                FieldError::new(
+                    format!("task.expectations[{index}].extracted_json"),
+                    format!("is not valid JSON: {error}"),
+                )
+            }),
+        None => Err(FieldError::missing(&format!(
+            "task.expectations[{index}].expectation"
+        ))),
+    };
+    expectations.into_iter().enumerate().map(checked).collect()
+}
+
+fn wire_expectation(expectation: &Expectation) -> wire::Expectation {
+    use wire::expectation::Expectation as Wire;
+
+    let expectation = match expectation.clone() {
+        Expectation::TextOnScreen(text) => Wire::TextOnScreen(text),
+        Expectation::WindowTitle(title) => Wire::WindowTitle(title),
+        Expectation::FileExists(name) => Wire::FileExists(name),
+        Expectation::ExtractedJson(json) => Wire::ExtractedJson(json.to_string()),
+    };
+    wire::Expectation {
+        expectation: Some(expectation),
+    }
+}
+
+fn run_after(time: Option<prost_types::Timestamp>) -> Result<Option<SystemTime>, FieldError> {
+    time.map(|time| convert::time("task.run_after_time", Some(time)))
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(task: wire::Task) -> Result<TaskSpec, FieldError> {
+        let name = TaskName::from_segment("a").unwrap();
+        TaskSpec::from_wire(name, "uid".into(), task, Limits::default())
+    }
+
+    fn check_fault(task: wire::Task, field: &str, part: &str) {
+        let error = read(task).unwrap_err();
+        assert_eq!(error.field, field);
+        assert!(error.description.contains(part), "{error}");
+    }
+
+    fn with_goal() -> wire::Task {
+        wire::Task {
+            goal: "click \"Save\"".into(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn only_the_goal_is_required() {
+        let spec = read(with_goal()).unwrap();
+        assert_eq!(spec.limits, Limits::default());
+        assert_eq!(read(spec.to_wire(false)).unwrap(), spec);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        check_fault(wire::Task::default(), "task.goal", "is empty");
+        check_fault(
+            wire::Task {
+                session: "tasks/a".into(),
+                ..with_goal()
+            },
+            "task.session",
+            "sessions/{id}",
+        );
+        let selector = wire::DesktopSelector {
+            desktop: "nowhere".into(),
+            ..Default::default()
+        };
+        check_fault(
+            wire::Task {
+                desktop_selector: Some(selector),
+                ..with_goal()
+            },
+            "task.desktop_selector.desktop",
+            "desktops/{id}",
+        );
+        for name in ["", "../etc/passwd", "a/b", ".bashrc", "a\nb"] {
+            check_fault(
+                wire::Task {
+                    results: vec![name.into()],
+                    ..with_goal()
+                },
+                "task.results[0]",
+                "plain file name",
+            );
+        }
+        let data = Bytes::from(vec![0; MAX_ATTACHMENT_BYTES + 1]);
+        check_fault(
+            wire::Task {
+                attachments: vec![wire::Attachment {
+                    name: "a".into(),
+                    data,
+                }],
+                ..with_goal()
+            },
+            "task.attachments[0].data",
+            "at most",
+        );
+        check_fault(
+            wire::Task {
+                expectations: vec![wire::Expectation::default()],
+                ..with_goal()
+            },
+            "task.expectations[0].expectation",
+            "is required",
+        );
+    }
+}

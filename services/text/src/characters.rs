@@ -1,0 +1,32 @@
+//! Classes of characters that several services ask for.
+
+use unicode_normalization::char::is_combining_mark;
+
+/// Returns true for characters of scripts that are written without spaces between words: ideographs, radicals, kana and Hangul.
+///
+/// Source: the blocks of the Unicode Standard, chapter 18.
+#[must_use]
+pub const fn is_ideograph(character: char) -> bool {
+    matches!(character, '\u{2e80}'..='\u{2fdf}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}')
+        || matches!(character, '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns true for characters that take no space on a screen and are no line break: soft hyphens, joiners, zero widths,
+/// direction controls (U+202A to U+202E, U+2066 to U+2069), variation selectors, byte order marks and tags.
+#[must_use]
+pub const fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+    ) || matches!(
+        character,
+        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Returns true for invisible characters and for marks that are drawn onto the letter before them.
+#[must_use]
+pub fn is_ignorable(character: char) -> bool {
+    is_combining_mark(character) || is_invisible(character)
+}

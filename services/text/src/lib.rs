@@ -1,0 +1,13 @@
+//! Pure functions on text, shared by everything that compares what people wrote with what a screen shows.
+//!
+//! - [`characters`]: classes of characters: ideographs, and characters that are not visible
+//! - [`fold`]: one plain form for texts that a person reads alike
+//! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
+//! - [`commands`]: the programs that a terminal line starts
+//!
+//! No I/O and no decisions: callers decide what a match means. Invariant: each character class is defined once, here.
+
+pub mod characters;
+pub mod commands;
+pub mod fold;
+pub mod lexicon;

@@ -1,0 +1,260 @@
+//! Planner and executor of a desktop that plays a recording: the planner decides the recorded action when playback has
+//! reached it, and the executor lets playback continue.
+//!
+//! Targets come from the recording's label, otherwise from the real planner.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use motorium_planner::service::PlannerService;
+use motorium_proto::domain::action::{Action, ActionKind, Target};
+use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
+use motorium_proto::domain::desktop::Lease;
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::{
+    AcquireRequest, ActionProgress, BackendInfo, Capabilities, Executor, ExtractRequest,
+    Extraction, FileInfo, HumanInput, PageText, PerformRequest, PlanRequest, PlannedDecision,
+    Planner, PointerCheck, PointerRequest, PutFile, ResolveRequest, ResolvedTarget, Result,
+    ResultStream, SummarizeRequest, Summary, TargetQuery,
+};
+use tokio::sync::watch;
+use tonic::Code;
+
+use crate::recording::ClipLabel;
+
+/// Phase of playback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum PlaybackPhase {
+    #[default]
+    Before,
+    /// Waiting for the action.
+    AwaitingAction,
+    Acted,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    action: Option<Action<Target>>,
+    target: Option<CaptureRect>,
+    pointer: CapturePoint,
+}
+
+/// Planner and executor of one desktop.
+#[derive(Debug)]
+pub(crate) struct PlaybackServices {
+    display: DisplayId,
+    head: PlannerService,
+    moment: watch::Sender<PlaybackPhase>,
+    state: Mutex<State>,
+}
+
+impl PlaybackServices {
+    pub(crate) fn new(display: &str, head: PlannerService) -> Arc<Self> {
+        Arc::new(Self {
+            display: DisplayId::new(display),
+            head,
+            moment: watch::Sender::default(),
+            state: Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the action of the next task.
+    pub(crate) fn prepare(&self, label: &ClipLabel, action: Action<Target>) {
+        self.moment.send_replace(PlaybackPhase::Before);
+        *self.state() = State {
+            action: Some(action),
+            target: label.target(),
+            pointer: CapturePoint::zero(),
+        };
+    }
+
+    /// Signals that playback has reached the action.
+    pub(crate) fn is_due(&self) {
+        self.moment.send_replace(PlaybackPhase::AwaitingAction);
+    }
+
+    /// Waits until playback has reached a phase.
+    pub(crate) async fn reached(&self, moment: PlaybackPhase) {
+        let mut now = self.moment.subscribe();
+        let reached = now.wait_for(|now| *now >= moment);
+        reached.await.expect("the sender is alive");
+    }
+}
+
+#[async_trait]
+impl Planner for PlaybackServices {
+    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
+        let action = self.state().action.take();
+        let next = match action {
+            Some(action) => {
+                self.reached(PlaybackPhase::AwaitingAction).await;
+                Next::Act(vec![PlannedAction {
+                    action,
+                    intent: "perform the recorded action".to_owned(),
+                    verify_pointer: false,
+                    repeatable: false,
+                }])
+            }
+            None => Next::Done {
+                answer: request.goal,
+                evidence: vec![],
+            },
+        };
+        Ok(PlannedDecision {
+            decision: Decision {
+                thought: String::new(),
+                progress: String::new(),
+                next,
+                safety_checks: vec![],
+                conversation: Bytes::new(),
+                backend: "film".to_owned(),
+                model: String::new(),
+                usage: Usage::default(),
+                suspected_injections: vec![],
+                conversation_images: vec![],
+            },
+            attempts: vec![],
+        })
+    }
+
+    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
+        not_served()
+    }
+
+    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
+        not_served()
+    }
+
+    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
+        not_served()
+    }
+
+    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
+        let TargetQuery::Target(Target::Point(point)) = request.target else {
+            return not_served();
+        };
+        let labelled = self.state().target;
+        match labelled.filter(|bounds| bounds.contains(point)) {
+            Some(bounds) => Ok(ResolvedTarget {
+                point,
+                bounds,
+                element: None,
+                candidates: vec![],
+                usage: Usage::default(),
+            }),
+            None => self.head.resolve_target(request).await,
+        }
+    }
+
+    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
+        Ok(vec![])
+    }
+}
+
+#[async_trait]
+impl Executor for PlaybackServices {
+    async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        Ok(Lease {
+            display: self.display.clone(),
+            epoch: DesktopEpoch(1),
+            expires_at: SystemTime::now() + request.ttl,
+        })
+    }
+
+    async fn renew_lease(
+        &self,
+        display: DisplayId,
+        epoch: DesktopEpoch,
+        ttl: Duration,
+    ) -> Result<Lease> {
+        Ok(Lease {
+            display,
+            epoch,
+            expires_at: SystemTime::now() + ttl,
+        })
+    }
+
+    async fn release_desktop(&self, _: DisplayId, _: DesktopEpoch) -> Result<()> {
+        Ok(())
+    }
+
+    async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        if let Action::Move { to } = request.action {
+            self.state().pointer = to;
+            return Ok(ActionOutcome::new(ActionResult::Performed, ""));
+        }
+        if *self.moment.borrow() == PlaybackPhase::Acted {
+            return Ok(ActionOutcome::new(
+                ActionResult::Failed,
+                "a recording contains one action only",
+            ));
+        }
+        if let Some(&last) = request.action.targets().last() {
+            self.state().pointer = last;
+        }
+        self.moment.send_replace(PlaybackPhase::Acted);
+        Ok(ActionOutcome::new(ActionResult::Performed, ""))
+    }
+
+    async fn look_up_action(&self, _: Option<DisplayId>, _: ActionId) -> Result<ActionProgress> {
+        Ok(ActionProgress::NotStarted)
+    }
+
+    async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
+        Ok(vec![])
+    }
+
+    async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
+        Ok(self.state().pointer)
+    }
+
+    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
+        not_served()
+    }
+
+    async fn put_file(&self, _: PutFile) -> Result<FileInfo> {
+        not_served()
+    }
+
+    async fn get_file(&self, _: Option<DisplayId>, _: &str) -> Result<(FileInfo, Bytes)> {
+        not_served()
+    }
+
+    async fn stat_file(&self, _: Option<DisplayId>, _: &str) -> Result<Option<FileInfo>> {
+        Ok(None)
+    }
+
+    async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
+        Ok(Capabilities {
+            driver: "film".to_owned(),
+            action_kinds: ActionKind::ALL.to_vec(),
+            applications: vec![],
+            url_patterns: vec![],
+            forbidden_chords: vec![],
+            max_actions_per_second: None,
+            secrets: vec![],
+            limitations: vec![],
+        })
+    }
+
+    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
+        not_served()
+    }
+}
+
+fn not_served<T>() -> Result<T> {
+    Err(ErrorReport::new(
+        Code::Unimplemented,
+        reason::NOT_SERVED,
+        "not available during playback",
+    ))
+}

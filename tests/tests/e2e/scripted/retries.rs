@@ -1,0 +1,198 @@
+//! Retries of actions without effect: strategies, their order, and actions that are never retried.
+
+use motorium_proto::domain::effect::Verdict;
+use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
+use motorium_tests::scripted_planner::{act, click, done, scroll_down, typing};
+use motorium_tests::testbed::{TaskRun, Testbed};
+use motorium_tests::until;
+
+use super::task;
+
+/// Clicks the element with this text, saves the screenshots, and asserts that the page received the clicks of the events.
+async fn click_on(stage: &mut Testbed, text: &str, title: &str) -> TaskRun {
+    stage.site.reload_page().await;
+    let told = stage
+        .run_task(task("click"), [act(click(text)), done("it is clicked")])
+        .await;
+    stage
+        .save_screenshots(&format!("ladder-{title}"), &told.events)
+        .await;
+    stage.assert_clicks_match(&told.events).await;
+    told
+}
+
+#[track_caller]
+fn check(told: &TaskRun, ways: &[RetryStrategy], last: EffectVerdict) {
+    assert_eq!(
+        told.events.retry_strategies(),
+        ways,
+        "\n{}",
+        told.events.text()
+    );
+    let mut verdicts = vec![EffectVerdict::NoEffect; ways.len()];
+    verdicts.push(last);
+    assert_eq!(told.events.verdicts(), verdicts, "\n{}", told.events.text());
+}
+
+/// Returns the distance of two clicks (Chebyshev), in pixels.
+fn apart(one: (i32, i32), other: (i32, i32)) -> i32 {
+    (one.0 - other.0).abs().max((one.1 - other.1).abs())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_click_without_effect_is_retried_with_each_strategy() {
+    use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
+
+    let mut stage = Testbed::start().await;
+
+    let told = click_on(&mut stage, "Harbour", "moved").await;
+    check(&told, &[OffsetPoint], EffectVerdict::Confirmed);
+    let clicks = stage.presses();
+    assert!((1..=3).contains(&apart(clicks[0], clicks[1])), "{clicks:?}");
+
+    let told = click_on(&mut stage, "Lantern", "other-point").await;
+    check(&told, &[OffsetPoint, OtherPoint], EffectVerdict::Confirmed);
+    let clicks = stage.presses();
+    assert!(apart(clicks[0], clicks[2]) >= 8, "{clicks:?}");
+
+    second_look(&mut stage).await;
+    moved_meanwhile(&mut stage).await;
+
+    // All retries fail, and the planner is notified.
+    let told = click_on(&mut stage, "Quarry", "in-vain").await;
+    check(
+        &told,
+        &[OffsetPoint, OtherPoint, RelocatedTarget],
+        EffectVerdict::NoEffect,
+    );
+    let past = &told.plan_requests[1].history[0].actions[0];
+    assert_eq!(past.retries, 3);
+    let verdict = past.effect.as_ref().map(|effect| effect.verdict);
+    assert_eq!(verdict, Some(Verdict::NoEffect));
+}
+
+/// Sends a command to the page while the planner decides, then clicks the meadow.
+async fn click_the_meadow_after(stage: &mut Testbed, order: &str, title: &str) -> TaskRun {
+    stage.site.reload_page().await;
+    let name = stage.create_task(task("click")).await;
+    let asked = stage.script.next_request().await;
+    stage.site.send_command(order).await;
+    asked.decide(act(click("Meadow")));
+    let told = stage.continue_task(name, []).await;
+    stage.save_screenshots(title, &told.events).await;
+    stage.assert_clicks_match(&told.events).await;
+    let pressed = stage.site.inputs();
+    let pressed = pressed
+        .iter()
+        .any(|entry| entry.kind == "click" && entry.target == "meadow");
+    assert!(pressed, "\n{}", told.events.text());
+    told
+}
+
+/// The last retry, after a new observation, has an effect.
+async fn second_look(stage: &mut Testbed) {
+    use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
+
+    let told = click_the_meadow_after(stage, "stall", "ladder-second-look").await;
+    check(
+        &told,
+        &[OffsetPoint, OtherPoint, RelocatedTarget],
+        EffectVerdict::Confirmed,
+    );
+}
+
+/// The button moves after the observation: it is clicked at its new position.
+async fn moved_meanwhile(stage: &mut Testbed) {
+    let told = click_the_meadow_after(stage, "shift", "ladder-moved-meanwhile").await;
+    check(&told, &[], EffectVerdict::Confirmed);
+    assert_eq!(stage.presses().len(), 1);
+}
+
+/// Scroll distance of three wheel notches in Chromium, in pixels.
+const THREE_NOTCHES: f64 = 360.0;
+
+/// Asserts the scrolled distance down and up in pixels, as reported by the page. Browsers merge several notches into one
+/// event, so distances are compared instead of counts.
+async fn turned(stage: &Testbed, down_and_up: (f64, f64)) {
+    let turned = || {
+        let inputs = stage.site.inputs().into_iter();
+        let turns = inputs.filter(|entry| entry.kind == "wheel");
+        let (down, up): (Vec<f64>, Vec<f64>) = turns
+            .map(|entry| entry.text.parse::<f64>().expect("it is a number"))
+            .partition(|pixels| *pixels > 0.0);
+        (down.iter().sum::<f64>(), -up.iter().sum::<f64>())
+    };
+    let all = down_and_up.0 + down_and_up.1;
+    until("the wheel", || async {
+        let (down, up) = turned();
+        (down + up >= all).then_some(())
+    })
+    .await;
+    assert_eq!(turned(), down_and_up, "pixels down, pixels up");
+}
+
+async fn scroll_at_the_end(stage: &mut Testbed, title: &str) -> TaskRun {
+    stage.site.reload_page().await;
+    stage.site.send_command("end").await;
+    let decisions = [act(scroll_down("Entry 58")), done("it is scrolled")];
+    let told = stage.run_task(task("scroll"), decisions).await;
+    stage.save_screenshots(title, &told.events).await;
+    told
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unsafe_or_useless_retries_are_not_made() {
+    let mut stage = Testbed::start().await;
+
+    // Typed text may have gone anywhere: the screen is observed again, but the text is not retyped.
+    let decisions = [
+        act(click("Sealed word")),
+        act(typing("marmalade")),
+        done("it is typed"),
+    ];
+    let told = stage.run_task(task("type"), decisions).await;
+    stage.save_screenshots("ladder-text", &told.events).await;
+    assert_eq!(
+        told.events.retry_strategies(),
+        [RetryStrategy::ReobservedEffect],
+        "\n{}",
+        told.events.text()
+    );
+    assert_eq!(told.events.results(), [ActionResult::Performed; 2]);
+    let past = &told.plan_requests[2].history[1].actions[0];
+    assert_eq!(past.retries, 0);
+    let typed = || {
+        let inputs = stage.site.inputs().into_iter();
+        let keys = inputs.filter(|entry| entry.kind == "keydown");
+        keys.map(|entry| entry.text).collect::<String>()
+    };
+    until("the text", || async { (typed().len() >= 9).then_some(()) }).await;
+    assert_eq!(typed(), "marmalade");
+
+    // A scroll is not retried at the end of a list …
+    let told = scroll_at_the_end(&mut stage, "ladder-end").await;
+    check(&told, &[], EffectVerdict::EndReached);
+    let past = &told.plan_requests[1].history[0].actions[0];
+    let verdict = past.effect.as_ref().map(|effect| effect.verdict);
+    assert_eq!(
+        verdict,
+        Some(Verdict::EndReached),
+        "the planner is notified"
+    );
+    turned(&stage, (THREE_NOTCHES, 0.0)).await;
+
+    // … except in the other direction, if that is configured.
+    stage
+        .services
+        .restart_orchestrator(&["orchestrator.reverse_scroll_at_end=true"])
+        .await;
+    let told = scroll_at_the_end(&mut stage, "ladder-back").await;
+    assert_eq!(
+        told.events.retry_strategies(),
+        [RetryStrategy::ReversedScroll]
+    );
+    let verdicts = [EffectVerdict::EndReached, EffectVerdict::Confirmed];
+    assert_eq!(told.events.verdicts(), verdicts, "\n{}", told.events.text());
+    turned(&stage, (THREE_NOTCHES, THREE_NOTCHES)).await;
+}

@@ -1,0 +1,1 @@
+"""UI detector: training, evaluation and export."""

@@ -1,0 +1,1 @@
+"""Icon names and control states: data, training, evaluation and export."""

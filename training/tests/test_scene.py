@@ -1,0 +1,54 @@
+import json
+
+import numpy
+
+from detector import classes
+from detector.scene import counts, is_same
+from detector.screens import Screen
+
+
+def screen(*elements):
+    """A screen with elements `(kind, box, text, state)`."""
+    kinds = numpy.array([classes.INDEX[kind] for kind, *_ in elements])
+    boxes = numpy.array([box for _, box, *_ in elements], numpy.float32)
+    visible, acts = numpy.ones(len(elements), numpy.float32), numpy.ones(len(elements), bool)
+    states, texts = (tuple(one[at] for one in elements) for at in (3, 2))
+    return Screen(None, boxes, kinds, visible, acts, states, texts, {"size": [200, 100]})
+
+
+def found(kind, box, content="", **state):
+    x1, y1, x2, y2 = box
+    return {"kind": kind, "bbox": [x1 / 200, y1 / 100, x2 / 200, y2 / 100], "content": content, "interactable": True, "state": state}
+
+
+def test_what_is_right_is_counted_of_what_was_found():
+    true = screen(
+        ("button", (0, 0, 50, 20), "Save", {"focused": False}),
+        ("checkbox", (60, 0, 80, 20), "", {"checked": True}),
+        ("link", (0, 50, 50, 70), None, {}),
+        ("tab", (100, 50, 150, 70), "Mail", {}),
+    )
+    said = [
+        found("button", (1, 1, 50, 20), "SAVE!", focused=False),
+        found("radio", (60, 0, 80, 20), "", checked=False),
+        found("link", (0, 50, 50, 70), "anything"),
+        found("icon", (170, 80, 190, 99)),
+    ]
+    counted = counts(true, said)
+    assert json.loads(json.dumps(counted)) == {
+        "elements": 4, "acting": 4, "spurious": 1, "found": 3, "offered": 3, "kind_right": 2,
+        "labelled": 1, "label_right": 1, "told": 2, "told_rightly": 1,
+    }  # fmt: skip
+
+
+def test_nothing_found_counts_as_nothing():
+    counted = counts(screen(("button", (0, 0, 50, 20), "Save", {})), [])
+    assert counted["elements"] == 1
+    assert not counted["found"]
+
+
+def test_labels_are_the_same_but_for_a_letter():
+    assert is_same("Preferences…", "preferences")
+    assert is_same("Bookmarks bar", "Bookmarks ber")
+    assert not is_same("Save", "Save as")
+    assert not is_same("", "Save")
