@@ -83,10 +83,10 @@ def step_overheads(stub, name: str) -> list[float]:
 def await_new_words(perception) -> None:
     """Waits until the page of words has replaced its content. Small changes, such as a caret, are ignored."""
     before = perception.Capture(eye.CaptureRequest()).frame.id
-    request = eye.AwaitQuietRequest(since_frame=before, ignore_pixels=5_000)
+    request = eye.WaitForIdleRequest(since_frame=before, ignore_pixels=5_000)
     request.first_change_timeout.FromSeconds(20)
     request.timeout.FromSeconds(30)
-    if not perception.AwaitQuiet(request, timeout=40).changed:
+    if not perception.WaitForIdle(request, timeout=40).changed:
         sys.exit("the page of words does not change")
 
 

@@ -147,9 +147,9 @@ class Soak:
         if index % 10 == 0 and self.before:
             self.stub.Compare(eye.CompareRequest(before=self.before, after=seen.frame.id), timeout=CALL_SECONDS)
         if index % 100 == 0:
-            wait = eye.AwaitQuietRequest()
+            wait = eye.WaitForIdleRequest()
             wait.timeout.FromMilliseconds(300)
-            self.stub.AwaitQuiet(wait, timeout=CALL_SECONDS)
+            self.stub.WaitForIdle(wait, timeout=CALL_SECONDS)
         self.before = seen.frame.id
         self.size_seen = f"{seen.frame.size.width}x{seen.frame.size.height}"
 

@@ -267,10 +267,10 @@ fn wire_next(next: Next) -> wire::decision::Next {
         Next::Fail { reason } => Wire::Fail(wire::FailDecision { reason }),
         Next::Ask {
             question,
-            requires_manual_action: needs_hands,
+            requires_manual_action,
         } => Wire::Ask(wire::AskDecision {
             question,
-            requires_manual_action: needs_hands,
+            requires_manual_action,
         }),
         Next::CallFunctions(calls) => Wire::CallFunctions(wire::CallFunctionsDecision {
             calls: into_messages(calls),

@@ -169,9 +169,9 @@ fn between_steps(task: &Task) -> Directive {
         }
         Some(Next::Ask {
             question,
-            requires_manual_action: needs_hands,
+            requires_manual_action,
         }) if !answered => {
-            let kind = if *needs_hands {
+            let kind = if *requires_manual_action {
                 UserRequestKind::ManualAction
             } else {
                 UserRequestKind::Question

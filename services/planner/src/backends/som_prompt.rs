@@ -228,9 +228,9 @@ pub(super) fn response_text(api: Api, answer: &Value) -> Option<String> {
 /// Doubles the output limit after a truncated response.
 pub(super) fn raise_output_limit(body: &mut Value, key: &str, misread: &ResponseError) {
     /// Above about this limit, Anthropic's API requires streaming.
-    const MOST: u64 = 21_000;
+    const MAX_TOKENS: u64 = 21_000;
     if let (ResponseError::Truncated { .. }, Some(room)) = (misread, body[key].as_u64()) {
-        body[key] = room.saturating_mul(2).min(MOST).max(room).into();
+        body[key] = room.saturating_mul(2).min(MAX_TOKENS).max(room).into();
     }
 }
 

@@ -430,9 +430,9 @@ fn encoded(pixels: &RgbaImage, taste: ImageSpec) -> Result<Encoded, Error> {
 /// Returns the largest size that the rule allows for a region, with the same proportions.
 fn enlarged(region: CaptureSize, rule: SizeRule) -> ImageSize {
     /// Maximum enlargement: more shows no further detail.
-    const MOST: i32 = 8;
+    const MAX_ENLARGEMENT: i32 = 8;
     /// Maximum number of pixels if the rule has no limit: bounds the size of the request.
-    const MOST_PIXELS: i64 = 4_000_000;
+    const MAX_PIXELS: i64 = 4_000_000;
     let times = |times: i32| {
         CaptureSize::new(
             region.width.saturating_mul(times),
@@ -440,11 +440,11 @@ fn enlarged(region: CaptureSize, rule: SizeRule) -> ImageSize {
         )
     };
     let unresized = |size: CaptureSize| {
-        i64::from(size.width) * i64::from(size.height) <= MOST_PIXELS
+        i64::from(size.width) * i64::from(size.height) <= MAX_PIXELS
             && rule.sent_size(size)
                 == ImageSize::new(size.width.unsigned_abs(), size.height.unsigned_abs())
     };
-    let largest = (2..=MOST).rev().find(|by| unresized(times(*by)));
+    let largest = (2..=MAX_ENLARGEMENT).rev().find(|by| unresized(times(*by)));
     rule.sent_size(times(largest.unwrap_or(1)))
 }
 

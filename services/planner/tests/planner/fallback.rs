@@ -130,9 +130,9 @@ fn documented(name: &str, body: &Value) {
 }
 
 fn cut(value: &Value) -> Value {
-    const LONGEST: usize = 90;
+    const MAX_CHARACTERS: usize = 90;
     match value {
-        Value::String(text) => match text.char_indices().nth(LONGEST) {
+        Value::String(text) => match text.char_indices().nth(MAX_CHARACTERS) {
             Some((end, _)) if !text.starts_with("Task") => json!(format!("{}…", &text[..end])),
             _ => value.clone(),
         },

@@ -55,8 +55,9 @@ struct Fail {
 #[derive(Deserialize)]
 struct Ask {
     question: String,
-    #[serde(default)]
-    needs_hands: bool,
+    // The name in the tool that models are offered.
+    #[serde(default, rename = "needs_hands")]
+    requires_manual_action: bool,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +134,7 @@ impl Toolbox {
 fn asked(ask: Ask) -> Next {
     Next::Ask {
         question: ask.question,
-        requires_manual_action: ask.needs_hands,
+        requires_manual_action: ask.requires_manual_action,
     }
 }
 
