@@ -70,7 +70,7 @@ impl XTestInput {
     /// and then gets a multiple of its response time, which grows on a busy machine.
     fn wait_for_address_bar(&self, stop: &CancellationToken) -> Result<(), Error> {
         let since = Instant::now();
-        windows::wait_for_application(&self.link, &self.atoms, stop)?;
+        windows::wait_for_application(&self.link, stop)?;
         let took = since.elapsed() * PAGE_RESPONSE_FACTOR;
         pause(took.clamp(MIN_PAGE_RESPONSE, MAX_PAGE_RESPONSE), stop)
     }

@@ -12,17 +12,18 @@ use motorium_proto::domain::action::Button;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::{HumanInput, HumanInputKind};
+use motorium_x11::Connection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use x11rb::connection::{Connection as _, RequestConnection as _};
 use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{self, ConnectionExt as _, Device, DeviceId, EventMask, XIEventMask};
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode,
+    MOTION_NOTIFY_EVENT,
 };
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::{self, OrDisplayError};
 use super::keymap::Keymap;
 use super::pointer::{WHEEL_DOWN, WHEEL_LEFT, WHEEL_RIGHT, WHEEL_UP};
 use super::{keysym, session};
@@ -170,7 +171,7 @@ pub(super) async fn watch(
 
 /// Receives events on its own connection.
 struct HumanInputWatcher {
-    link: X11Connection,
+    link: Connection,
     keymap: Keymap,
     ledger: Arc<PendingEvents>,
     /// Ids of the XTest devices.
@@ -190,7 +191,7 @@ impl HumanInputWatcher {
         patience: Duration,
         ledger: Arc<PendingEvents>,
     ) -> Result<Option<Self>, Error> {
-        let link = X11Connection::connect(display, patience)?;
+        let link = connection::connect(display, patience)?;
         session::enable_extensions(&link)?;
         let name = xinput::X11_EXTENSION_NAME;
         if link
@@ -244,11 +245,12 @@ impl HumanInputWatcher {
     /// Reports until the receiver is dropped or the display is lost.
     fn run(&mut self, told: &mpsc::Sender<Result<HumanInput, Error>>) -> Result<(), Error> {
         while !told.is_closed() {
-            self.link.flush()?;
+            self.link.flush().or_display_error(&self.link)?;
             // Events read together with a reply are queued already, so they are drained before waiting.
             if !self.drain_events(told)? {
                 self.link
-                    .wait(None, Some(self.next_wakeup(Instant::now())))?;
+                    .wait(None, Some(self.next_wakeup(Instant::now())))
+                    .or_display_error(&self.link)?;
                 self.drain_events(told)?;
             }
             for input in self.flush_idle(Instant::now())? {
@@ -416,16 +418,8 @@ impl HumanInputWatcher {
     }
 
     fn pointer(&self) -> Result<CapturePoint, Error> {
-        let pointer = self
-            .link
-            .x
-            .query_pointer(self.link.root)
-            .or_display_error(&self.link)?;
-        let pointer = pointer.reply().or_display_error(&self.link)?;
-        Ok(CapturePoint::new(
-            pointer.root_x.into(),
-            pointer.root_y.into(),
-        ))
+        let (x, y) = self.link.pointer().or_display_error(&self.link)?;
+        Ok(CapturePoint::new(x.into(), y.into()))
     }
 }
 

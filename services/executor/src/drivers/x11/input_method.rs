@@ -4,9 +4,10 @@
 //! whether it is active, only that it exists: X input methods register on the root window, including those that
 //! applications reach by other protocols (fcitx, ibus). Source: The Input Method Protocol, 1.0, part 4.
 
+use motorium_x11::Connection;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _};
 
-use super::connection::{OrDisplayError as _, X11Connection};
+use super::connection::OrDisplayError as _;
 use crate::drivers::Error;
 
 /// Maximum number of listed servers that are read. Real displays have one or two.
@@ -14,7 +15,7 @@ const MAX_SERVERS: u32 = 64;
 
 /// Returns whether an input method is running. One that has ended leaves its name behind, but no longer owns the
 /// selection.
-pub(super) fn is_present(link: &X11Connection, servers: Atom) -> Result<bool, Error> {
+pub(super) fn is_present(link: &Connection, servers: Atom) -> Result<bool, Error> {
     let listed = link
         .x
         .get_property(false, link.root, servers, AtomEnum::ATOM, 0, MAX_SERVERS)

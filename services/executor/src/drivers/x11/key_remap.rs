@@ -7,13 +7,14 @@
 
 use std::time::Duration;
 
+use motorium_x11::Connection;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, Keycode, PropMode};
 use x11rb::wrapper::ConnectionExt as _;
 use xkeysym::key;
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::OrDisplayError;
 use super::keymap::Keymap;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
@@ -44,7 +45,7 @@ struct KeyRemap {
 
 impl KeyRemaps {
     /// Restores the remappings that a killed process has left.
-    pub(super) fn recover(link: &X11Connection) -> Result<Self, Error> {
+    pub(super) fn recover(link: &Connection) -> Result<Self, Error> {
         let mut leaked = Self {
             active: read_record(link)?,
             last_use: None,
@@ -61,7 +62,7 @@ impl KeyRemaps {
     /// Remaps keycodes to `symbols`, which the keymap must lack, and waits until clients have loaded the keymap.
     pub(super) fn remap(
         &mut self,
-        link: &X11Connection,
+        link: &Connection,
         keymap: &Keymap,
         symbols: &[u32],
         stop: &CancellationToken,
@@ -81,7 +82,7 @@ impl KeyRemaps {
         self.last_use = Some(Instant::now());
         write_record(link, &self.active)?;
         change(link, &loans)?;
-        link.flush()?;
+        link.flush().or_display_error(link)?;
         pause(KEYMAP_LOAD_DELAY, stop)
     }
 
@@ -104,7 +105,7 @@ impl KeyRemaps {
     }
 
     /// Restores every keycode that still has the remapped keysym.
-    pub(super) fn restore(&mut self, link: &X11Connection) -> Result<(), Error> {
+    pub(super) fn restore(&mut self, link: &Connection) -> Result<(), Error> {
         if self.active.is_empty() {
             return Ok(());
         }
@@ -121,12 +122,12 @@ impl KeyRemaps {
         change(link, &returned)?;
         self.active.clear();
         write_record(link, &self.active)?;
-        link.flush()
+        link.flush().or_display_error(link)
     }
 }
 
 /// Changes the keymap. Consecutive keycodes share one request, of which clients are notified once.
-fn change(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
+fn change(link: &Connection, loans: &[KeyRemap]) -> Result<(), Error> {
     let mut sorted = loans.to_vec();
     sorted.sort_unstable_by_key(|loan| loan.keycode);
     for run in sorted.chunk_by(|one, next| one.keycode + 1 == next.keycode) {
@@ -142,7 +143,7 @@ fn change(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
     Ok(())
 }
 
-fn record_atom(link: &X11Connection) -> Result<u32, Error> {
+fn record_atom(link: &Connection) -> Result<u32, Error> {
     Ok(link
         .x
         .intern_atom(false, REMAP_PROPERTY)
@@ -152,7 +153,7 @@ fn record_atom(link: &X11Connection) -> Result<u32, Error> {
         .atom)
 }
 
-fn write_record(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
+fn write_record(link: &Connection, loans: &[KeyRemap]) -> Result<(), Error> {
     let atom = record_atom(link)?;
     let pairs: Vec<u32> = loans
         .iter()
@@ -170,7 +171,7 @@ fn write_record(link: &X11Connection, loans: &[KeyRemap]) -> Result<(), Error> {
     Ok(())
 }
 
-fn read_record(link: &X11Connection) -> Result<Vec<KeyRemap>, Error> {
+fn read_record(link: &Connection) -> Result<Vec<KeyRemap>, Error> {
     let atom = record_atom(link)?;
     let most = 2 * u32::from(Keycode::MAX);
     let property = link

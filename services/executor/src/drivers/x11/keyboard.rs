@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::key::Key;
+use motorium_x11::Connection;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::OrDisplayError;
 use super::key_remap::KeyRemaps;
 use super::keymap::{CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, Stroke};
 use super::keysym;
@@ -37,7 +38,7 @@ const NUM_LOCK: u8 = 1 << 4;
 
 /// Returns the keycodes of modifiers to hold during a click.
 pub(super) fn modifier_keycodes(
-    link: &X11Connection,
+    link: &Connection,
     modifiers: &[Key],
 ) -> Result<Vec<Keycode>, Error> {
     if modifiers.is_empty() {
@@ -139,7 +140,7 @@ impl XTestInput {
                 pause(WRITE_GAP, stop)?;
             }
             check(stop)?;
-            recipient.check(&self.link, &self.atoms)?;
+            recipient.check(&self.link)?;
             // Read for every chunk: the layout or a lock may change in the middle of a long text.
             let keymap = Keymap::read(&self.link)?;
             let strokes = chunk
@@ -182,7 +183,7 @@ impl XTestInput {
         let mut lacking = missing(&keymap, &wanted);
         if lacking.len() > keymap.empty_keycodes().len() {
             // Remapped keycodes are in use until the application has read what was typed with them.
-            windows::wait_for_application(&self.link, &self.atoms, stop)?;
+            windows::wait_for_application(&self.link, stop)?;
             loans.restore(&self.link)?;
             keymap = Keymap::read(&self.link)?;
             lacking = missing(&keymap, &wanted);

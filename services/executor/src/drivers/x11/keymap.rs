@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
+use motorium_x11::Connection;
 use x11rb::protocol::xkb::{self, ConnectionExt as _, GetMapReply, MapPart, VMod};
 use x11rb::protocol::xproto::{ConnectionExt as _, Keycode, ModMask};
 use xkeysym::key;
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::OrDisplayError;
 use crate::drivers::Error;
 
 /// The core keyboard's device id in XKB requests.
@@ -49,7 +50,7 @@ pub(super) struct Keymap {
 
 impl Keymap {
     /// Reads the current keymap.
-    pub(super) fn read(link: &X11Connection) -> Result<Self, Error> {
+    pub(super) fn read(link: &Connection) -> Result<Self, Error> {
         let parts = MapPart::KEY_TYPES | MapPart::KEY_SYMS | MapPart::MODIFIER_MAP;
         let none = MapPart::from(0u16);
         let map = link
@@ -252,7 +253,7 @@ pub(super) struct KeyboardState {
 
 impl KeyboardState {
     /// Reads the state of the core keyboard.
-    pub(super) fn read(link: &X11Connection) -> Result<Self, Error> {
+    pub(super) fn read(link: &Connection) -> Result<Self, Error> {
         let state = link
             .x
             .xkb_get_state(CORE_KEYBOARD_DEVICE)

@@ -132,7 +132,7 @@ impl XTestInput {
     ) -> Result<(), Error> {
         for &point in points {
             self.move_to(point)?;
-            self.link.flush()?;
+            self.link.flush().or_display_error(&self.link)?;
             pause(DRAG_STEP, stop)?;
         }
         Ok(())

@@ -9,13 +9,14 @@ use std::time::Duration;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
+use motorium_x11::Connection;
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::browser::BrowserCommand;
 use super::clipboard::{Clipboard, Selection};
-use super::connection::X11Connection;
+use super::connection::{self, OrDisplayError as _};
 use super::human_input::SyntheticInput;
 use super::input_method;
 use super::key_remap::KeyRemaps;
@@ -64,7 +65,7 @@ impl Session {
         patience: Duration,
         own: &Arc<SyntheticInput>,
     ) -> Result<Self, Error> {
-        let link = X11Connection::connect(display, patience)?;
+        let link = connection::connect(display, patience)?;
         enable_extensions(&link)?;
         let mut hands = XTestInput::new(link, Arc::clone(own))?;
         let leaked = hands.release_everything()?;
@@ -178,9 +179,7 @@ impl Session {
                 self.clipboard.set(text)?;
             }
             Action::Paste { text } => self.paste(text.as_ref(), stop)?,
-            Action::FocusWindow { window } => {
-                windows::focus(&self.hands.link, &self.hands.atoms, window, stop)?
-            }
+            Action::FocusWindow { window } => windows::focus(&self.hands.link, window, stop)?,
             Action::GoToUrl { url } => {
                 self.hands
                     .run_browser_command(BrowserCommand::GoTo(url), &mut self.loans, stop)?
@@ -307,7 +306,7 @@ impl Session {
                 text
             }
             TextSegment::Pasted(text) => {
-                recipient.check(&self.hands.link, &self.hands.atoms)?;
+                recipient.check(&self.hands.link)?;
                 return self.paste_temporarily(text, stop);
             }
         };
@@ -353,11 +352,7 @@ impl Session {
             return;
         }
         // The last application must have read its keys before the keymap changes.
-        let read = windows::wait_for_application(
-            &self.hands.link,
-            &self.hands.atoms,
-            &CancellationToken::new(),
-        );
+        let read = windows::wait_for_application(&self.hands.link, &CancellationToken::new());
         if let Err(error) = read.and_then(|()| self.loans.restore(&self.hands.link)) {
             tracing::debug!(%error, "remapped keycodes are restored at the next start");
         }
@@ -430,8 +425,7 @@ fn name(keymap: &Keymap, what: Pressable) -> String {
 }
 
 /// Enables the X extensions, which is required before their use.
-pub(super) fn enable_extensions(link: &X11Connection) -> Result<(), Error> {
-    use super::connection::OrDisplayError as _;
+pub(super) fn enable_extensions(link: &Connection) -> Result<(), Error> {
     use x11rb::protocol::xkb::ConnectionExt as _;
     use x11rb::protocol::xtest::ConnectionExt as _;
     let missing = |name: &str| Error::NoDisplay {

@@ -1,38 +1,24 @@
-//! Windows as reported by the window manager (EWMH), and the focused window.
+//! The focused window, and activating windows.
 
 use std::time::Duration;
 
 use motorium_proto::domain::action::WindowSelector;
 use motorium_proto::domain::frame::is_browser;
+use motorium_x11::Connection;
+use motorium_x11::windows::{self, WindowInfo};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::connection::Connection as _;
-use x11rb::properties::WmClass;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask,
-    GetPropertyReply, InputFocus, Window,
+    ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask, InputFocus,
+    Window,
 };
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::OrDisplayError;
 use crate::drivers::pause::{check, pause};
 use crate::drivers::{Error, FocusedPage, PreparedAction};
 use crate::guard::allowed_windows::WindowPattern;
-
-x11rb::atom_manager! {
-    /// Atoms of the window manager's properties.
-    pub(super) Atoms: AtomsCookie {
-        _NET_ACTIVE_WINDOW,
-        _NET_CLIENT_LIST,
-        _NET_CLIENT_LIST_STACKING,
-        _NET_WM_NAME,
-        _NET_WM_PING,
-        XdndSelection,
-        WM_PROTOCOLS,
-        XIM_SERVERS,
-        UTF8_STRING,
-    }
-}
 
 /// Timeout for the window manager to activate a window.
 const FOCUS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,8 +28,6 @@ const PING_TIMEOUT: Duration = Duration::from_secs(3);
 const NO_PING_DELAY: Duration = Duration::from_millis(250);
 /// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Maximum length of a property that is read, in units of four bytes.
-const MAX_PROPERTY_WORDS: u32 = 64 * 1024;
 /// Maximum number of ancestors that are searched for a window's class, title or protocols.
 const MAX_ANCESTORS: usize = 16;
 /// Source indication of a user request (EWMH: a pager), which window managers obey.
@@ -59,16 +43,8 @@ pub(super) struct Focused {
     pub(super) application: String,
 }
 
-/// Interns the atoms of this module.
-pub(super) fn look_up(link: &X11Connection) -> Result<Atoms, Error> {
-    Atoms::new(&link.x)
-        .or_display_error(link)?
-        .reply()
-        .or_display_error(link)
-}
-
 /// Returns the focused window; `None` if the focus follows the pointer or nothing has it.
-pub(super) fn focused(link: &X11Connection) -> Result<Option<Focused>, Error> {
+pub(super) fn focused(link: &Connection) -> Result<Option<Focused>, Error> {
     let focus = link
         .x
         .get_input_focus()
@@ -84,14 +60,14 @@ pub(super) fn focused(link: &X11Connection) -> Result<Option<Focused>, Error> {
     // Toolkits often focus a child window of the one that has the class.
     let mut window = focus;
     for _ in 0..MAX_ANCESTORS {
-        if let Some(application) = class(link, window)? {
+        if let Some(application) = windows::application(link, window).or_display_error(link)? {
             return Ok(Some(Focused {
                 window: focus,
                 top_level: window,
                 application,
             }));
         }
-        let Some(parent) = parent(link, window)? else {
+        let Some(parent) = windows::parent(link, window).or_display_error(link)? else {
             break;
         };
         window = parent;
@@ -114,7 +90,7 @@ pub(super) struct TextTarget<'a> {
 
 impl TextTarget<'_> {
     /// Fails if the focus has moved to another window or nowhere, or to a window that is not allowed for the secret.
-    pub(super) fn check(&self, link: &X11Connection, atoms: &Atoms) -> Result<(), Error> {
+    pub(super) fn check(&self, link: &Connection) -> Result<(), Error> {
         if let Some(before) = self.window {
             let now = focused(link)?;
             // A toolkit may move the focus within its top-level window during typing.
@@ -128,7 +104,7 @@ impl TextTarget<'_> {
                 allowed_windows: only_into,
                 focused_page: page,
                 ..
-            }) => check_allowed_window(link, atoms, only_into, page.as_deref()),
+            }) => check_allowed_window(link, only_into, page.as_deref()),
             None => Ok(()),
         }
     }
@@ -136,14 +112,13 @@ impl TextTarget<'_> {
 
 /// Fails if neither the focused window nor the focused page is allowed for the secret.
 fn check_allowed_window(
-    link: &X11Connection,
-    atoms: &Atoms,
+    link: &Connection,
     allowed: &[WindowPattern],
     page: Option<&dyn FocusedPage>,
 ) -> Result<(), Error> {
     let focused = focused(link)?;
     let title = match &focused {
-        Some(focused) => title_above(link, atoms, focused.window)?,
+        Some(focused) => title_above(link, focused.window)?,
         None => String::new(),
     };
     let application = focused.map(|focused| focused.application);
@@ -180,15 +155,14 @@ fn check_allowed_window(
 /// Applications answer a ping (EWMH) in order with their input. For applications without ping support a fixed delay is
 /// used.
 pub(super) fn wait_for_application(
-    link: &X11Connection,
-    atoms: &Atoms,
+    link: &Connection,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let Some(window) = pingable(link, atoms)? else {
+    let Some(window) = pingable(link)? else {
         return pause(NO_PING_DELAY, stop);
     };
-    let ping = [atoms._NET_WM_PING, 0, window, 0, 0];
-    let message = ClientMessageEvent::new(32, window, atoms.WM_PROTOCOLS, ping);
+    let ping = [link.atoms._NET_WM_PING, 0, window, 0, 0];
+    let message = ClientMessageEvent::new(32, window, link.atoms.WM_PROTOCOLS, ping);
     let listen = |events| {
         let attributes = ChangeWindowAttributesAux::new().event_mask(events);
         let changed = link.x.change_window_attributes(link.root, &attributes);
@@ -199,24 +173,19 @@ pub(super) fn wait_for_application(
     link.x
         .send_event(false, window, EventMask::NO_EVENT, message)
         .or_display_error(link)?;
-    let answered = wait_for_pong(link, atoms, window, stop);
+    let answered = wait_for_pong(link, window, stop);
     listen(EventMask::NO_EVENT)?;
     answered
 }
 
-fn wait_for_pong(
-    link: &X11Connection,
-    atoms: &Atoms,
-    window: Window,
-    stop: &CancellationToken,
-) -> Result<(), Error> {
+fn wait_for_pong(link: &Connection, window: Window, stop: &CancellationToken) -> Result<(), Error> {
     let end = Instant::now() + PING_TIMEOUT;
-    link.flush()?;
+    link.flush().or_display_error(link)?;
     loop {
         while let Some(event) = link.x.poll_for_event().or_display_error(link)? {
             if let Event::ClientMessage(message) = event
-                && message.type_ == atoms.WM_PROTOCOLS
-                && message.data.as_data32()[0] == atoms._NET_WM_PING
+                && message.type_ == link.atoms.WM_PROTOCOLS
+                && message.data.as_data32()[0] == link.atoms._NET_WM_PING
                 && message.data.as_data32()[2] == window
             {
                 return Ok(());
@@ -229,27 +198,23 @@ fn wait_for_pong(
             });
         }
         check(stop)?;
-        link.wait(None, Some(left.min(POLL_INTERVAL)))?;
+        link.wait(None, Some(left.min(POLL_INTERVAL)))
+            .or_display_error(link)?;
     }
 }
 
 /// Returns the focused window or its nearest ancestor that supports pings.
-fn pingable(link: &X11Connection, atoms: &Atoms) -> Result<Option<Window>, Error> {
+fn pingable(link: &Connection) -> Result<Option<Window>, Error> {
     let Some(focused) = focused(link)? else {
         return Ok(None);
     };
     let mut window = focused.window;
     for _ in 0..MAX_ANCESTORS {
-        let protocols = property(link, window, atoms.WM_PROTOCOLS, AtomEnum::ATOM.into())?;
-        if protocols
-            .value32()
-            .into_iter()
-            .flatten()
-            .any(|protocol| protocol == atoms._NET_WM_PING)
-        {
+        let is_pingable = windows::supports(link, window, link.atoms._NET_WM_PING);
+        if is_pingable.or_display_error(link)? {
             return Ok(Some(window));
         }
-        let Some(parent) = parent(link, window)? else {
+        let Some(parent) = windows::parent(link, window).or_display_error(link)? else {
             break;
         };
         window = parent;
@@ -259,27 +224,26 @@ fn pingable(link: &X11Connection, atoms: &Atoms) -> Result<Option<Window>, Error
 
 /// Activates a window and waits until it is active.
 pub(super) fn focus(
-    link: &X11Connection,
-    atoms: &Atoms,
+    link: &Connection,
     selector: &WindowSelector,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let window = find(link, atoms, selector)?.ok_or_else(|| Error::WindowNotFound {
+    let window = find(link, selector)?.ok_or_else(|| Error::WindowNotFound {
         selector: description(selector),
     })?;
     let message = ClientMessageEvent::new(
         32,
         window,
-        atoms._NET_ACTIVE_WINDOW,
+        link.atoms._NET_ACTIVE_WINDOW,
         [SOURCE_USER, 0, 0, 0, 0],
     );
     let to_manager = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
     link.x
         .send_event(false, link.root, to_manager, message)
         .or_display_error(link)?;
-    link.flush()?;
+    link.flush().or_display_error(link)?;
     let end = Instant::now() + FOCUS_TIMEOUT;
-    while active(link, atoms)? != Some(window) {
+    while windows::active(link).or_display_error(link)? != Some(window) {
         if Instant::now() >= end {
             return Err(Error::WindowNotFocused {
                 selector: description(selector),
@@ -291,49 +255,26 @@ pub(super) fn focus(
     Ok(())
 }
 
-/// Returns the active window according to the window manager.
-fn active(link: &X11Connection, atoms: &Atoms) -> Result<Option<Window>, Error> {
-    let windows = windows_of(link, atoms._NET_ACTIVE_WINDOW)?;
-    Ok(windows
-        .first()
-        .copied()
-        .filter(|&window| window != x11rb::NONE))
+/// Returns the topmost window that matches the selector.
+fn find(link: &Connection, selector: &WindowSelector) -> Result<Option<Window>, Error> {
+    let listed = windows::clients(link).or_display_error(link)?.windows;
+    let found = windows::describe(link, listed.into_iter().rev()).or_display_error(link)?;
+    let selected = found
+        .into_iter()
+        .find(|window| is_selected(selector, window));
+    Ok(selected.map(|window| window.id))
 }
 
-/// Returns the topmost window that matches the selector.
-fn find(
-    link: &X11Connection,
-    atoms: &Atoms,
-    selector: &WindowSelector,
-) -> Result<Option<Window>, Error> {
-    let stacked = windows_of(link, atoms._NET_CLIENT_LIST_STACKING)?;
-    let windows = if stacked.is_empty() {
-        windows_of(link, atoms._NET_CLIENT_LIST)?
-    } else {
-        stacked
-    };
-    for window in windows.into_iter().rev() {
-        if is_selected(link, atoms, selector, window)? {
-            return Ok(Some(window));
+fn is_selected(selector: &WindowSelector, window: &WindowInfo) -> bool {
+    match selector {
+        WindowSelector::Id(id) => parse_id(id) == Some(window.id),
+        WindowSelector::Title(part) => window.title.to_lowercase().contains(&part.to_lowercase()),
+        // A window without a class belongs to no application that can be named.
+        WindowSelector::Application(name) => {
+            !window.application.is_empty()
+                && window.application.to_lowercase() == name.to_lowercase()
         }
     }
-    Ok(None)
-}
-
-fn is_selected(
-    link: &X11Connection,
-    atoms: &Atoms,
-    selector: &WindowSelector,
-    window: Window,
-) -> Result<bool, Error> {
-    let contains = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
-    Ok(match selector {
-        WindowSelector::Id(id) => parse_id(id) == Some(window),
-        WindowSelector::Title(part) => contains(&title(link, atoms, window)?, part),
-        WindowSelector::Application(name) => {
-            class(link, window)?.is_some_and(|class| class.to_lowercase() == name.to_lowercase())
-        }
-    })
 }
 
 /// Parses a window id: decimal, or hexadecimal as printed by the X tools.
@@ -344,72 +285,20 @@ fn parse_id(id: &str) -> Option<Window> {
     }
 }
 
-fn title(link: &X11Connection, atoms: &Atoms, window: Window) -> Result<String, Error> {
-    let modern = property(link, window, atoms._NET_WM_NAME, atoms.UTF8_STRING)?.value;
-    let bytes = match modern.is_empty() {
-        true => property(link, window, AtomEnum::WM_NAME.into(), AtomEnum::ANY.into())?.value,
-        false => modern,
-    };
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Returns the title of a window, or of its nearest ancestor with one: toolkits may focus child windows.
-fn title_above(link: &X11Connection, atoms: &Atoms, window: Window) -> Result<String, Error> {
+fn title_above(link: &Connection, window: Window) -> Result<String, Error> {
     let mut window = window;
     for _ in 0..MAX_ANCESTORS {
-        let title = title(link, atoms, window)?;
+        let title = windows::title(link, window).or_display_error(link)?;
         if !title.is_empty() {
             return Ok(title);
         }
-        let Some(parent) = parent(link, window)? else {
+        let Some(parent) = windows::parent(link, window).or_display_error(link)? else {
             break;
         };
         window = parent;
     }
     Ok(String::new())
-}
-
-fn class(link: &X11Connection, window: Window) -> Result<Option<String>, Error> {
-    let reply = property(
-        link,
-        window,
-        AtomEnum::WM_CLASS.into(),
-        AtomEnum::STRING.into(),
-    )?;
-    let class = WmClass::from_reply(reply).ok().flatten();
-    Ok(class.map(|class| String::from_utf8_lossy(class.class()).into_owned()))
-}
-
-fn parent(link: &X11Connection, window: Window) -> Result<Option<Window>, Error> {
-    match link.x.query_tree(window).or_display_error(link)?.reply() {
-        Ok(tree) if tree.parent != x11rb::NONE && tree.parent != tree.root => Ok(Some(tree.parent)),
-        Ok(_) | Err(x11rb::errors::ReplyError::X11Error(_)) => Ok(None),
-        Err(error) => Err(link.error(error)),
-    }
-}
-
-fn windows_of(link: &X11Connection, name: Atom) -> Result<Vec<Window>, Error> {
-    let reply = property(link, link.root, name, AtomEnum::WINDOW.into())?;
-    Ok(reply.value32().into_iter().flatten().collect())
-}
-
-/// Reads a property; empty if it does not exist or the window is gone.
-fn property(
-    link: &X11Connection,
-    window: Window,
-    name: Atom,
-    kind: Atom,
-) -> Result<GetPropertyReply, Error> {
-    match link
-        .x
-        .get_property(false, window, name, kind, 0, MAX_PROPERTY_WORDS)
-        .or_display_error(link)?
-        .reply()
-    {
-        Ok(reply) => Ok(reply),
-        Err(x11rb::errors::ReplyError::X11Error(_)) => Ok(GetPropertyReply::default()),
-        Err(error) => Err(link.error(error)),
-    }
 }
 
 fn description(selector: &WindowSelector) -> String {

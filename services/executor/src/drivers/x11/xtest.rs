@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_x11::Connection;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
@@ -17,11 +18,18 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
-use super::connection::{OrDisplayError, X11Connection};
+use super::connection::OrDisplayError;
 use super::human_input::SyntheticInput;
 use super::keyboard::SavedKeyboardState;
-use super::windows;
 use crate::drivers::Error;
+
+x11rb::atom_manager! {
+    /// Atoms of selections that tell whether input can be sent now.
+    pub(super) InputAtoms: InputAtomsCookie {
+        XdndSelection,
+        XIM_SERVERS,
+    }
+}
 
 /// A key or button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +58,8 @@ impl Pressable {
 /// Synthetic input on one display.
 #[derive(Debug)]
 pub(super) struct XTestInput {
-    pub(super) link: X11Connection,
-    pub(super) atoms: windows::Atoms,
+    pub(super) link: Connection,
+    pub(super) atoms: InputAtoms,
     /// Record of the sent events, which user input monitoring filters out.
     own: Arc<SyntheticInput>,
     held: Vec<Pressable>,
@@ -61,8 +69,11 @@ pub(super) struct XTestInput {
 }
 
 impl XTestInput {
-    pub(super) fn new(link: X11Connection, own: Arc<SyntheticInput>) -> Result<Self, Error> {
-        let atoms = windows::look_up(&link)?;
+    pub(super) fn new(link: Connection, own: Arc<SyntheticInput>) -> Result<Self, Error> {
+        let atoms = InputAtoms::new(&link.x)
+            .or_display_error(&link)?
+            .reply()
+            .or_display_error(&link)?;
         Ok(Self {
             link,
             atoms,
@@ -143,9 +154,7 @@ impl XTestInput {
             .or_display_error(&self.link)?;
         while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
             if let Event::Error(error) = event {
-                return Err(Error::Rejected {
-                    cause: format!("{error:?}"),
-                });
+                return Err(error).or_display_error(&self.link);
             }
         }
         Ok(())
@@ -193,14 +202,8 @@ impl XTestInput {
 
     /// Returns the position of the pointer.
     pub(super) fn pointer(&self) -> Result<CapturePoint, Error> {
-        let reply = self
-            .link
-            .x
-            .query_pointer(self.link.root)
-            .or_display_error(&self.link)?
-            .reply()
-            .or_display_error(&self.link)?;
-        Ok(CapturePoint::new(reply.root_x.into(), reply.root_y.into()))
+        let (x, y) = self.link.pointer().or_display_error(&self.link)?;
+        Ok(CapturePoint::new(x.into(), y.into()))
     }
 
     /// Returns the current size of the screen, which RandR may have changed since the connection was made.

@@ -15,7 +15,7 @@ use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 use x11rb::protocol::xproto::Rectangle;
 
-use super::connection::{Connection, X11Fault};
+use super::connection::{ScreenConnection, X11Fault};
 use crate::capture::ScreenChange;
 use crate::error::Error;
 
@@ -48,11 +48,11 @@ struct ChangeSubscriber {
 }
 
 impl DamageWatch {
-    pub(super) fn begin(connection: &Connection) -> Result<Self, X11Fault> {
-        let x = &connection.x;
+    pub(super) fn begin(connection: &ScreenConnection) -> Result<Self, X11Fault> {
+        let x = &connection.server.x;
         let damage = x.generate_id()?;
         let region = x.generate_id()?;
-        x.damage_create(damage, connection.root, ReportLevel::NON_EMPTY)?;
+        x.damage_create(damage, connection.server.root, ReportLevel::NON_EMPTY)?;
         x.xfixes_create_region(region, &[])?;
         Ok(Self {
             damage,
@@ -82,7 +82,7 @@ impl DamageWatch {
     /// Sends the reports that are due. Returns when to call again, if something is pending.
     pub(super) fn report_due(
         &mut self,
-        connection: &Connection,
+        connection: &ScreenConnection,
         now: Instant,
     ) -> Result<Option<Instant>, X11Fault> {
         self.watchers.retain(|watcher| !watcher.sender.is_closed());
@@ -101,8 +101,12 @@ impl DamageWatch {
     }
 
     /// Fetches the boxes drawn since the last report and sends them to every subscriber.
-    pub(super) fn report(&mut self, connection: &Connection, now: Instant) -> Result<(), X11Fault> {
-        let x = &connection.x;
+    pub(super) fn report(
+        &mut self,
+        connection: &ScreenConnection,
+        now: Instant,
+    ) -> Result<(), X11Fault> {
+        let x = &connection.server.x;
         x.damage_subtract(self.damage, x11rb::NONE, self.region)?;
         let fetched = x.xfixes_fetch_region(self.region)?.reply()?;
         self.dirty = false;
@@ -115,10 +119,10 @@ impl DamageWatch {
         Ok(())
     }
 
-    pub(super) fn stop(&self, connection: &Connection) -> Result<(), X11Fault> {
-        connection.x.damage_destroy(self.damage)?;
-        connection.x.xfixes_destroy_region(self.region)?;
-        Ok(connection.x.flush()?)
+    pub(super) fn stop(&self, connection: &ScreenConnection) -> Result<(), X11Fault> {
+        connection.server.x.damage_destroy(self.damage)?;
+        connection.server.x.xfixes_destroy_region(self.region)?;
+        Ok(connection.server.x.flush()?)
     }
 
     pub(super) fn close(self, why: &Error) {
@@ -130,12 +134,15 @@ impl DamageWatch {
 
 /// Returns the rectangles of a region, clipped to `whole`.
 pub(super) fn clipped_boxes(rectangles: &[Rectangle], whole: CaptureRect) -> Vec<CaptureRect> {
-    let boxed = |drawn: &Rectangle| {
-        let origin = CapturePoint::new(drawn.x.into(), drawn.y.into());
-        let size = CaptureSize::new(drawn.width.into(), drawn.height.into());
-        CaptureRect::from_origin_and_size(origin, size).intersection(&whole)
-    };
-    rectangles.iter().filter_map(boxed).collect()
+    let clipped = |drawn: &Rectangle| capture_rect(drawn).intersection(&whole);
+    rectangles.iter().filter_map(clipped).collect()
+}
+
+/// Converts a rectangle of the server.
+pub(super) fn capture_rect(rectangle: &Rectangle) -> CaptureRect {
+    let origin = CapturePoint::new(rectangle.x.into(), rectangle.y.into());
+    let size = CaptureSize::new(rectangle.width.into(), rectangle.height.into());
+    CaptureRect::from_origin_and_size(origin, size)
 }
 
 impl ChangeSubscriber {

@@ -6,7 +6,7 @@ use motorium_proto::domain::id::DisplayId;
 use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
-use super::connection::{Connection, X11Fault};
+use super::connection::{ScreenConnection, X11Fault};
 
 /// Dots per inch at scale 1 (the X11 desktop convention).
 const DPI_AT_SCALE_ONE: f64 = 96.0;
@@ -16,19 +16,24 @@ const MAX_RESOURCE_WORDS: u32 = 64 * 1024;
 
 /// Queries the layout. `scale` overrides the scale that the desktop reports.
 pub(super) fn read(
-    connection: &Connection,
+    connection: &ScreenConnection,
     id: &DisplayId,
     scale: Option<f64>,
 ) -> Result<Display, X11Fault> {
-    let geometry = connection.x.get_geometry(connection.root)?;
+    let geometry = connection.server.x.get_geometry(connection.server.root)?;
     let monitors = if connection.extensions.monitors {
-        Some(connection.x.randr_get_monitors(connection.root, true)?)
+        Some(
+            connection
+                .server
+                .x
+                .randr_get_monitors(connection.server.root, true)?,
+        )
     } else {
         None
     };
-    let resources = connection.x.get_property(
+    let resources = connection.server.x.get_property(
         false,
-        connection.root,
+        connection.server.root,
         AtomEnum::RESOURCE_MANAGER,
         AtomEnum::STRING,
         0,
@@ -42,7 +47,7 @@ pub(super) fn read(
     };
     let mut monitors = Vec::with_capacity(names_and_boxes.len());
     for monitor in names_and_boxes {
-        let name = connection.x.get_atom_name(monitor.name)?.reply()?;
+        let name = connection.server.x.get_atom_name(monitor.name)?.reply()?;
         monitors.push(Monitor {
             name: String::from_utf8_lossy(&name.name).into_owned(),
             bounds: CaptureRect::from_origin_and_size(

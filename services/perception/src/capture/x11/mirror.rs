@@ -13,7 +13,7 @@ use x11rb::connection::Connection as _;
 use x11rb::protocol::damage::{ConnectionExt as _, Damage, ReportLevel};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
-use super::connection::{Connection, X11Fault};
+use super::connection::{ScreenConnection, X11Fault};
 use super::damage::clipped_boxes;
 
 /// Interval after which the whole display is fetched regardless of DAMAGE.
@@ -48,12 +48,12 @@ pub(super) enum Stale {
 impl ScreenMirror {
     /// Starts tracking damage, then calls `fetch` for the whole display, so that nothing drawn in between is lost.
     pub(super) fn begin(
-        connection: &Connection,
+        connection: &ScreenConnection,
         fetch: impl FnOnce() -> Result<RgbaImage, X11Fault>,
     ) -> Result<Self, X11Fault> {
-        let x = &connection.x;
+        let x = &connection.server.x;
         let (damage, region) = (x.generate_id()?, x.generate_id()?);
-        x.damage_create(damage, connection.root, ReportLevel::NON_EMPTY)?;
+        x.damage_create(damage, connection.server.root, ReportLevel::NON_EMPTY)?;
         x.xfixes_create_region(region, &[])?;
         let mut mirror = Self {
             damage,
@@ -89,8 +89,12 @@ impl ScreenMirror {
     }
 
     /// Queries what was drawn since the last query. Drawing that happens later is reported by the next one.
-    pub(super) fn stale(&self, connection: &Connection, now: Instant) -> Result<Stale, X11Fault> {
-        let x = &connection.x;
+    pub(super) fn stale(
+        &self,
+        connection: &ScreenConnection,
+        now: Instant,
+    ) -> Result<Stale, X11Fault> {
+        let x = &connection.server.x;
         x.damage_subtract(self.damage, x11rb::NONE, self.region)?;
         let drawn = x.xfixes_fetch_region(self.region)?.reply()?;
         if now.saturating_duration_since(self.refreshed_at) >= FULL_REFRESH_INTERVAL {
@@ -100,9 +104,9 @@ impl ScreenMirror {
         Ok(stale(clipped_boxes(&drawn.rectangles, whole), whole))
     }
 
-    pub(super) fn close(&self, connection: &Connection) -> Result<(), X11Fault> {
-        connection.x.damage_destroy(self.damage)?;
-        connection.x.xfixes_destroy_region(self.region)?;
+    pub(super) fn close(&self, connection: &ScreenConnection) -> Result<(), X11Fault> {
+        connection.server.x.damage_destroy(self.damage)?;
+        connection.server.x.xfixes_destroy_region(self.region)?;
         Ok(())
     }
 }

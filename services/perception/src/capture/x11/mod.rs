@@ -10,7 +10,6 @@ mod mirror;
 mod server_thread;
 mod session;
 mod shared_memory;
-mod stream;
 mod windows;
 
 use std::time::Duration;
@@ -24,7 +23,7 @@ use tokio::sync::mpsc;
 use super::polling::PollingChanges;
 use super::{CaptureOptions, ChangeStream, RawCapture, Screen, ScreenChange};
 use crate::error::Error;
-use connection::Address;
+use connection::parse_address;
 use server_thread::{Handle, Settings};
 use session::WatchMode;
 
@@ -42,7 +41,7 @@ impl X11Screen {
     /// # Errors
     /// [`Error::DisplayNotFound`] if the name is not that of a local display.
     pub fn new(id: DisplayId, limit: Duration, scale: Option<f64>) -> Result<Self, Error> {
-        let address = Address::parse(&id)?;
+        let address = parse_address(&id)?;
         let server = Handle::start(Settings {
             id: id.clone(),
             address,

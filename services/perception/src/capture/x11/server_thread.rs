@@ -4,21 +4,19 @@
 //! over the open connection and run in order. Between jobs the thread sleeps until the server or a caller wakes it. A
 //! broken connection is dropped at once and reopened by the next job.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use motorium_proto::domain::id::DisplayId;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
-use rustix::io::Errno;
+use motorium_x11::{Address, Waker, Watchdog, wait_readable};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::connection::{Address, Connection, X11Fault, X11OpenFault};
+use super::connection::{ScreenConnection, X11Fault};
 use super::session::X11Session;
-use super::stream::{self, Deadline};
 use crate::error::Error;
 
 /// Extra time that a caller waits beyond the timeout, so that the more precise error of the thread arrives first.
@@ -41,7 +39,7 @@ pub(super) struct Settings {
 #[derive(Debug)]
 pub(super) struct Handle {
     jobs: Option<mpsc::Sender<Job>>,
-    wake: Arc<OwnedFd>,
+    waker: Waker,
     thread: JoinHandle<()>,
     id: DisplayId,
     timeout: Duration,
@@ -56,20 +54,19 @@ impl Handle {
                 settings.id
             ),
         };
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let wake = Arc::new(eventfd(0, flags).map_err(|errno| no_thread(errno.to_string()))?);
+        let waker = Waker::new().map_err(|error| no_thread(error.to_string()))?;
         let (jobs, queue) = mpsc::channel();
         let id = settings.id.clone();
         let limit = settings.timeout;
         let name = format!("x11 {id}");
-        let server = ServerThread::new(settings.clone(), queue, Arc::clone(&wake));
+        let server = ServerThread::new(settings.clone(), queue, waker.clone());
         let thread = std::thread::Builder::new()
             .name(name)
             .spawn(move || server.run())
             .map_err(|error| no_thread(error.to_string()))?;
         Ok(Self {
             jobs: Some(jobs),
-            wake,
+            waker,
             thread,
             id,
             timeout: limit,
@@ -99,7 +96,7 @@ impl Handle {
         };
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
         jobs.send(job).map_err(|_| gone())?;
-        wake_thread(&self.wake);
+        self.waker.wake();
         match tokio::time::timeout(self.timeout + REPLY_MARGIN, answer).await {
             Ok(answered) => answered.map_err(|_| gone())?,
             Err(_) => Err(Error::DisplayTimedOut {
@@ -113,34 +110,29 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.jobs = None;
-        wake_thread(&self.wake);
+        self.waker.wake();
     }
-}
-
-fn wake_thread(wake: &OwnedFd) {
-    // A write fails only if the counter is full, and then the thread is about to wake up anyway.
-    let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
 }
 
 /// State owned by the thread.
 pub(super) struct ServerThread {
     settings: Settings,
-    deadline: Arc<Deadline>,
+    watchdog: Arc<Watchdog>,
     queue: mpsc::Receiver<Job>,
-    wake: Arc<OwnedFd>,
+    waker: Waker,
     session: Option<X11Session>,
     /// True if a connection was ever open. A later failure to connect then means that the display was lost.
     was_connected: bool,
 }
 
 impl ServerThread {
-    fn new(settings: Settings, queue: mpsc::Receiver<Job>, wake: Arc<OwnedFd>) -> Self {
-        let deadline = Deadline::new(settings.timeout);
+    fn new(settings: Settings, queue: mpsc::Receiver<Job>, waker: Waker) -> Self {
+        let watchdog = Watchdog::new(settings.timeout);
         Self {
             settings,
-            deadline,
+            watchdog,
             queue,
-            wake,
+            waker,
             session: None,
             was_connected: false,
         }
@@ -164,15 +156,15 @@ impl ServerThread {
         &mut self,
         work: impl FnOnce(&mut X11Session) -> Result<T, X11Fault>,
     ) -> Result<T, Error> {
-        self.deadline.restart();
+        self.watchdog.start_job();
         let done = work(self.open()?);
         done.map_err(|fault| self.failed(fault))
     }
 
     fn open(&mut self) -> Result<&mut X11Session, Error> {
         if self.session.is_none() {
-            let opened = Connection::open(&self.settings.address, &self.deadline)
-                .map_err(|fault| self.open_error(fault))?;
+            let opened = ScreenConnection::open(&self.settings.address, &self.watchdog)
+                .map_err(|fault| self.error(fault))?;
             self.was_connected = true;
             tracing::debug!(display = %self.settings.id, extensions = ?opened.extensions, "display opened");
             self.session = Some(X11Session::new(
@@ -182,18 +174,6 @@ impl ServerThread {
             ));
         }
         Ok(self.session.as_mut().expect("it was opened just above"))
-    }
-
-    fn open_error(&self, fault: X11OpenFault) -> Error {
-        let display = self.settings.id.clone();
-        match fault {
-            X11OpenFault::Unavailable(detail) if self.was_connected => {
-                Error::DisplayLost { display, detail }
-            }
-            X11OpenFault::Unavailable(detail) => Error::DisplayUnavailable { display, detail },
-            X11OpenFault::Unsupported(detail) => Error::DisplayUnsupported { display, detail },
-            X11OpenFault::Fault(fault) => self.error(fault),
-        }
     }
 
     fn failed(&mut self, fault: X11Fault) -> Error {
@@ -212,22 +192,49 @@ impl ServerThread {
         }
     }
 
+    /// Attributes a failure to the display. The only place that maps errors of the connection.
     fn error(&self, fault: X11Fault) -> Error {
+        use motorium_x11::Error as CallError;
+
         let display = self.settings.id.clone();
-        match fault {
-            X11Fault::TimedOut => Error::DisplayTimedOut {
+        let error = match fault {
+            X11Fault::Call(error) => error,
+            X11Fault::UnsupportedFormat(detail) => {
+                return Error::DisplayUnsupported { display, detail };
+            }
+            X11Fault::Capture(error) => return error,
+        };
+        match error {
+            CallError::TimedOut => Error::DisplayTimedOut {
                 display,
-                after: self.deadline.limit(),
+                after: self.watchdog.timeout(),
             },
-            X11Fault::Lost(detail) => Error::DisplayLost { display, detail },
-            X11Fault::Refused(_, detail) => Error::CaptureRefused { display, detail },
-            X11Fault::Capture(error) => error,
+            CallError::Unavailable { cause } if self.was_connected => Error::DisplayLost {
+                display,
+                detail: cause,
+            },
+            CallError::Unavailable { cause } => Error::DisplayUnavailable {
+                display,
+                detail: cause,
+            },
+            CallError::Lost { cause } => Error::DisplayLost {
+                display,
+                detail: cause,
+            },
+            CallError::Rejected { cause, .. } => Error::CaptureRefused {
+                display,
+                detail: cause,
+            },
+            CallError::InvalidName { cause } => Error::DisplayNotFound {
+                display,
+                detail: cause,
+            },
         }
     }
 
     /// Processes server events and forwards changes. Returns when the next report is due.
     fn process_due(&mut self) -> Option<Instant> {
-        self.deadline.restart();
+        self.watchdog.start_job();
         let due = self.session.as_mut()?.process_due(Instant::now());
         match due {
             Ok(due) => due,
@@ -241,17 +248,11 @@ impl ServerThread {
     /// Sleeps until a caller or the server wakes the thread, or until `until`.
     fn sleep(&self, until: Option<Instant>) {
         let limit = until.map(|at| at.saturating_duration_since(Instant::now()));
-        let mut descriptors = vec![PollFd::new(&self.wake, PollFlags::IN)];
-        if let Some(live) = &self.session {
-            descriptors.push(PollFd::new(live.stream(), PollFlags::IN));
+        let mut descriptors = vec![self.waker.as_fd()];
+        descriptors.extend(self.session.as_ref().map(|live| live.stream().as_fd()));
+        if let Err(error) = wait_readable(&descriptors, limit) {
+            tracing::warn!(display = %self.settings.id, %error, "cannot wait for the display");
         }
-        match stream::wait(&mut descriptors, limit) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => {
-                tracing::warn!(display = %self.settings.id, %errno, "cannot wait for the display")
-            }
-        }
-        // Drained in any case: the queue is checked next regardless of what woke the thread.
-        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        self.waker.clear();
     }
 }

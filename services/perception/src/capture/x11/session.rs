@@ -8,6 +8,8 @@ use motorium_imaging::codec::{self, CodecError};
 use motorium_proto::domain::frame::{Display, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::DisplayId;
+use motorium_x11::windows::WindowDetail;
+use motorium_x11::{WatchedStream, Xcb};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use x11rb::connection::Connection as _;
@@ -16,14 +18,11 @@ use x11rb::protocol::shm::{self, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, GetCursorImageReply};
 use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat, QueryPointerReply};
 use x11rb::protocol::{ErrorKind, Event};
-use x11rb::rust_connection::RustConnection;
 
-use super::connection::{Connection, X11Fault};
+use super::connection::{ScreenConnection, X11Fault};
 use super::damage::DamageWatch;
 use super::mirror::{ScreenMirror, Stale};
 use super::shared_memory::SharedMemory;
-use super::stream::DeadlineStream;
-use super::windows::WindowDetail;
 use super::{layout, windows};
 use crate::capture::cursor::CursorImage;
 use crate::capture::{Area, CaptureOptions, RawCapture, ScreenChange, area};
@@ -38,7 +37,7 @@ const BYTES_PER_PIXEL: usize = 4;
 /// Open connection with the server-side resources created on it.
 #[derive(Debug)]
 pub(super) struct X11Session {
-    connection: Connection,
+    connection: ScreenConnection,
     id: DisplayId,
     scale: Option<f64>,
     /// Cached layout; read on first use and after every layout change.
@@ -66,7 +65,7 @@ struct Segment {
 }
 
 impl X11Session {
-    pub(super) fn new(connection: Connection, id: DisplayId, scale: Option<f64>) -> Self {
+    pub(super) fn new(connection: ScreenConnection, id: DisplayId, scale: Option<f64>) -> Self {
         Self {
             connection,
             id,
@@ -78,8 +77,8 @@ impl X11Session {
         }
     }
 
-    pub(super) fn stream(&self) -> &DeadlineStream {
-        self.connection.x.stream()
+    pub(super) fn stream(&self) -> &WatchedStream {
+        self.connection.server.x.stream()
     }
 
     /// Tells every subscriber that the connection has ended.
@@ -101,22 +100,18 @@ impl X11Session {
     }
 
     pub(super) fn cursor(&self) -> Result<CapturePoint, X11Fault> {
-        let pointer = self
-            .connection
-            .x
-            .query_pointer(self.connection.root)?
-            .reply()?;
-        Ok(CapturePoint::new(
-            pointer.root_x.into(),
-            pointer.root_y.into(),
-        ))
+        let (x, y) = self.connection.server.pointer()?;
+        Ok(CapturePoint::new(x.into(), y.into()))
     }
 
     /// Captures pixels and metadata. If the layout changes in between, the capture is retried with the new layout.
     pub(super) fn capture(&mut self, wanted: &CaptureOptions) -> Result<RawCapture, X11Fault> {
         self.process_events()?;
         match self.try_capture(wanted) {
-            Err(X11Fault::Refused(ErrorKind::Match | ErrorKind::Value | ErrorKind::Access, _)) => {
+            Err(X11Fault::Call(motorium_x11::Error::Rejected {
+                kind: ErrorKind::Match | ErrorKind::Value | ErrorKind::Access,
+                ..
+            })) => {
                 self.describe()?;
                 self.try_capture(wanted)
             }
@@ -133,10 +128,10 @@ impl X11Session {
             return self.capture_on(wanted, display, WindowDetail::Basic);
         }
         // The server is grabbed so that no window opens, moves or closes between listing and capturing.
-        self.connection.x.grab_server()?;
+        self.connection.server.x.grab_server()?;
         let taken = self.capture_on(wanted, display, WindowDetail::Exact);
-        self.connection.x.ungrab_server()?;
-        self.connection.x.flush()?;
+        self.connection.server.x.ungrab_server()?;
+        self.connection.server.x.flush()?;
         taken
     }
 
@@ -232,8 +227,8 @@ impl X11Session {
         bounds: CaptureRect,
         take: impl FnOnce(&[u8]) -> Result<T, CodecError>,
     ) -> Result<T, X11Fault> {
-        let x = &self.connection.x;
-        let root = self.connection.root;
+        let x = &self.connection.server.x;
+        let root = self.connection.server.root;
         let (left, top) = (to_i16(bounds.min.x), to_i16(bounds.min.y));
         let (width, height) = (to_u16(bounds.width()), to_u16(bounds.height()));
         let format = ImageFormat::Z_PIXMAP;
@@ -261,7 +256,12 @@ impl X11Session {
                 take(&reply.data)
             }
         };
-        taken.map_err(|error| X11Fault::Lost(error.to_string()))
+        taken.map_err(|error| {
+            motorium_x11::Error::Lost {
+                cause: error.to_string(),
+            }
+            .into()
+        })
     }
 
     fn drop_mirror(&mut self) -> Result<(), X11Fault> {
@@ -272,16 +272,12 @@ impl X11Session {
     }
 
     fn request_cursor(&self) -> Result<CursorReply<'_>, X11Fault> {
-        let Connection {
-            x,
-            root,
-            extensions,
-            ..
-        } = &self.connection;
-        if extensions.xfixes {
-            return Ok(CursorReply::Image(x.xfixes_get_cursor_image()?));
+        let server = &self.connection.server;
+        if self.connection.extensions.xfixes {
+            return Ok(CursorReply::Image(server.x.xfixes_get_cursor_image()?));
         }
-        Ok(CursorReply::PositionOnly(x.query_pointer(*root)?))
+        let position = server.x.query_pointer(server.root)?;
+        Ok(CursorReply::PositionOnly(position))
     }
 
     /// Creates the shared memory for a whole frame, unless it exists or the server does not support it.
@@ -292,7 +288,7 @@ impl X11Session {
         let size = self.connection.size;
         let bytes = size.to_usize().area() * BYTES_PER_PIXEL;
         let made = SharedMemory::new(bytes)
-            .map(|(memory, file)| (memory, file, self.connection.x.generate_id()));
+            .map(|(memory, file)| (memory, file, self.connection.server.x.generate_id()));
         let (memory, file, id) = match made {
             Ok((memory, file, id)) => (memory, file, id?),
             Err(error) => {
@@ -301,19 +297,19 @@ impl X11Session {
                 return Ok(());
             }
         };
-        match self
+        let attached = self
             .connection
+            .server
             .x
             .shm_attach_fd(id, file, false)?
-            .check()
-            .map_err(X11Fault::from)
-        {
+            .check();
+        match attached.map_err(motorium_x11::Error::from) {
             Ok(()) => self.segment = Some(Segment { id, memory }),
-            Err(X11Fault::Refused(_, detail)) => {
-                tracing::warn!(display = %self.id, detail, "shared memory is unavailable, captures use the socket");
+            Err(motorium_x11::Error::Rejected { cause, .. }) => {
+                tracing::warn!(display = %self.id, cause, "shared memory is unavailable, captures use the socket");
                 self.connection.extensions.shared_memory = false;
             }
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -324,7 +320,7 @@ impl X11Session {
         self.connection.size = layout.size;
         self.layout = Some(layout);
         if let Some(segment) = self.segment.take_if(|_| resized) {
-            self.connection.x.shm_detach(segment.id)?;
+            self.connection.server.x.shm_detach(segment.id)?;
         }
         if resized {
             self.drop_mirror()?;
@@ -362,13 +358,13 @@ impl X11Session {
             self.watch = None;
             return Ok(None);
         }
-        self.connection.x.flush()?;
+        self.connection.server.x.flush()?;
         Ok(due)
     }
 
     fn process_events(&mut self) -> Result<(), X11Fault> {
         let mut new_layout = false;
-        while let Some(event) = self.connection.x.poll_for_event()? {
+        while let Some(event) = self.connection.server.x.poll_for_event()? {
             match event {
                 Event::DamageNotify(event) => {
                     if let Some(watch) = &mut self.watch {
@@ -376,7 +372,9 @@ impl X11Session {
                     }
                 }
                 Event::RandrScreenChangeNotify(_) => new_layout = true,
-                Event::ConfigureNotify(event) => new_layout |= event.window == self.connection.root,
+                Event::ConfigureNotify(event) => {
+                    new_layout |= event.window == self.connection.server.root
+                }
                 Event::Error(error) => tracing::debug!(display = %self.id, ?error, "late X error"),
                 _ => {}
             }
@@ -399,9 +397,9 @@ fn to_u16(value: i32) -> u16 {
 
 /// Pending reply about the cursor.
 enum CursorReply<'c> {
-    Image(Cookie<'c, RustConnection<DeadlineStream>, GetCursorImageReply>),
+    Image(Cookie<'c, Xcb, GetCursorImageReply>),
     /// The server does not provide the cursor image.
-    PositionOnly(Cookie<'c, RustConnection<DeadlineStream>, QueryPointerReply>),
+    PositionOnly(Cookie<'c, Xcb, QueryPointerReply>),
 }
 
 impl CursorReply<'_> {

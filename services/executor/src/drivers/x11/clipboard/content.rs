@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use motorium_x11::Connection;
 use x11rb::protocol::xproto::{Atom, AtomEnum};
 
-use super::super::connection::X11Connection;
+use super::super::connection::OrDisplayError as _;
 use super::owner::Atoms;
 use crate::drivers::Error;
 
@@ -83,10 +84,9 @@ pub(super) fn is_metadata_target(target: Atom, atoms: &Atoms) -> bool {
 }
 
 /// Interns the atoms, once per connection.
-pub(super) fn look_up(link: &X11Connection) -> Result<Atoms, Error> {
-    let lost = |error: x11rb::errors::ReplyError| link.error(error);
+pub(super) fn look_up(link: &Connection) -> Result<Atoms, Error> {
     Atoms::new(&link.x)
-        .map_err(|error| link.error(error))?
+        .or_display_error(link)?
         .reply()
-        .map_err(lost)
+        .or_display_error(link)
 }

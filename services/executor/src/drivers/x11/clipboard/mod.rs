@@ -14,16 +14,14 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
+use motorium_x11::Waker;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::Window;
 
 use self::owner::Owner;
 use self::paste::{Paste, PasteLog, PasteProgress};
-use super::connection::X11Connection;
+use super::connection;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
@@ -60,7 +58,7 @@ type Command = Box<dyn FnOnce(&mut Owner) -> Result<(), Error> + Send>;
 pub(super) struct Clipboard {
     commands: Sender<Command>,
     /// Wakes the thread from its wait for the server.
-    waker: Arc<OwnedFd>,
+    waker: Waker,
     seen: SharedPasteLog,
     /// Mask of the client part of a window id.
     client_bits: u32,
@@ -72,7 +70,7 @@ impl Clipboard {
     /// Starts the thread with its own connection.
     pub(super) fn start(display: &str, patience: Duration) -> Result<Self, Error> {
         use x11rb::connection::Connection as _;
-        let link = X11Connection::connect(display, patience)?;
+        let link = connection::connect(display, patience)?;
         let client_bits = !link.x.setup().resource_id_mask;
         let seen = SharedPasteLog::default();
         let owner = Owner::new(link, client_bits, seen.clone())?;
@@ -80,18 +78,15 @@ impl Clipboard {
         let refused = |cause: std::io::Error| Error::ClipboardRefused {
             cause: cause.to_string(),
         };
-        let bell = Arc::new(
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-                .map_err(|e| refused(e.into()))?,
-        );
-        let thread_bell = bell.clone();
+        let waker = Waker::new().map_err(refused)?;
+        let thread_waker = waker.clone();
         std::thread::Builder::new()
             .name("x11-clipboard".to_owned())
-            .spawn(move || run(owner, &inbox, &thread_bell))
+            .spawn(move || run(owner, &inbox, &thread_waker))
             .map_err(refused)?;
         Ok(Self {
             commands,
-            waker: bell,
+            waker,
             seen,
             client_bits,
             paste: None,
@@ -204,13 +199,8 @@ impl Clipboard {
             display_at_fault.map_or(Ok(()), Err)
         });
         self.commands.send(command).map_err(|_| gone(()))?;
-        self.wake();
+        self.waker.wake();
         answered.recv().map_err(|_| gone(()))?
-    }
-
-    fn wake(&self) {
-        // A full counter means that a wake-up is already pending.
-        let _ = rustix::io::write(&*self.waker, &1u64.to_ne_bytes());
     }
 }
 
@@ -222,12 +212,12 @@ impl Drop for Clipboard {
         }
         // Drop the sender before waking the thread, so that it sees the disconnect.
         self.commands = channel().0;
-        self.wake();
+        self.waker.wake();
     }
 }
 
 /// Runs the thread: commands, X events, and scheduled restores.
-fn run(mut owner: Owner, inbox: &Receiver<Command>, bell: &OwnedFd) {
+fn run(mut owner: Owner, inbox: &Receiver<Command>, waker: &Waker) {
     loop {
         let step = loop {
             match inbox.try_recv() {
@@ -240,14 +230,11 @@ fn run(mut owner: Owner, inbox: &Receiver<Command>, bell: &OwnedFd) {
                 Err(TryRecvError::Empty) => break owner.process_events(),
             }
         };
-        let waited = step.and_then(|due| owner.wait(bell.as_fd(), due));
+        let waited = step.and_then(|due| owner.wait(waker, due));
         if let Err(error) = waited {
             tracing::warn!(%error, "the clipboard thread has failed");
             return;
         }
-        match rustix::io::read(bell, &mut [0u8; 8]) {
-            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => tracing::warn!(%errno, "the clipboard thread's waker has failed"),
-        }
+        waker.clear();
     }
 }

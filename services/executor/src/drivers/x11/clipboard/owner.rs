@@ -4,13 +4,13 @@
 //! Large content is transferred incrementally (`INCR`) in both directions. Every wait has a timeout: an unresponsive
 //! owner or requestor delays the thread only briefly.
 
+use std::os::fd::AsFd as _;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fd::BorrowedFd;
+use motorium_x11::{Connection, Waker, ignore_gone};
 use tokio::time::Instant;
 use x11rb::connection::Connection as _;
-use x11rb::errors::ReplyError;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, CreateWindowAux, EventMask,
@@ -23,7 +23,7 @@ use super::content::{Content, Representation, is_metadata_target, look_up};
 use super::paste::{self, PasteLog, RequestKind};
 use super::{Selection, SharedPasteLog};
 use crate::drivers::Error;
-use crate::drivers::x11::connection::{OrDisplayError, X11Connection};
+use crate::drivers::x11::connection::OrDisplayError;
 
 x11rb::atom_manager! {
     /// Atoms of selections, targets and protocol properties.
@@ -98,7 +98,7 @@ struct Transfer {
 /// Owner of the selections of one display.
 #[derive(Debug)]
 pub(super) struct Owner {
-    link: X11Connection,
+    link: Connection,
     window: Window,
     atoms: Atoms,
     held: [SelectionState; 2],
@@ -112,7 +112,7 @@ pub(super) struct Owner {
 
 impl Owner {
     pub(super) fn new(
-        link: X11Connection,
+        link: Connection,
         client_bits: u32,
         seen: SharedPasteLog,
     ) -> Result<Self, Error> {
@@ -246,14 +246,16 @@ impl Owner {
         }
         self.transfers
             .retain(|transfer| transfer.last_progress.elapsed() < TRANSFER_TIMEOUT);
-        self.link.flush()?;
+        self.link.flush().or_display_error(&self.link)?;
         Ok(self.restore_at)
     }
 
     /// Waits for the server, the waker, or the due time.
-    pub(super) fn wait(&self, bell: BorrowedFd<'_>, due: Option<Instant>) -> Result<(), Error> {
+    pub(super) fn wait(&self, waker: &Waker, due: Option<Instant>) -> Result<(), Error> {
         let limit = due.map(|due| due.saturating_duration_since(Instant::now()));
-        self.link.wait(Some(bell), limit)
+        self.link
+            .wait(Some(waker.as_fd()), limit)
+            .or_display_error(&self.link)
     }
 
     fn cancel_restore(&mut self) {
@@ -296,7 +298,7 @@ impl Owner {
             .set_selection_owner(x11rb::NONE, self.held[slot].atom, time)
             .or_display_error(&self.link)?;
         self.held[slot].offered = None;
-        self.link.flush()
+        self.link.flush().or_display_error(&self.link)
     }
 
     fn owner_of(&self, atom: Atom) -> Result<Window, Error> {
@@ -510,11 +512,8 @@ impl Owner {
             .or_display_error(&self.link)?;
         // The injector may press the next key on its own connection as soon as it sees this record. Waiting for the
         // reply ensures that the server has processed our requests before; an error reply does too.
-        let is_chromium = match name.reply() {
-            Ok(name) => name.value == CHROMIUM,
-            Err(ReplyError::X11Error(_)) => false,
-            Err(error) => return Err(self.link.error(error)),
-        };
+        let name = ignore_gone(name.reply()).or_display_error(&self.link)?;
+        let is_chromium = name.is_some_and(|name| name.value == CHROMIUM);
         let times = if is_chromium { CHROMIUM_FETCHES } else { 1 };
         self.note(requestor, RequestKind::Text { times });
         Ok(())
@@ -671,7 +670,7 @@ impl Owner {
         mut is_it: impl FnMut(&Event) -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let end = Instant::now() + limit;
-        self.link.flush()?;
+        self.link.flush().or_display_error(&self.link)?;
         loop {
             while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
                 if let Some(found) = is_it(&event) {
@@ -679,12 +678,14 @@ impl Owner {
                 }
                 self.handle(&event)?;
             }
-            self.link.flush()?;
+            self.link.flush().or_display_error(&self.link)?;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(None);
             }
-            self.link.wait(None, Some(left))?;
+            self.link
+                .wait(None, Some(left))
+                .or_display_error(&self.link)?;
         }
     }
 }
@@ -706,7 +707,7 @@ fn is_before(time: Timestamp, other: Timestamp) -> bool {
 }
 
 fn put(
-    link: &X11Connection,
+    link: &Connection,
     requestor: Window,
     property: Atom,
     form: &Representation,
