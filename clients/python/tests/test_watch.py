@@ -51,13 +51,26 @@ class Orchestrator(services.OrchestratorServiceServicer):
             yield api.WatchTaskResponse(resume_token=str(sequence), event=event(sequence))
         end(context, sequence)
 
+    def WatchSession(self, request, context) -> Iterator[api.WatchSessionResponse]:
+        self.tokens.append(request.resume_token)
+        context.add_callback(self.left.set)
+        count, end = self.watches.pop(0)
+        sequence = int(request.resume_token or 0)
+        if not request.resume_token:
+            yield api.WatchSessionResponse(snapshot=task_pb2.Session(name=request.name))
+        yield api.WatchSessionResponse(resume_token=request.resume_token, heartbeat=api.Heartbeat())
+        for sequence in range(sequence + 1, sequence + count + 1):
+            yield api.WatchSessionResponse(resume_token=str(sequence), event=event(sequence))
+        end(context, sequence)
+
     def GetTask(self, request, context) -> api.GetTaskResponse:
         return api.GetTaskResponse(task=task_pb2.Task(name=NAME, state=task_pb2.Task.STATE_SUCCEEDED))
 
 
 def event(sequence: int) -> event_pb2.Event:
     if sequence == LAST:
-        return event_pb2.Event(task=NAME, sequence=sequence, succeeded=event_pb2.TaskSucceeded(answer="done"))
+        end = event_pb2.TaskSucceeded(answer="done")
+        return event_pb2.Event(task=NAME, sequence=sequence, state=task_pb2.Task.STATE_SUCCEEDED, succeeded=end)
     return event_pb2.Event(task=NAME, sequence=sequence, progress_added=event_pb2.ProgressAdded(text="…"))
 
 
@@ -136,3 +149,22 @@ def test_leaving_the_loop_ends_the_call(serve):
             break
 
     assert orchestrator.left.wait(timeout=10)
+
+
+def test_a_watch_of_a_session_continues_after_breaks_and_ends(serve):
+    orchestrator = Orchestrator((2, breaks_off(grpc.StatusCode.UNAVAILABLE)), (1, ends_well), (LAST, ends_well))
+    watch = motorium.watch_session(serve(orchestrator), "sessions/one")
+
+    assert next(watch).snapshot.name == "sessions/one"
+    # The end of a task, event 5, does not end the watch.
+    assert [next(watch).event.sequence for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert orchestrator.tokens == ["", "2", "3"]
+
+
+def test_a_refused_watch_of_a_session_is_an_error_at_once(serve):
+    orchestrator = Orchestrator((0, breaks_off(grpc.StatusCode.OUT_OF_RANGE)))
+
+    with pytest.raises(grpc.RpcError) as raised:
+        list(motorium.watch_session(serve(orchestrator), "sessions/one", resume_token="9"))
+
+    assert raised.value.code() == grpc.StatusCode.OUT_OF_RANGE

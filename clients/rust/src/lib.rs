@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod session;
 mod watch;
 
 use bytes::{Bytes, BytesMut};
@@ -32,6 +33,7 @@ use tonic::body::Body as RequestBody;
 use tonic::client::GrpcService;
 use tonic::codegen::{Body, StdError};
 
+pub use session::SessionUpdate;
 pub use watch::Update;
 
 /// Result of every call.
@@ -178,6 +180,21 @@ where
     /// Resumes a watch after the event with this `resume_token`.
     pub fn watch_from(&self, task: &str, resume_token: &str) -> BoxStream<'static, Result<Update>> {
         watch::updates(self.raw(), task.to_owned(), resume_token.to_owned())
+    }
+
+    /// Watches all tasks of a session from their beginning, also tasks that are created later. The stream survives broken
+    /// connections without losing or repeating an event. It ends only with an error that reconnecting cannot resolve.
+    pub fn watch_session(&self, session: &str) -> BoxStream<'static, Result<SessionUpdate>> {
+        session::updates(self.raw(), session.to_owned(), String::new())
+    }
+
+    /// Resumes a watch of a session after the event with this `resume_token`.
+    pub fn watch_session_from(
+        &self,
+        session: &str,
+        resume_token: &str,
+    ) -> BoxStream<'static, Result<SessionUpdate>> {
+        session::updates(self.raw(), session.to_owned(), resume_token.to_owned())
     }
 }
 

@@ -18,12 +18,12 @@ use crate::Result;
 
 /// Number of consecutive failed attempts after which the watch fails.
 // With the backoff below, the watch survives an outage of about 8 to 16 s.
-const MAX_ATTEMPTS: u32 = 8;
-/// Backoff before the first retry, doubled each time up to [`MAX_PAUSE`], with jitter.
+pub(crate) const MAX_ATTEMPTS: u32 = 8;
+/// Backoff before the first retry, doubled each time up to [`MAX_BACKOFF`], with jitter.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Time without a message after which a watch counts as broken: four heartbeat intervals.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An update of a watch.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,7 +193,8 @@ where
     }
 }
 
-fn backoff(failures: u32) -> Duration {
+/// Returns the pause after this number of consecutive failures.
+pub(crate) fn backoff(failures: u32) -> Duration {
     let longest = INITIAL_BACKOFF
         .saturating_mul(1 << failures.min(6))
         .min(MAX_BACKOFF);
@@ -202,7 +203,7 @@ fn backoff(failures: u32) -> Duration {
 
 /// Returns true if a new connection may resolve the error. Proxies and connections that reach their maximum age cause
 /// these codes.
-fn is_retryable(status: &Status) -> bool {
+pub(crate) fn is_retryable(status: &Status) -> bool {
     matches!(
         status.code(),
         Code::Unavailable
@@ -214,10 +215,10 @@ fn is_retryable(status: &Status) -> bool {
 }
 
 fn is_terminal(event: &wire::Event) -> bool {
-    use wire::event::Kind;
+    use wire::task::State;
 
     matches!(
-        event.kind,
-        Some(Kind::Succeeded(_) | Kind::Failed(_) | Kind::Cancelled(_))
+        event.state(),
+        State::Succeeded | State::Failed | State::Cancelled
     )
 }

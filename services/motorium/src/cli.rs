@@ -137,7 +137,13 @@ pub(crate) enum TasksCommand {
     /// Show the steps of a task
     Steps { name: String },
     /// Watch a task until it ends; exits with 0 only if it succeeds
-    Watch { name: String },
+    Watch {
+        #[arg(required_unless_present = "session")]
+        name: Option<String>,
+        /// Watch all tasks of this session instead, also those created later, until Ctrl-C
+        #[arg(long, value_name = "NAME", conflicts_with = "name")]
+        session: Option<String>,
+    },
     /// Cancel a task; its input stops immediately
     Cancel { name: String },
     /// Pause a task

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{Append, EventRow, NewEvent, RequestId, TaskStore};
 use prost::Message as _;
 
@@ -25,19 +26,19 @@ pub enum Error {
 /// Events per read. Bounds the memory of one query.
 const EVENT_BATCH_SIZE: u32 = 500;
 
-/// Returns the stored form of an event. The sequence number is a column of the row and not part of the body.
+/// Returns the stored form of an event, with the state of its task after it. This is the one place that sets the state:
+/// every append states the sequence number it expects, so its writer knows all earlier events. The sequence number is a
+/// column of the row and not part of the body.
 #[must_use]
-pub fn encode(task: &TaskName, at: SystemTime, step: u32, event: Event) -> NewEvent {
-    let message = RecordedEvent {
-        seq: EventSeq(0),
-        at,
-        step,
-        event,
-    }
-    .to_wire(task);
+pub fn encode(task: &TaskName, recorded: &RecordedEvent, after: TaskState) -> NewEvent {
+    let message = wire::Event {
+        sequence: 0,
+        state: after.into(),
+        ..recorded.to_wire(task)
+    };
     let kind = message.kind.as_ref().map_or("", kind_name);
     NewEvent {
-        at,
+        at: recorded.at,
         kind,
         body: message.encode_to_vec().into(),
     }
@@ -55,13 +56,13 @@ pub fn message(row: EventRow) -> Result<wire::Event, Error> {
     Ok(message)
 }
 
-/// Decodes a stored event.
+/// Returns the event of an API message.
 ///
 /// # Errors
-/// If the body is not an event that this build knows.
-pub fn decode(row: EventRow) -> Result<RecordedEvent, Error> {
-    let seq = row.seq.0;
-    RecordedEvent::try_from(message(row)?).map_err(|error| Error::Corrupt {
+/// If the message is not a valid event. An event of an unknown kind is valid.
+pub fn recorded(message: wire::Event) -> Result<RecordedEvent, Error> {
+    let seq = message.sequence;
+    RecordedEvent::try_from(message).map_err(|error| Error::Corrupt {
         detail: format!("event {seq}: {error}"),
     })
 }
@@ -83,6 +84,19 @@ pub async fn read(
     name: &TaskName,
     after: EventSeq,
 ) -> Result<Vec<RecordedEvent>, Error> {
+    let messages = read_messages(store, name, after).await?;
+    messages.into_iter().map(recorded).collect()
+}
+
+/// Reads all events after `after` as API messages, with the state after each.
+///
+/// # Errors
+/// If the task is not there or its log cannot be read.
+pub async fn read_messages(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    after: EventSeq,
+) -> Result<Vec<wire::Event>, Error> {
     let mut events = Vec::new();
     let mut after = after;
     loop {
@@ -90,7 +104,7 @@ pub async fn read(
         let count = rows.len();
         for row in rows {
             after = row.seq;
-            events.push(decode(row)?);
+            events.push(message(row)?);
         }
         if count < EVENT_BATCH_SIZE as usize {
             return Ok(events);
@@ -127,13 +141,14 @@ pub async fn extend<E: From<Error>>(
         let (now, expected_seq) = (SystemTime::now(), task.last_seq);
         let mut rows = Vec::new();
         for event in decide(&task)? {
-            rows.push(encode(name, now, 0, event.clone()));
-            task.apply(&RecordedEvent {
+            let recorded = RecordedEvent {
                 seq: EventSeq(task.last_seq.0 + 1),
                 at: now,
                 step: 0,
                 event,
-            });
+            };
+            task.apply(&recorded);
+            rows.push(encode(name, &recorded, view::state(&task.lifecycle)));
         }
         if rows.is_empty() {
             return Ok(false);
@@ -209,5 +224,57 @@ fn kind_name(kind: &wire::event::Kind) -> &'static str {
         Kind::Succeeded(_) => "succeeded",
         Kind::Failed(_) => "failed",
         Kind::Cancelled(_) => "cancelled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(body: Bytes) -> EventRow {
+        EventRow {
+            seq: EventSeq(3),
+            at: SystemTime::UNIX_EPOCH,
+            kind: String::new(),
+            body,
+        }
+    }
+
+    fn decode(row: EventRow) -> Result<Event, Error> {
+        Ok(recorded(message(row)?)?.event)
+    }
+
+    fn encoded(event: Event, after: TaskState) -> Bytes {
+        let recorded = RecordedEvent {
+            seq: EventSeq(3),
+            at: SystemTime::UNIX_EPOCH,
+            step: 1,
+            event,
+        };
+        encode(&TaskName::from_segment("t").unwrap(), &recorded, after).body
+    }
+
+    #[test]
+    fn a_stored_event_has_the_state_after_it() {
+        let corrected = Event::ProgressCorrected {
+            sequence: EventSeq(2),
+            text: "opened".to_owned(),
+        };
+        let body = encoded(corrected.clone(), TaskState::AwaitingUser);
+        let public = public(row(body.clone())).unwrap();
+        assert_eq!(public.state(), TaskState::AwaitingUser);
+        assert_eq!(public.sequence, 3);
+        assert_eq!(decode(row(body)).unwrap(), corrected);
+    }
+
+    #[test]
+    fn an_event_of_a_later_version_is_carried_and_not_corrupt() {
+        let mut body = encoded(Event::Unknown, TaskState::Running).to_vec();
+        // Field 250, an empty message: a kind that this version does not have.
+        body.extend([0xd2, 0x0f, 0x00]);
+        assert_eq!(decode(row(body.clone().into())).unwrap(), Event::Unknown);
+        let public = public(row(body.into())).unwrap();
+        assert_eq!((public.state(), public.kind), (TaskState::Running, None));
+        assert!(decode(row(Bytes::from_static(&[0xff]))).is_err());
     }
 }

@@ -67,9 +67,9 @@ pub enum Error {
         "the resume token is malformed; pass the last one received, or none to start from the beginning"
     )]
     BadResumeToken,
-    /// The resume token belongs to another task, or to the store before a restore from a backup.
+    /// The resume token belongs to another task or session, or to the store before a restore from a backup.
     #[error(
-        "the resume token belongs to another task, or to the store before it was restored; watch again without one"
+        "the resume token belongs to another task or session, or to the store before it was restored; watch again without one"
     )]
     ResumeTokenExpired,
     /// The resume token refers to events that do not exist.

@@ -2,7 +2,7 @@
 //!
 //! - [`TaskStore`]: tasks, their gapless events, leases with fencing, request ids, sessions and desktops
 //! - [`BlobStore`]: images and files by the hash of their content
-//! - [`Doorbell`]: wakes the watchers of a task, without data
+//! - [`TaskNotifier`]: wakes the watchers of a task or a session, without data
 //!
 //! Bodies are opaque bytes. Only the Orchestrator writes to the store and interprets them.
 //! Invariant: appended events are never changed, and a task's sequence numbers have no gaps.
@@ -42,7 +42,7 @@ pub use tasks::{
     Append, Appended, Claim, Collection, CreateTask, Created, EventRow, ListResources, ListTasks,
     NewEvent, Page, PutResource, RequestId, ResourceRow, TaskRow, TaskStore,
 };
-pub use tokens::ResumeToken;
+pub use tokens::{ResumeToken, SessionToken};
 
 /// An opened task store, with the notifier shared by all its users.
 #[derive(Clone)]

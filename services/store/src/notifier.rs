@@ -1,4 +1,4 @@
-//! Notifications for the watchers of a task. They have no data and may be lost: watchers also poll, so a lost
+//! Notifications for the watchers of a task or a session. They have no data and may be lost: watchers also poll, so a lost
 //! notification only delays them.
 //!
 //! Notifications work within a process and, with a relay, across processes. Those that arrive faster than a subscriber
@@ -8,15 +8,39 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use motorium_proto::domain::id::TaskName;
+use motorium_proto::domain::id::{SessionName, TaskName};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Number of notifications per task, for tasks with subscribers.
-type Subscriptions = HashMap<TaskName, watch::Sender<u64>>;
+/// Number of notifications per topic, for topics with subscribers.
+type Subscriptions = HashMap<Topic, watch::Sender<u64>>;
 
-/// Notifies subscribers of tasks. Clones share the subscriptions.
+/// Subject of notifications: the resource name of a task or a session.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Topic(String);
+
+impl Topic {
+    fn task(name: &TaskName) -> Self {
+        Self(name.to_string())
+    }
+
+    fn session(name: &SessionName) -> Self {
+        Self(name.to_string())
+    }
+
+    /// Returns the topic with a name that [`Topic::as_str`] returned in another process.
+    pub(crate) fn parse(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// Returns its name.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Notifies subscribers of tasks and sessions. Clones share the subscriptions.
 #[derive(Debug, Clone, Default)]
 pub struct TaskNotifier {
     subscriptions: Arc<Mutex<Subscriptions>>,
@@ -26,7 +50,7 @@ pub struct TaskNotifier {
 /// Forwards notifications to other processes, and theirs to this one.
 #[derive(Debug)]
 struct Relay {
-    notifications: UnboundedSender<TaskName>,
+    notifications: UnboundedSender<Topic>,
     work: Vec<JoinHandle<()>>,
 }
 
@@ -46,7 +70,7 @@ impl TaskNotifier {
     /// Creates a notifier that also sends its notifications to `rings`. `carry` gets a notifier for this process alone and
     /// starts the tasks of the relay, which are aborted with the last clone.
     pub(crate) fn with_relay<const N: usize>(
-        rings: UnboundedSender<TaskName>,
+        rings: UnboundedSender<Topic>,
         carry: impl FnOnce(Self) -> [JoinHandle<()>; N],
     ) -> Self {
         let here = Self::default();
@@ -60,7 +84,7 @@ impl TaskNotifier {
         }
     }
 
-    /// Notifies the subscribers of all tasks.
+    /// Notifies all subscribers.
     pub(crate) fn notify_all(&self) {
         for bell in self.lock().values() {
             bell.send_modify(|rings| *rings += 1);
@@ -69,11 +93,20 @@ impl TaskNotifier {
 
     /// Notifies the subscribers of a task.
     pub fn notify(&self, task: &TaskName) {
+        self.notify_topic(&Topic::task(task));
+    }
+
+    /// Notifies the subscribers of a session: it has a new task.
+    pub fn notify_session(&self, session: &SessionName) {
+        self.notify_topic(&Topic::session(session));
+    }
+
+    pub(crate) fn notify_topic(&self, topic: &Topic) {
         if let Some(carrier) = &self.relay {
             // Ignored: the relay has ended with the process.
-            let _ = carrier.notifications.send(task.clone());
+            let _ = carrier.notifications.send(topic.clone());
         }
-        if let Some(bell) = self.lock().get(task) {
+        if let Some(bell) = self.lock().get(topic) {
             bell.send_modify(|rings| *rings += 1);
         }
     }
@@ -81,13 +114,23 @@ impl TaskNotifier {
     /// Subscribes to notifications of a task from now on.
     #[must_use]
     pub fn subscribe(&self, task: &TaskName) -> TaskSubscription {
-        let rings = self.lock().entry(task.clone()).or_default().subscribe();
+        self.subscribe_topic(Topic::task(task))
+    }
+
+    /// Subscribes to notifications of a session from now on. They tell of new tasks, not of events of its tasks.
+    #[must_use]
+    pub fn subscribe_session(&self, session: &SessionName) -> TaskSubscription {
+        self.subscribe_topic(Topic::session(session))
+    }
+
+    fn subscribe_topic(&self, topic: Topic) -> TaskSubscription {
+        let rings = self.lock().entry(topic.clone()).or_default().subscribe();
         let heard = *rings.borrow();
         TaskSubscription {
             notifications: rings,
             own: Arc::default(),
             seen: heard,
-            task: task.clone(),
+            topic,
             notifier: self.clone(),
         }
     }
@@ -100,7 +143,7 @@ impl TaskNotifier {
     }
 }
 
-/// A subscription to the notifications of one task, except its own.
+/// A subscription to the notifications of one task or session, except its own.
 #[derive(Debug)]
 pub struct TaskSubscription {
     notifications: watch::Receiver<u64>,
@@ -108,7 +151,7 @@ pub struct TaskSubscription {
     own: Arc<AtomicU64>,
     /// Number of notifications of others already received.
     seen: u64,
-    task: TaskName,
+    topic: Topic,
     notifier: TaskNotifier,
 }
 
@@ -136,7 +179,7 @@ impl TaskSubscription {
     /// Notifies all subscribers of the task except this one and its siblings.
     pub fn notify_others(&self) {
         self.own.fetch_add(1, Ordering::AcqRel);
-        self.notifier.notify(&self.task);
+        self.notifier.notify_topic(&self.topic);
     }
 
     /// Creates another subscription to the same task. Siblings ignore each other's notifications.
@@ -147,7 +190,7 @@ impl TaskSubscription {
             own: Arc::clone(&self.own),
             seen: self.seen,
             notifications: rings,
-            task: self.task.clone(),
+            topic: self.topic.clone(),
             notifier: self.notifier.clone(),
         }
     }
@@ -158,10 +201,10 @@ impl Drop for TaskSubscription {
         let mut bells = self.notifier.lock();
         // This subscription is still counted here.
         if bells
-            .get(&self.task)
+            .get(&self.topic)
             .is_some_and(|bell| bell.receiver_count() <= 1)
         {
-            bells.remove(&self.task);
+            bells.remove(&self.topic);
         }
     }
 }
@@ -230,6 +273,18 @@ mod tests {
         drop(second);
         doorbell.notify(&task("a"));
         assert!(doorbell.lock().is_empty());
+    }
+
+    #[test]
+    fn a_session_and_a_task_with_the_same_segment_are_two_topics() {
+        let notifier = TaskNotifier::new();
+        let session = SessionName::from_segment("a").unwrap();
+        let mut tasks = notifier.subscribe(&task("a"));
+        let mut sessions = notifier.subscribe_session(&session);
+        notifier.notify_session(&session);
+        assert!(is_rung(&mut sessions) && !is_rung(&mut tasks));
+        notifier.notify(&task("a"));
+        assert!(is_rung(&mut tasks) && !is_rung(&mut sessions));
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use motorium_proto::domain::id::EventSeq;
+use motorium_proto::domain::id::{EventSeq, SessionName};
 use sha2::{Digest as _, Sha256};
 
 use crate::{Error, TaskRow};
@@ -89,6 +89,134 @@ impl ResumeToken {
         }
         Ok(self.seq)
     }
+}
+
+/// Version of the format of session tokens. It differs from [`RESUME_VERSION`], so that neither token is taken for the
+/// other.
+const SESSION_VERSION: &str = "s1";
+
+/// The position of a watcher in the events of all tasks of a session: one sequence number per task.
+///
+/// It has the name of the session and the generation of the store, for the same reason as [`ResumeToken`]. Every message
+/// of a watch has a token, so a task takes only 16 bytes of it: the start of the hash of its uid, and the number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionToken {
+    generation: String,
+    session: String,
+    /// Last received event of each task. A task without an event is not listed.
+    tasks: BTreeMap<UidHash, EventSeq>,
+}
+
+/// The first bytes of the SHA-256 of a uid. Enough to tell the tasks of one session apart.
+type UidHash = [u8; 8];
+
+impl SessionToken {
+    /// Creates a token for the position before all events of this session.
+    #[must_use]
+    pub fn start(generation: &str, session: &SessionName) -> Self {
+        Self {
+            generation: generation.to_owned(),
+            session: session.to_string(),
+            tasks: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the last received event of the task with this uid; 0 for none.
+    #[must_use]
+    pub fn last_seq(&self, uid: &str) -> EventSeq {
+        let seq = self.tasks.get(&uid_hash(uid));
+        seq.copied().unwrap_or(EventSeq(0))
+    }
+
+    /// Moves the position after event `seq` of the task with this uid.
+    pub fn advance(&mut self, uid: &str, seq: EventSeq) {
+        self.tasks.insert(uid_hash(uid), seq);
+    }
+
+    /// Formats the token as text.
+    #[must_use]
+    pub fn format(&self) -> String {
+        let Self {
+            generation,
+            session,
+            tasks,
+        } = self;
+        let mut bytes = format!("{SESSION_VERSION}|{generation}|{session}|").into_bytes();
+        for (task, seq) in tasks {
+            bytes.extend(task);
+            bytes.extend(seq.0.to_be_bytes());
+        }
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Parses a token.
+    ///
+    /// # Errors
+    /// `BadResumeToken` if it is malformed.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parts(text).ok_or(Error::BadResumeToken)
+    }
+
+    fn parts(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let parts: Vec<&[u8]> = bytes.splitn(4, |byte| *byte == b'|').collect();
+        let [version, generation, session, tasks] = parts.as_slice() else {
+            return None;
+        };
+        let (tasks, []) = tasks.as_chunks::<16>() else {
+            return None;
+        };
+        if *version != SESSION_VERSION.as_bytes() {
+            return None;
+        }
+        let position = |task: &[u8; 16]| {
+            let (hash, seq) = task.split_first_chunk()?;
+            let seq = i64::from_be_bytes(seq.try_into().ok()?);
+            (seq > 0).then_some((*hash, EventSeq(seq)))
+        };
+        Some(Self {
+            generation: String::from_utf8(generation.to_vec()).ok()?,
+            session: String::from_utf8(session.to_vec()).ok()?,
+            tasks: tasks.iter().map(position).collect::<Option<_>>()?,
+        })
+    }
+
+    /// Checks that a watch of this session can resume with this token. `tasks` are all tasks of the session.
+    ///
+    /// # Errors
+    /// `ResumeTokenExpired` if it belongs to another session or generation, or names a task that the session does not
+    /// have; `ResumeTokenAhead` if one of its events does not exist.
+    pub fn check<'a>(
+        &self,
+        generation: &str,
+        session: &SessionName,
+        tasks: impl IntoIterator<Item = &'a TaskRow>,
+    ) -> Result<(), Error> {
+        if self.generation != generation || self.session != session.to_string() {
+            return Err(Error::ResumeTokenExpired);
+        }
+        let mut known = 0;
+        for task in tasks {
+            let seq = self.last_seq(&task.uid);
+            known += usize::from(seq > EventSeq(0));
+            if seq > task.last_seq {
+                return Err(Error::ResumeTokenAhead {
+                    task: task.name.clone(),
+                    seq,
+                    last: task.last_seq,
+                });
+            }
+        }
+        if known < self.tasks.len() {
+            return Err(Error::ResumeTokenExpired);
+        }
+        Ok(())
+    }
+}
+
+fn uid_hash(uid: &str) -> UidHash {
+    let hash: [u8; 32] = Sha256::digest(uid).into();
+    hash[..8].try_into().expect("32 bytes have 8 first ones")
 }
 
 /// The position in a list, bound to the other arguments of the request.
@@ -236,6 +364,71 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    fn session(name: &str) -> SessionName {
+        SessionName::from_segment(name).unwrap()
+    }
+
+    fn session_token(tasks: &[(&str, i64)]) -> SessionToken {
+        let mut token = SessionToken::start("g", &session("s"));
+        for (uid, seq) in tasks {
+            token.advance(uid, EventSeq(*seq));
+        }
+        token
+    }
+
+    #[test]
+    fn a_session_token_has_a_position_for_each_task() {
+        for tasks in [&[][..], &[("u", 1)], &[("u", 1), ("v", 70_000)]] {
+            let token = session_token(tasks);
+            assert_eq!(SessionToken::parse(&token.format()).unwrap(), token);
+            for (uid, seq) in tasks {
+                assert_eq!(token.last_seq(uid), EventSeq(*seq));
+            }
+            assert_eq!(token.last_seq("w"), EventSeq(0));
+        }
+    }
+
+    #[test]
+    fn a_malformed_session_token_is_refused() {
+        let of_a_task = ResumeToken::at("g", &task("u", 7), EventSeq(7)).format();
+        assert!(SessionToken::parse(&of_a_task).is_err());
+        assert!(ResumeToken::parse(&session_token(&[]).format()).is_err());
+        let tasks: [&[u8]; 5] = [
+            b"s1|g|s",
+            b"s2|g|s|",
+            b"s1|g|s|12345678",
+            b"s1|g|s|12345678\0\0\0\0\0\0\0\0",
+            b"s1|g|s|12345678\xff\0\0\0\0\0\0\0",
+        ];
+        for bytes in tasks {
+            let text = URL_SAFE_NO_PAD.encode(bytes);
+            assert!(
+                matches!(SessionToken::parse(&text), Err(Error::BadResumeToken)),
+                "{bytes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_session_token_resumes_only_its_own_session() {
+        let rows = [task("u", 7), task("v", 2)];
+        let check = |token: SessionToken| token.check("g", &session("s"), &rows);
+        assert!(check(session_token(&[])).is_ok());
+        assert!(check(session_token(&[("v", 2)])).is_ok());
+        let expired = |token| matches!(check(token), Err(Error::ResumeTokenExpired));
+        assert!(expired(session_token(&[("w", 1)])));
+        assert!(expired(SessionToken::start("h", &session("s"))));
+        assert!(expired(SessionToken::start("g", &session("other"))));
+        assert!(matches!(
+            check(session_token(&[("u", 7), ("v", 3)])),
+            Err(Error::ResumeTokenAhead {
+                seq: EventSeq(3),
+                last: EventSeq(2),
+                ..
+            })
+        ));
     }
 
     #[test]

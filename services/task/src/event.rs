@@ -118,6 +118,12 @@ pub enum Event {
     ProgressAdded {
         text: String,
     },
+    /// An earlier line of progress was replaced.
+    ProgressCorrected {
+        /// The event that added the line.
+        sequence: EventSeq,
+        text: String,
+    },
     BackendSkipped(BackendAttempt),
     ActionIntended(Box<ActionIntended>),
     ActionPerformed {
@@ -216,6 +222,8 @@ pub enum Event {
     Cancelled {
         reason: String,
     },
+    /// An event of a kind that a later version has added. Its content is not known.
+    Unknown,
 }
 
 impl Event {
@@ -237,6 +245,7 @@ impl Event {
                 | Event::Paused { .. }
                 | Event::Resumed
                 | Event::CancelRequested { .. }
+                | Event::Unknown
         )
     }
 }

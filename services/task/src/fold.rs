@@ -217,14 +217,23 @@ impl Task {
     fn apply_live(
         &mut self,
         RecordedEvent {
-            at, step, event, ..
+            seq,
+            at,
+            step,
+            event,
         }: &RecordedEvent,
     ) {
         match event {
             Event::Created(_)
             | Event::LiveFrame { .. }
-            | Event::ProgressAdded { .. }
-            | Event::HookIntervened { .. } => {}
+            | Event::HookIntervened { .. }
+            | Event::Unknown => {}
+            Event::ProgressAdded { text } => {
+                if let Some(step) = self.open_step_mut() {
+                    step.progress = Some((*seq, text.clone()));
+                }
+            }
+            Event::ProgressCorrected { sequence, text } => self.correct_progress(*sequence, text),
             Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
             Event::Started { .. } => {
                 self.started_at.get_or_insert(*at);
@@ -377,6 +386,15 @@ impl Task {
         self.ended_at = Some(at);
     }
 
+    /// Replaces the line of progress that this event added. A correction of a line that no step shows changes nothing.
+    fn correct_progress(&mut self, added: EventSeq, text: &str) {
+        let lines = self.steps.iter_mut().rev();
+        let mut lines = lines.filter_map(|step| step.progress.as_mut());
+        if let Some((_, line)) = lines.find(|(seq, _)| *seq == added) {
+            text.clone_into(line);
+        }
+    }
+
     /// Drops the rest of the open step and tells the planner why.
     fn abort_step(&mut self, message: &str) {
         if let Some(step) = self.open_step_mut() {
@@ -402,7 +420,9 @@ mod tests {
     use motorium_proto::v1::orchestrator as wire;
 
     use super::*;
+    use crate::samples::{finished, observed, started, with_limits};
     use crate::spec::Limits;
+    use crate::view;
 
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
@@ -475,5 +495,53 @@ mod tests {
             (104, worked()),
         ];
         check_active_time(crashed_while_paused, 3);
+    }
+
+    /// Returns the line of progress of each step, as the API shows it.
+    fn progress(events: Vec<Event>) -> Vec<String> {
+        let steps = view::steps(&with_limits(Limits::default(), events));
+        steps.into_iter().map(|step| step.progress).collect()
+    }
+
+    #[test]
+    fn a_corrected_line_of_progress_replaces_that_line_only() {
+        let line = |text: &str| Event::ProgressAdded {
+            text: text.to_owned(),
+        };
+        let corrected = |sequence, text: &str| Event::ProgressCorrected {
+            sequence: EventSeq(sequence),
+            text: text.to_owned(),
+        };
+        // The numbers of the lines are 3 and 6: the creation and the observations come before them.
+        let events = vec![
+            observed(),
+            line("open"),
+            finished(),
+            observed(),
+            line("save"),
+        ];
+        assert_eq!(progress(events.clone()), ["open", "save"]);
+        let later = |event| [events.clone(), vec![event]].concat();
+        assert_eq!(progress(later(corrected(3, "opened"))), ["opened", "save"]);
+        assert_eq!(progress(later(corrected(6, "saved"))), ["open", "saved"]);
+        assert_eq!(progress(later(corrected(2, "x"))), ["open", "save"]);
+    }
+
+    #[test]
+    fn an_event_of_an_unknown_kind_changes_nothing_but_the_position() {
+        let known = with_limits(Limits::default(), vec![started()]);
+        let mut task = known.clone();
+        let unknown = RecordedEvent {
+            seq: EventSeq(3),
+            at: at(0),
+            step: 0,
+            event: Event::Unknown,
+        };
+        task.apply(&unknown);
+        let expected = Task {
+            last_seq: EventSeq(3),
+            ..known
+        };
+        assert_eq!(task, expected);
     }
 }

@@ -9,7 +9,7 @@ use motorium_proto::domain::decision::{
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
-use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::id::{ActionId, EventSeq};
 use motorium_proto::service::StageTiming;
 
 use super::event::{Artifact, Observed};
@@ -67,6 +67,8 @@ pub struct StepRecord {
     /// Fingerprint of the screen at its beginning.
     pub screen: Fingerprint,
     pub decision: Option<Decision>,
+    /// Line of progress for people, with the event that added it.
+    pub progress: Option<(EventSeq, String)>,
     pub actions: Vec<ActionRecord>,
     /// The reason why the rest of the step was dropped, for example a target that could not be resolved.
     pub abort_reason: Option<String>,
@@ -100,6 +102,7 @@ impl StepRecord {
             frame: Some(Box::new(observed.frame.clone())),
             screen: observed.fingerprint,
             decision: None,
+            progress: None,
             actions: Vec::new(),
             abort_reason: None,
             extracted: None,

@@ -83,9 +83,7 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         thought: decision
             .map(|decision| decision.thought.clone())
             .unwrap_or_default(),
-        progress: decision
-            .map(|decision| decision.progress.clone())
-            .unwrap_or_default(),
+        progress: progress(step).to_owned(),
         actions: step.actions.iter().map(action).collect(),
         frame_before: name(step.image.as_ref()),
         // The screen after a step is the one the next step begins with. A step without actions ends on its own screen.
@@ -98,6 +96,13 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         timings: step.timings.iter().cloned().map(wire_timing).collect(),
         usage: decision.map(|decision| decision.usage.into()),
     }
+}
+
+/// Returns the step's line of progress. Hooks may have changed the decided one.
+fn progress(step: &StepRecord) -> &str {
+    let decided = || step.decision.as_ref().map(|it| it.progress.as_str());
+    let line = step.progress.as_ref().map(|(_, line)| line.as_str());
+    line.or_else(decided).unwrap_or_default()
 }
 
 fn ends_here(step: &StepRecord) -> bool {

@@ -27,8 +27,9 @@ def orchestrator(start):
     return stub(start("orchestrator"))
 
 
-def create(orchestrator, goal: str = GOAL, **fields) -> task_pb2.Task:
-    return orchestrator.CreateTask(api.CreateTaskRequest(task=task_pb2.Task(goal=goal), **fields)).task
+def create(orchestrator, goal: str = GOAL, session: str = "", **fields) -> task_pb2.Task:
+    task = task_pb2.Task(goal=goal, session=session)
+    return orchestrator.CreateTask(api.CreateTaskRequest(task=task, **fields)).task
 
 
 def refusal(call, request) -> grpc.RpcError:
@@ -113,6 +114,29 @@ def test_a_watch_begins_with_the_task_and_ends_with_its_end(orchestrator):
     assert_gapless(messages)
     assert messages[1].event.WhichOneof("kind") == "created"
     assert messages[-1].event.WhichOneof("kind") == "cancelled"
+    assert messages[1].event.state == task_pb2.Task.STATE_PENDING
+    assert messages[-1].event.state == task_pb2.Task.STATE_CANCELLED
+
+
+def test_a_watch_of_a_session_has_the_tasks_from_before_and_after_its_start(orchestrator):
+    session = orchestrator.CreateSession(api.CreateSessionRequest()).session.name
+    names = [create(orchestrator, session=session).name]
+    create(orchestrator)
+    watch = motorium.watch_session(orchestrator, session)
+    messages = [next(watch), next(watch)]
+    names.append(create(orchestrator, session=session).name)
+    for name in names:
+        orchestrator.CancelTask(api.CancelTaskRequest(name=name))
+
+    ended = set()
+    while ended != set(names):
+        messages.append(next(watch))
+        if messages[-1].event.state in ENDED:
+            ended.add(messages[-1].event.task)
+
+    assert messages[0].snapshot.name == session
+    for name in names:
+        assert_gapless([message for message in messages if message.event.task == name])
 
 
 def test_a_watch_continues_after_any_token(orchestrator):

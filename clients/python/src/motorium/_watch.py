@@ -1,4 +1,4 @@
-"""Watches of tasks that survive broken connections."""
+"""Watches of tasks and sessions that survive broken connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ _MENDABLE = {
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.ABORTED,
 }
-_LAST_EVENTS = {"succeeded", "failed", "cancelled"}
 _ENDED = {task_pb2.Task.STATE_SUCCEEDED, task_pb2.Task.STATE_FAILED, task_pb2.Task.STATE_CANCELLED}
 
 
@@ -58,13 +57,43 @@ def watch_task(
                     continue
                 heard_an_event |= message.HasField("event")
                 yield message
-                if message.event.WhichOneof("kind") in _LAST_EVENTS:
+                if message.event.state in _ENDED:
                     return
             # The server occasionally ends long watches. If the task had ended before this watch started and the watch
             # delivered nothing, the task's last event is before the token.
             if has_ended and not heard_an_event:
                 return
             has_ended = stub.GetTask(messages.GetTaskRequest(name=name)).task.state in _ENDED
+        except grpc.RpcError as error:
+            failures += 1
+            if error.code() not in _MENDABLE or failures >= _MAX_ATTEMPTS:
+                raise
+            _pause(failures)
+        finally:
+            call.cancel()
+
+
+def watch_session(
+    stub: OrchestratorServiceStub, name: str, *, resume_token: str = ""
+) -> Iterator[messages.WatchSessionResponse]:
+    """Yields the events of all tasks of the session `sessions/{session}`, also of tasks that are created later.
+
+    Without a token, the first message is a snapshot of the session. All others are events, each with the token to resume
+    a watch after it. Connections are re-established as in `watch_task`. The iterator does not end with the tasks.
+
+    Raises `grpc.RpcError` if reconnecting cannot resolve the error, or after eight consecutive failed attempts.
+    """
+    failures = 0
+    while True:
+        call = stub.WatchSession(messages.WatchSessionRequest(name=name, resume_token=resume_token))
+        try:
+            for message in call:
+                failures = 0
+                resume_token = message.resume_token or resume_token
+                if message.WhichOneof("content") != "heartbeat":
+                    yield message
+            # A session does not end, so the server shuts down and ends every new watch at once.
+            _pause(1)
         except grpc.RpcError as error:
             failures += 1
             if error.code() not in _MENDABLE or failures >= _MAX_ATTEMPTS:

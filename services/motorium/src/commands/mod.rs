@@ -11,6 +11,7 @@ pub(crate) mod see;
 pub(crate) mod tasks;
 pub(crate) mod tools;
 pub(crate) mod up;
+mod watch_session;
 
 use std::fs;
 

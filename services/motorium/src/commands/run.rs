@@ -263,7 +263,7 @@ impl Screen {
             ProgressUpdate::Question { .. } | ProgressUpdate::Approval { .. } => self.finish(),
             ProgressUpdate::Finished(ending) => {
                 self.finish();
-                end(ending);
+                crate::output::line(&outcome_line(ending));
             }
         }
         shown
@@ -292,13 +292,12 @@ impl Drop for Screen {
     }
 }
 
-fn end(ending: &TaskOutcome) {
+/// Returns the last line of a task.
+pub(super) fn outcome_line(ending: &TaskOutcome) -> String {
     match ending {
-        TaskOutcome::Succeeded { answer } => crate::output::line(answer),
-        TaskOutcome::Failed { reason, message } => {
-            crate::output::line(&format!("failed ({reason}): {message}"))
-        }
-        TaskOutcome::Cancelled { reason } if reason.is_empty() => crate::output::line("cancelled"),
-        TaskOutcome::Cancelled { reason } => crate::output::line(&format!("cancelled: {reason}")),
+        TaskOutcome::Succeeded { answer } => answer.clone(),
+        TaskOutcome::Failed { reason, message } => format!("failed ({reason}): {message}"),
+        TaskOutcome::Cancelled { reason } if reason.is_empty() => "cancelled".to_owned(),
+        TaskOutcome::Cancelled { reason } => format!("cancelled: {reason}"),
     }
 }

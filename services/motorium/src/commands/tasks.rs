@@ -44,8 +44,13 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
                 .map_err(Error::Service)?;
             output::line(&table::steps(&steps));
         }
-        TasksCommand::Watch { name } => {
-            return super::run::watch(&client, &full_name(&name), false).await;
+        TasksCommand::Watch {
+            session: Some(session),
+            ..
+        } => return super::watch_session::watch(&client, &session).await,
+        TasksCommand::Watch { name, .. } => {
+            let name = full_name(&name.unwrap_or_default());
+            return super::run::watch(&client, &name, false).await;
         }
         TasksCommand::Cancel { name } => {
             let request = wire::CancelTaskRequest {

@@ -9,6 +9,7 @@ use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State;
 
 use super::shortened;
 
@@ -51,6 +52,8 @@ struct Step {
     number: u32,
     began: Duration,
     text: String,
+    /// Sequence number of the event that added the text. 0 for a text from elsewhere.
+    text_from: i64,
     outcome: String,
     trouble: bool,
     retries: u32,
@@ -68,6 +71,9 @@ pub(crate) struct TaskProgress {
 impl TaskProgress {
     /// Processes the next event.
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
+        if let Some(outcome) = outcome(event) {
+            return ProgressUpdate::Finished(outcome);
+        }
         let Some(kind) = &event.kind else {
             return ProgressUpdate::Nothing;
         };
@@ -77,7 +83,8 @@ impl TaskProgress {
                 ProgressUpdate::Line("    the orchestrator was restarted; continuing".to_owned())
             }
             Kind::Observed(observed) => self.begin(event, observed),
-            Kind::ProgressAdded(progress) => self.status(&progress.text),
+            Kind::ProgressAdded(progress) => self.add_progress(event.sequence, &progress.text),
+            Kind::ProgressCorrected(corrected) => self.correct_progress(corrected),
             Kind::BackendSkipped(skipped) => ProgressUpdate::Line(format!(
                 "    skipped {}: {}",
                 skipped.backend, skipped.message
@@ -127,7 +134,8 @@ impl TaskProgress {
             Kind::TransientFailure(disturbed) => {
                 ProgressUpdate::Line(format!("    retrying: {}", disturbed.message))
             }
-            Kind::UserAsked(asked) => question(asked),
+            // A task that is paused or taken over does not wait for the answer, and asks again afterwards.
+            Kind::UserAsked(asked) if event.state() == State::AwaitingUser => question(asked),
             Kind::ApprovalResolved(resolved) => approval_line(resolved),
             Kind::InjectionSuspected(suspected) => {
                 ProgressUpdate::Line(injection_warning(suspected))
@@ -136,19 +144,6 @@ impl TaskProgress {
             Kind::HandedBack(_) => ProgressUpdate::Line("    handed back by the user".to_owned()),
             Kind::Paused(paused) => ProgressUpdate::Line(format!("    paused: {}", paused.reason)),
             Kind::CancelRequested(_) => ProgressUpdate::Status("stopping".to_owned()),
-            Kind::Succeeded(end) => ProgressUpdate::Finished(TaskOutcome::Succeeded {
-                answer: end.answer.clone(),
-            }),
-            Kind::Failed(end) => {
-                let failure = end.failure.clone().unwrap_or_default();
-                ProgressUpdate::Finished(TaskOutcome::Failed {
-                    reason: failure.reason,
-                    message: failure.message,
-                })
-            }
-            Kind::Cancelled(end) => ProgressUpdate::Finished(TaskOutcome::Cancelled {
-                reason: end.reason.clone(),
-            }),
             _ => ProgressUpdate::Nothing,
         }
     }
@@ -168,6 +163,22 @@ impl TaskProgress {
         if self.step.text.is_empty() && !text.is_empty() {
             self.step.text = text.to_owned();
         }
+        ProgressUpdate::Status(self.step.text.clone())
+    }
+
+    fn add_progress(&mut self, sequence: i64, text: &str) -> ProgressUpdate {
+        if self.step.text.is_empty() {
+            self.step.text_from = sequence;
+        }
+        self.status(text)
+    }
+
+    /// Replaces the text of the step. Lines of finished steps are printed already.
+    fn correct_progress(&mut self, corrected: &wire::ProgressCorrected) -> ProgressUpdate {
+        if corrected.sequence != self.step.text_from {
+            return ProgressUpdate::Nothing;
+        }
+        self.step.text.clone_from(&corrected.text);
         ProgressUpdate::Status(self.step.text.clone())
     }
 
@@ -266,6 +277,37 @@ impl TaskProgress {
             shortened(&step.text)
         ))
     }
+}
+
+/// Returns the outcome of the task if it has ended with this event.
+fn outcome(event: &wire::Event) -> Option<TaskOutcome> {
+    let outcome = match (event.state(), event.kind.clone()) {
+        (State::Succeeded, Some(Kind::Succeeded(end))) => {
+            TaskOutcome::Succeeded { answer: end.answer }
+        }
+        (State::Succeeded, _) => TaskOutcome::Succeeded {
+            answer: String::new(),
+        },
+        (State::Failed, Some(Kind::Failed(end))) => {
+            let failure = end.failure.unwrap_or_default();
+            TaskOutcome::Failed {
+                reason: failure.reason,
+                message: failure.message,
+            }
+        }
+        (State::Failed, _) => TaskOutcome::Failed {
+            reason: String::new(),
+            message: String::new(),
+        },
+        (State::Cancelled, Some(Kind::Cancelled(end))) => {
+            TaskOutcome::Cancelled { reason: end.reason }
+        }
+        (State::Cancelled, _) => TaskOutcome::Cancelled {
+            reason: String::new(),
+        },
+        _ => return None,
+    };
+    Some(outcome)
 }
 
 fn question(asked: &wire::UserAsked) -> ProgressUpdate {
@@ -443,6 +485,69 @@ mod tests {
                 Kind::StepFinished(wire::StepFinished::default())
             )),
             ProgressUpdate::Nothing
+        );
+    }
+
+    #[test]
+    fn a_question_is_shown_only_while_the_task_waits_for_it() {
+        let asked = |state: State| wire::Event {
+            state: state.into(),
+            ..event(1, 0, Kind::UserAsked(wire::UserAsked::default()))
+        };
+        let mut progress = TaskProgress::default();
+        assert_eq!(
+            progress.apply(&asked(State::Paused)),
+            ProgressUpdate::Nothing
+        );
+        let shown = progress.apply(&asked(State::AwaitingUser));
+        assert!(
+            matches!(shown, ProgressUpdate::Question { .. }),
+            "{shown:?}"
+        );
+    }
+
+    #[test]
+    fn the_state_ends_the_task_also_with_an_event_of_an_unknown_kind() {
+        let end = wire::Event {
+            state: State::Succeeded.into(),
+            ..wire::Event::default()
+        };
+        let shown = TaskProgress::default().apply(&end);
+        let answer = String::new();
+        assert_eq!(
+            shown,
+            ProgressUpdate::Finished(TaskOutcome::Succeeded { answer })
+        );
+    }
+
+    #[test]
+    fn a_corrected_line_replaces_the_text_of_its_step() {
+        let added = wire::Event {
+            sequence: 7,
+            ..event(
+                1,
+                0,
+                Kind::ProgressAdded(wire::ProgressAdded {
+                    text: "open".into(),
+                }),
+            )
+        };
+        let corrected = |sequence| {
+            event(
+                1,
+                0,
+                Kind::ProgressCorrected(wire::ProgressCorrected {
+                    sequence,
+                    text: "opened".into(),
+                }),
+            )
+        };
+        let mut progress = TaskProgress::default();
+        progress.apply(&added);
+        assert_eq!(progress.apply(&corrected(6)), ProgressUpdate::Nothing);
+        assert_eq!(
+            progress.apply(&corrected(7)),
+            ProgressUpdate::Status("opened".into())
         );
     }
 }

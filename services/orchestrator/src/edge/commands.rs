@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Edge, resource_id, task_name};
 use crate::error::Error;
 use motorium_recording::log;
-use motorium_task::event::Event;
+use motorium_task::event::{Event, RecordedEvent};
 use motorium_task::spec::TaskSpec;
 use motorium_task::{Lifecycle, Task, view};
 
@@ -102,12 +102,19 @@ impl Edge {
         let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), message, self.limits)?;
         self.check_selector(&spec.selector)?;
         self.tools.check(&spec.tool_endpoints)?;
-        if let Some(session) = &spec.session {
+        let session = spec.session.clone();
+        if let Some(session) = &session {
             self.session(session).await?;
         }
         let now = SystemTime::now();
         let task = Task::new(spec.clone(), EventSeq(1), now);
         let (state, snapshot) = log::row_view(&task);
+        let created = RecordedEvent {
+            seq: EventSeq(1),
+            at: now,
+            step: 0,
+            event: Event::Created(Box::new(spec.clone())),
+        };
         let create = CreateTask {
             name: name.clone(),
             uid: uid.to_string(),
@@ -117,12 +124,15 @@ impl Edge {
             run_after: spec.run_after,
             labels: spec.labels.clone(),
             snapshot,
-            first_event: log::encode(&name, now, 0, Event::Created(Box::new(spec))),
+            first_event: log::encode(&name, &created, view::state(&task.lifecycle)),
             request: request_id,
             now,
         };
         let created = self.store.create_task(create).await?;
         self.wake_dispatcher.notify_one();
+        if let Some(session) = &session {
+            self.notifier.notify_session(session);
+        }
         self.task(&created.task.name).await
     }
 

@@ -7,6 +7,7 @@ mod approvals;
 mod artifacts;
 mod commands;
 mod desktops;
+mod session_watch;
 mod sessions;
 mod trajectory;
 mod watch;
@@ -133,6 +134,7 @@ fn resource_id(field: &str, id: &str, unique: Uuid) -> Result<String, Error> {
 #[async_trait]
 impl OrchestratorService for Edge {
     type WatchTaskStream = ResponseStream<wire::WatchTaskResponse>;
+    type WatchSessionStream = ResponseStream<wire::WatchSessionResponse>;
     type GetArtifactStream = ResponseStream<wire::GetArtifactResponse>;
     type ExportTrajectoryStream = ResponseStream<wire::ExportTrajectoryResponse>;
 
@@ -188,6 +190,14 @@ impl OrchestratorService for Edge {
         request: Request<wire::WatchTaskRequest>,
     ) -> RpcResult<Self::WatchTaskStream> {
         let messages = self.watch(request.into_inner()).await?;
+        Ok(Response::new(messages))
+    }
+
+    async fn watch_session(
+        &self,
+        request: Request<wire::WatchSessionRequest>,
+    ) -> RpcResult<Self::WatchSessionStream> {
+        let messages = self.watch_tasks_of_session(request.into_inner()).await?;
         Ok(Response::new(messages))
     }
 

@@ -20,10 +20,10 @@ use motorium_recording::log;
 
 /// Number of events read per query.
 // Bounds the memory held for a slow watcher.
-const EVENT_BATCH_SIZE: u32 = 100;
+pub(super) const EVENT_BATCH_SIZE: u32 = 100;
 /// Interval at which the log is read if no notification arrives.
 // Notifications across processes may be lost; a watcher then lags by one second at most.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 struct Watch {
     edge: Edge,
@@ -140,7 +140,8 @@ impl Watch {
     }
 }
 
-fn is_last(event: &wire::Event) -> bool {
+/// Returns whether an event is the last one of its task.
+pub(super) fn is_last(event: &wire::Event) -> bool {
     use wire::event::Kind;
 
     matches!(

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{Append, TaskNotifier, TaskStore, TaskSubscription};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -20,7 +21,7 @@ use crate::error::Error;
 use motorium_recording::log;
 use motorium_recording::recording::RecordingMode;
 use motorium_task::event::{Event, RecordedEvent};
-use motorium_task::{Lifecycle, Task};
+use motorium_task::{Lifecycle, Task, view};
 
 /// Interval at which the log is read when there is no notification and no append.
 // Every append notifies; a notification is lost only while the connection to another process is down.
@@ -39,6 +40,23 @@ struct LogProgress {
     last_foreign_seq: EventSeq,
 }
 
+/// An event that is in memory and not stored yet.
+#[derive(Debug)]
+struct DeferredEvent {
+    recorded: RecordedEvent,
+    /// State of the task after the event.
+    state: TaskState,
+}
+
+impl DeferredEvent {
+    /// Applies the event to the task and takes note of the state after it.
+    fn apply(recorded: RecordedEvent, task: &mut Task) -> Self {
+        task.apply(&recorded);
+        let state = view::state(&task.lifecycle);
+        Self { recorded, state }
+    }
+}
+
 /// The event log of one running task.
 pub struct Journal {
     store: Arc<dyn TaskStore>,
@@ -53,7 +71,7 @@ pub struct Journal {
     /// Last sequence number that is both stored and in memory.
     stored_seq: EventSeq,
     known: watch::Sender<LogProgress>,
-    deferred: Vec<RecordedEvent>,
+    deferred: Vec<DeferredEvent>,
     /// Source of event times; replays recorded times.
     clock: RecordingMode,
 }
@@ -108,21 +126,15 @@ impl Journal {
             step: step_of(task, &event),
             event,
         };
-        task.apply(&recorded);
-        self.deferred.push(recorded);
+        self.deferred.push(DeferredEvent::apply(recorded, task));
     }
 
     /// Stores deferred events. Events appended by others meanwhile are merged first; if those ended the task, nothing
     /// is stored.
     pub(super) async fn flush(&mut self, task: &mut Task) -> RunResult {
         while !self.deferred.is_empty() {
-            let encode = |recorded: &RecordedEvent| {
-                log::encode(
-                    &self.task,
-                    recorded.at,
-                    recorded.step,
-                    recorded.event.clone(),
-                )
+            let encode = |deferred: &DeferredEvent| {
+                log::encode(&self.task, &deferred.recorded, deferred.state)
             };
             let append = Append {
                 name: self.task.clone(),
@@ -207,13 +219,17 @@ impl Journal {
             task.lifecycle,
             Lifecycle::Paused | Lifecycle::AwaitingUser(_)
         ) {
-            self.deferred.retain(|recorded| {
-                !matches!(recorded.event, Event::Succeeded { .. } | Event::Failed(_))
+            self.deferred.retain(|deferred| {
+                let event = &deferred.recorded.event;
+                !matches!(event, Event::Succeeded { .. } | Event::Failed(_))
             });
         }
-        for recorded in &mut self.deferred {
-            recorded.seq = EventSeq(task.last_seq.0 + 1);
-            task.apply(recorded);
+        for deferred in std::mem::take(&mut self.deferred) {
+            let recorded = RecordedEvent {
+                seq: EventSeq(task.last_seq.0 + 1),
+                ..deferred.recorded
+            };
+            self.deferred.push(DeferredEvent::apply(recorded, task));
         }
         Ok(())
     }

@@ -26,3 +26,4 @@ mod support;
 mod task_end;
 mod transient_failures;
 mod watch;
+mod watch_session;

@@ -533,6 +533,13 @@ async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
     assert_eq!(page.matches("<script").count(), 1);
     assert_eq!(read("steps.jsonl").lines().count(), 2);
+    let events = read("events.jsonl");
+    assert!(
+        events
+            .lines()
+            .all(|line| line.contains("\"state\":\"STATE_"))
+    );
+    assert!(events.lines().last().unwrap().contains("STATE_SUCCEEDED"));
     assert!(read("answer.md").contains("Done."));
     for file in [
         "task.json",

@@ -23,6 +23,8 @@ const MAX_SHOWN_CHARS: usize = 300;
 pub fn comparable(event: wire::Event) -> wire::Event {
     let mut event = public_view(event);
     event.time = None;
+    // It follows from the events, and recordings from before the field have none.
+    event.state = wire::task::State::Unspecified.into();
     match &mut event.kind {
         Some(Kind::Observed(observed)) => observed.elapsed = None,
         Some(Kind::Decided(decided)) => decided.elapsed = None,
@@ -68,7 +70,7 @@ pub fn events(recorded: &wire::Event, now: &wire::Event) -> (String, String, Str
 
 /// Returns the name of an event's kind.
 fn kind(event: &Value) -> String {
-    let known = ["task", "sequence", "time", "step"];
+    let known = ["task", "sequence", "time", "step", "state"];
     let fields = event.as_object().into_iter().flatten();
     let mut kinds = fields.filter(|(name, _)| !known.contains(&name.as_str()));
     kinds

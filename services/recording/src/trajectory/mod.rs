@@ -68,12 +68,11 @@ impl Trajectory {
         blobs: BlobStore,
         name: &TaskName,
     ) -> Result<Self, log::Error> {
-        let log = log::read(store, name, EventSeq(0)).await?;
+        let events = log::read_messages(store, name, EventSeq(0)).await?;
         let notes = store.notes(name).await?;
-        let public = log
-            .iter()
-            .map(|recorded| public_view(recorded.clone().to_wire(name)));
-        let public = public.collect();
+        let public = events.iter().cloned().map(public_view).collect();
+        let log = events.into_iter().map(log::recorded);
+        let log = log.collect::<Result<Vec<RecordedEvent>, _>>()?;
         let task = Task::from_events(log.clone());
         let task = task.ok_or_else(|| log::Error::Corrupt {
             detail: format!("the log of {name} does not begin with its creation"),

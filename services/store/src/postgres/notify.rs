@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use motorium_proto::domain::id::TaskName;
 use sqlx::postgres::{PgListener, PgPool};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::TaskNotifier;
+use crate::notifier::Topic;
 
 const CHANNEL: &str = "motorium";
 /// Time for which notifications are collected before they are sent together.
@@ -38,14 +38,17 @@ pub(super) async fn connect(pool: PgPool) -> sqlx::Result<TaskNotifier> {
     Ok(TaskNotifier::with_relay(rings, carried))
 }
 
-async fn send(pool: PgPool, me: String, mut out: UnboundedReceiver<TaskName>) {
+async fn send(pool: PgPool, me: String, mut out: UnboundedReceiver<Topic>) {
     while let Some(first) = out.recv().await {
         sleep(COALESCE_WINDOW).await;
-        let mut tasks = BTreeSet::from([first]);
-        while let Ok(task) = out.try_recv() {
-            tasks.insert(task);
+        let mut topics = BTreeSet::from([first]);
+        while let Ok(topic) = out.try_recv() {
+            topics.insert(topic);
         }
-        let words: Vec<String> = tasks.iter().map(|task| format!("{me} {task}")).collect();
+        let words = topics
+            .iter()
+            .map(|topic| format!("{me} {}", topic.as_str()));
+        let words: Vec<String> = words.collect();
         let rung = sqlx::query("SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word")
             .bind(CHANNEL)
             .bind(&words)
@@ -64,10 +67,8 @@ async fn receive(mut listener: PgListener, me: String, here: TaskNotifier) {
                 let Some((from, name)) = notification.payload().split_once(' ') else {
                     continue;
                 };
-                if from != me
-                    && let Ok(task) = TaskName::parse("task", name)
-                {
-                    here.notify(&task);
+                if from != me {
+                    here.notify_topic(&Topic::parse(name));
                 }
             }
             // The connection was lost and restored: notifications in between were missed.

@@ -19,7 +19,7 @@ use super::{
 };
 
 impl RecordedEvent {
-    /// Returns the stored form.
+    /// Returns the API message. The state after the event is not part of the event and is left unspecified.
     #[must_use]
     pub fn to_wire(&self, task: &TaskName) -> wire::Event {
         wire::Event {
@@ -27,7 +27,8 @@ impl RecordedEvent {
             sequence: self.seq.0,
             time: Some(convert::wire_time(self.at)),
             step: self.step,
-            kind: Some(wire_kind(task, self.event.clone())),
+            state: wire::task::State::Unspecified.into(),
+            kind: wire_kind(task, self.event.clone()),
         }
     }
 }
@@ -36,12 +37,12 @@ impl TryFrom<wire::Event> for RecordedEvent {
     type Error = FieldError;
 
     fn try_from(event: wire::Event) -> Result<Self, FieldError> {
-        let kind = event.kind.ok_or_else(|| FieldError::missing("kind"))?;
         Ok(Self {
             seq: EventSeq(event.sequence),
             at: convert::time("time", event.time)?,
             step: event.step,
-            event: domain_event(kind)?,
+            // Decoding drops the content of kinds that this build does not know.
+            event: event.kind.map_or(Ok(Event::Unknown), domain_event)?,
         })
     }
 }
@@ -124,10 +125,10 @@ fn user_request(request: wire::UserRequest) -> UserRequest {
     }
 }
 
-fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
+fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
     use wire::event::Kind;
 
-    match event {
+    Some(match event {
         Event::Created(spec) => Kind::Created(wire::TaskCreated {
             task: Some(spec.to_wire(false)),
         }),
@@ -171,6 +172,12 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             elapsed: Some(convert::wire_duration(elapsed)),
         }),
         Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
+        Event::ProgressCorrected { sequence, text } => {
+            Kind::ProgressCorrected(wire::ProgressCorrected {
+                sequence: sequence.0,
+                text,
+            })
+        }
         Event::BackendSkipped(attempt) => Kind::BackendSkipped(wire::BackendSkipped {
             backend: attempt.backend,
             reason: attempt.reason,
@@ -196,7 +203,6 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
         Event::EffectJudged { action_id, effect } => Kind::EffectJudged(wire::EffectJudged {
             action_id: action_id.to_string(),
             effect: Some((*effect).into()),
-            image: None,
         }),
         Event::ActionRetried {
             action_id,
@@ -306,7 +312,8 @@ fn wire_kind(task: &TaskName, event: Event) -> wire::event::Kind {
             failure: Some(wire_failure(failure)),
         }),
         Event::Cancelled { reason } => Kind::Cancelled(wire::TaskCancelled { reason }),
-    }
+        Event::Unknown => return None,
+    })
 }
 
 fn wire_way(way: RetryStrategy) -> wire::action_retried::RetryStrategy {
@@ -485,6 +492,10 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             elapsed: elapsed(event.elapsed)?,
         },
         Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
+        Kind::ProgressCorrected(event) => Event::ProgressCorrected {
+            sequence: EventSeq(event.sequence),
+            text: event.text,
+        },
         Kind::BackendSkipped(event) => Event::BackendSkipped(BackendAttempt {
             backend: event.backend,
             reason: event.reason,
@@ -596,11 +607,5 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::Cancelled(event) => Event::Cancelled {
             reason: event.reason,
         },
-        other => {
-            return Err(FieldError::new(
-                "kind",
-                format!("is an event kind that this build does not know: {other:?}"),
-            ));
-        }
     })
 }

@@ -3,7 +3,7 @@
 use motorium_proto::v1::common::{ActionOutcome, ActionResult, Effect, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
-use motorium_task::{RecordedEvent, invariants};
+use motorium_task::{RecordedEvent, Task, invariants, view};
 
 /// The events of a task, in order.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ impl TaskEvents {
         self.0.iter().map(kind).collect()
     }
 
-    /// Asserts what holds for every task: the log's invariants, gapless sequence numbers, and one final event, which
-    /// comes last.
+    /// Asserts what holds for every task: the log's invariants, gapless sequence numbers, one final event, which comes
+    /// last, and the state after each event.
     pub(crate) fn check(&self) {
         let numbers = self.0.iter().map(|event| event.sequence);
         let text = self.text();
@@ -32,6 +32,12 @@ impl TaskEvents {
             .map(|event| RecordedEvent::try_from(event.clone()).expect("we wrote it"))
             .collect();
         assert_eq!(invariants::violation(&log), None, "{text}");
+        let mut task = Task::from_events(log.first().cloned()).expect("the creation comes first");
+        for (event, recorded) in self.0.iter().zip(&log) {
+            task.apply(recorded);
+            let state = view::state(&task.lifecycle);
+            assert_eq!(event.state(), state, "event {}:\n{text}", event.sequence);
+        }
     }
 
     /// Formats one line per event, for failed assertions.

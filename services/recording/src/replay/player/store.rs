@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
     PutResource, ResourceRow, TaskRow, TaskStore,
@@ -19,7 +20,8 @@ use motorium_task::event::RecordedEvent;
 
 /// Returns the stored row of an event.
 pub(super) fn row(task: &TaskName, recorded: &RecordedEvent) -> EventRow {
-    let new = log::encode(task, recorded.at, recorded.step, recorded.event.clone());
+    // Exported events have a state, but nothing in a replay reads it.
+    let new = log::encode(task, recorded, TaskState::Unspecified);
     EventRow {
         seq: recorded.seq,
         at: recorded.at,

@@ -1,0 +1,106 @@
+//! `motorium tasks watch --session`: shows all tasks of a session as they run.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use futures::StreamExt as _;
+use motorium_client::{Client, SessionUpdate};
+use motorium_kit::client::Channel;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+
+use super::run::outcome_line;
+use crate::error::Error;
+use crate::output;
+use crate::show::progress::{ProgressUpdate, TaskProgress};
+
+/// Shows the tasks of a session until Ctrl-C. It only watches: questions are shown with the command that answers them.
+pub(crate) async fn watch(client: &Client<Channel>, session: &str) -> Result<ExitCode, Error> {
+    let mut updates = client.watch_session(&full_name(session));
+    let mut tasks: BTreeMap<String, TaskProgress> = BTreeMap::new();
+    loop {
+        let update = tokio::select! {
+            update = updates.next() => update,
+            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
+        };
+        let Some(update) = update else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let SessionUpdate::Event { event, .. } = update.map_err(Error::Service)? else {
+            continue;
+        };
+        let update = tasks.entry(event.task.clone()).or_default().apply(&event);
+        if let ProgressUpdate::Finished(_) = update {
+            tasks.remove(&event.task);
+        }
+        if let Some(line) = line(&event, update) {
+            output::line(&line);
+        }
+    }
+}
+
+/// Returns the line of an event, which begins with the task, or `None` if the event shows nothing.
+fn line(event: &wire::Event, update: ProgressUpdate) -> Option<String> {
+    let task = event.task.strip_prefix("tasks/").unwrap_or(&event.task);
+    let text = match update {
+        ProgressUpdate::Nothing | ProgressUpdate::Status(_) => goal(event)?,
+        ProgressUpdate::Line(line) => line.trim_start().to_owned(),
+        ProgressUpdate::Question { message, .. } => {
+            format!("? {message}; answer with `motorium tasks answer {task} \"…\"`")
+        }
+        ProgressUpdate::Approval { message, name } => format!(
+            "? {message}; approve with `motorium tasks approve {name}`, or deny with `motorium tasks deny {name} \"…\"`"
+        ),
+        ProgressUpdate::Finished(outcome) => outcome_line(&outcome),
+    };
+    Some(format!("{task}  {text}"))
+}
+
+/// Returns the goal of a task that was created.
+fn goal(event: &wire::Event) -> Option<String> {
+    match &event.kind {
+        Some(Kind::Created(created)) => Some(created.task.as_ref()?.goal.clone()),
+        _ => None,
+    }
+}
+
+fn full_name(name: &str) -> String {
+    if name.contains('/') {
+        name.to_owned()
+    } else {
+        format!("sessions/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: Kind) -> wire::Event {
+        wire::Event {
+            task: "tasks/one".to_owned(),
+            kind: Some(kind),
+            ..wire::Event::default()
+        }
+    }
+
+    #[test]
+    fn each_line_begins_with_its_task() {
+        let task = wire::Task {
+            goal: "click \"Save\"".to_owned(),
+            ..wire::Task::default()
+        };
+        let created = event(Kind::Created(wire::TaskCreated { task: Some(task) }));
+        let shown = line(&created, ProgressUpdate::Nothing);
+        assert_eq!(shown.as_deref(), Some("one  click \"Save\""));
+        let question = ProgressUpdate::Question {
+            message: "which one?".to_owned(),
+            wants_words: true,
+        };
+        let shown = line(&event(Kind::Resumed(wire::Resumed {})), question);
+        let expected = "one  ? which one?; answer with `motorium tasks answer one \"…\"`";
+        assert_eq!(shown.as_deref(), Some(expected));
+        let status = ProgressUpdate::Status("observing the screen".to_owned());
+        assert_eq!(line(&event(Kind::Resumed(wire::Resumed {})), status), None);
+    }
+}
