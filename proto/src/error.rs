@@ -12,6 +12,8 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::domain::decision::Usage;
 
+pub use crate::field_error::FieldError;
+
 /// The `domain` of every `ErrorInfo`.
 pub const DOMAIN: &str = "motorium.dev";
 
@@ -23,46 +25,6 @@ const USED_CACHED: &str = "used_cached_tokens";
 const USED_REASONING: &str = "used_reasoning_tokens";
 const USED_COST: &str = "used_cost_micros_usd";
 const USED_TIME: &str = "used_inference_ms";
-
-/// An invalid request field and the reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
-    /// Path of the field within the request (`action.click.count`).
-    pub field: String,
-    /// A lowercase fragment without a full stop.
-    pub description: String,
-}
-
-impl FieldError {
-    /// Creates an error for the field at the path `field`.
-    pub fn new(field: impl Into<String>, description: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            description: description.into(),
-        }
-    }
-
-    /// Creates an error for a required field that is missing.
-    #[must_use]
-    pub fn missing(field: &str) -> Self {
-        Self::new(field, "is required")
-    }
-
-    /// Prefixes the path with `parent`, the field that contains this message.
-    #[must_use]
-    pub fn within(mut self, parent: &str) -> Self {
-        self.field = format!("{parent}.{}", self.field);
-        self
-    }
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.description)
-    }
-}
-
-impl std::error::Error for FieldError {}
 
 impl From<FieldError> for Status {
     fn from(error: FieldError) -> Self {

@@ -5,6 +5,7 @@
 pub mod convert;
 pub mod domain;
 pub mod error;
+mod field_error;
 pub mod limits;
 pub mod service;
 

@@ -11,7 +11,7 @@ use super::element::ElementKind;
 use super::geometry::CapturePoint;
 use super::id::ElementId;
 use super::key::Key;
-use crate::error::FieldError;
+use crate::field_error::FieldError;
 use crate::limits::{MAX_CHORD_KEYS, MAX_CHORD_REPEATS, MAX_DRAG_POINTS, MAX_TEXT_CHARS};
 
 /// Target of an action, before the orchestrator has resolved it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::FieldError;
+use crate::field_error::FieldError;
 
 /// Maximum length of an identifier segment, in bytes.
 // The limit of a DNS label, as AIP-122 recommends.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::error::FieldError;
+use crate::field_error::FieldError;
 
 /// Declares the named keys of [`Key`]: the canonical name, then its aliases (lower case, without `_` and `-`).
 macro_rules! named_keys {

@@ -31,10 +31,10 @@ use crate::drivers::{
 };
 use crate::error::Error;
 use crate::files::Files;
+use crate::guard::Refusal;
 use crate::guard::StateFolder;
 use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retention};
 use crate::guard::lease::{self, LeaseState};
-use crate::guard::rules::Refusal;
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 
 /// The components of a desktop.

@@ -9,9 +9,10 @@ use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use tokio::time::Instant;
 
+use crate::guard::Refusal;
 use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use crate::guard::rate_limiter::RateLimiter;
-use crate::guard::rules::{Refusal, Rules};
+use crate::guard::rules::Rules;
 use crate::secrets::Secrets;
 
 /// Name of the rule for the allowed windows of secrets, as in the configuration.

@@ -18,11 +18,11 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
 use tower::{Service, ServiceExt as _, service_fn};
 
-use crate::config::Secret;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded};
 use crate::limits::Limits;
 use crate::server::MemoryConnector;
+use crate::secret::Secret;
 
 mod size_limit;
 

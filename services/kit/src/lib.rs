@@ -28,9 +28,11 @@ mod error_info;
 pub mod http_client;
 pub mod limits;
 mod panics;
+mod secret;
 pub mod server;
 pub mod shutdown;
 pub mod telemetry;
+mod values;
 
 use std::error::Error as StdError;
 use std::io::Write as _;

@@ -10,8 +10,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
-use crate::config;
-
 /// Settings of the section `[log]`, as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -56,13 +54,13 @@ impl Settings {
     ///
     /// # Errors
     /// If they are malformed.
-    pub fn resolve(self) -> Result<Config, config::Error> {
-        EnvFilter::try_new(&self.level).map_err(|error| {
-            config::Error::Inconsistent(format!(
-                "invalid log.level `{}`: use a level (error, warn, info, debug, trace) or directives: {error}",
-                self.level
-            ))
-        })?;
+    pub fn resolve(self) -> Result<Config, Error> {
+        if let Err(problem) = EnvFilter::try_new(&self.level) {
+            return Err(Error::InvalidLevel {
+                level: self.level,
+                problem: problem.to_string(),
+            });
+        }
         Ok(Config {
             directives: self.level,
             format: self.format,
@@ -73,6 +71,16 @@ impl Settings {
 /// An error while setting up logging.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The log level or the directives are malformed.
+    #[error(
+        "invalid log.level `{level}`: use a level (error, warn, info, debug, trace) or directives: {problem}"
+    )]
+    InvalidLevel {
+        /// Level as it was given.
+        level: String,
+        /// Message of the parser.
+        problem: String,
+    },
     /// Logging is already set up in this process.
     #[error("logging is already set up in this process")]
     AlreadySet,

@@ -114,3 +114,16 @@ impl From<Error> for Status {
         error.report().into_status()
     }
 }
+
+/// Returns whether a retry may help. A connection that breaks during a call is reported under several codes.
+pub(crate) fn is_transient(report: &ErrorReport) -> bool {
+    let broken_off = matches!(
+        report.code,
+        Code::Unknown | Code::Cancelled | Code::Internal
+    );
+    let unavailable = matches!(
+        report.code,
+        Code::Unavailable | Code::ResourceExhausted | Code::Aborted
+    ) && report.reason != motorium_proto::error::reason::MESSAGE_TOO_LARGE;
+    unavailable || (broken_off && report.reason == motorium_proto::error::reason::TRANSPORT)
+}

@@ -1,5 +1,6 @@
 //! Policy decisions about actions and function calls: allow, require approval, or deny.
 //!
+//! - `action`: the inputs, the category and the argument of an action
 //! - [`context`]: the attributes of an action or a call that policies can refer to
 //! - `target_context`: the target on the screen, its label and surroundings, and the meaning of keys there
 //! - [`engine`]: Cedar policies over action contexts
@@ -9,6 +10,7 @@
 //!
 //! The lexicon that gives texts a meaning is in `motorium_text`. Approvals are requested and awaited by the run loop, not here.
 
+mod action;
 pub mod context;
 mod decoding;
 pub mod engine;

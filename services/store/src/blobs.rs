@@ -4,7 +4,6 @@
 //! process that knows all references. A thin layer on top of `object_store`.
 
 use std::error::Error as StdError;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,55 +14,12 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
-use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use crate::blob_id::BlobId;
 use crate::disk_pool::DiskPool;
 use crate::folder::{self, Durability};
 use crate::verified::VerifiedBlobs;
-
-/// Identifier of a blob: the SHA-256 of its content.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlobId([u8; 32]);
-
-impl BlobId {
-    /// Computes the identifier of this content.
-    #[must_use]
-    pub fn of(content: &[u8]) -> Self {
-        Self(Sha256::digest(content).into())
-    }
-
-    /// Returns the hash.
-    #[must_use]
-    pub fn sha256(self) -> [u8; 32] {
-        self.0
-    }
-
-    /// Returns the key `sha256/ab/abcd…`.
-    // 256 folders: a million blobs are about four thousand per folder, and few folders have to be created.
-    fn key(self) -> Key {
-        let hex = self.to_string();
-        Key::from_iter(["sha256", &hex[..2], &hex])
-    }
-}
-
-impl From<[u8; 32]> for BlobId {
-    fn from(sha256: [u8; 32]) -> Self {
-        Self(sha256)
-    }
-}
-
-impl fmt::Display for BlobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for BlobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A store of blobs. Clones share the store.
 #[derive(Debug, Clone)]
@@ -234,7 +190,7 @@ impl BlobBackend {
     async fn put(self, content: Bytes) -> Result<BlobId, Error> {
         let id = BlobId::of(&content);
         // Screens repeat, and a lookup costs less than writing the same content again.
-        let written = match self.objects.head(&id.key()).await {
+        let written = match self.objects.head(&key(id)).await {
             Ok(there) if there.size == content.len() as u64 => return Ok(id),
             // After a power failure, a file may exist without its content; then it is written again.
             Ok(_) => self.write(id, content, PutMode::Overwrite).await,
@@ -252,7 +208,7 @@ impl BlobBackend {
 
     async fn get(self, id: BlobId) -> Result<Bytes, Error> {
         let read = async {
-            let there = self.objects.get(&id.key()).await?;
+            let there = self.objects.get(&key(id)).await?;
             let version = there.meta.e_tag.clone();
             Ok((there.bytes().await?, version))
         };
@@ -269,14 +225,14 @@ impl BlobBackend {
     }
 
     async fn head(self, id: BlobId) -> Result<ObjectMeta, Error> {
-        let there = self.objects.head(&id.key()).await;
+        let there = self.objects.head(&key(id)).await;
         there.map_err(|error| self.failure(id, error))
     }
 
     async fn write(&self, id: BlobId, content: Bytes, mode: PutMode) -> object_store::Result<()> {
         let content = PutPayload::from_bytes(content);
         let options = mode.into();
-        let written = self.objects.put_opts(&id.key(), content, options).await?;
+        let written = self.objects.put_opts(&key(id), content, options).await?;
         self.verified.insert(id, written.e_tag.as_deref());
         Ok(())
     }
@@ -305,6 +261,13 @@ fn is_folder_error(kind: io::ErrorKind) -> bool {
     )
 }
 
+/// Returns the key `sha256/ab/abcd…` of a blob.
+// 256 folders: a million blobs are about four thousand per folder, and few folders have to be created.
+fn key(id: BlobId) -> Key {
+    let hex = id.to_string();
+    Key::from_iter(["sha256", &hex[..2], &hex])
+}
+
 /// Returns the first error of this type among an error and its causes.
 fn cause<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     error.downcast_ref().or_else(|| cause(error.source()?))
@@ -313,6 +276,8 @@ fn cause<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Opti
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
 
@@ -388,7 +353,7 @@ mod tests {
         let (folder, store) = folder();
         let content = Bytes::from_static(b"content");
         let id = store.put(content.clone()).await.unwrap();
-        let path = folder.path().join(id.key().to_string());
+        let path = folder.path().join(key(id).to_string());
         assert_eq!(store.get(id).await.unwrap(), content);
         fs::write(&path, "other content").unwrap();
         assert!(matches!(

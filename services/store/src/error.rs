@@ -6,7 +6,7 @@ use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::error::ErrorReport;
 use tonic::Code;
 
-use crate::blobs::BlobId;
+use crate::blob_id::BlobId;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]

@@ -12,6 +12,7 @@
     reason = "the queries of `sql/` are compiled once for each database, against its own types (docs/adr/0007)"
 )]
 
+mod blob_id;
 mod blobs;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -32,7 +33,8 @@ mod verified;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use blobs::{BlobId, BlobStore};
+pub use blob_id::BlobId;
+pub use blobs::BlobStore;
 pub use error::Error;
 pub use folder::Durability;
 pub use notifier::{TaskNotifier, TaskSubscription};

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 
-use crate::BlobId;
+use crate::blob_id::BlobId;
 
 /// Maximum number of entries, at about 80 bytes each: the images of the last steps of a thousand tasks.
 const MAX_ENTRIES: NonZeroUsize = NonZeroUsize::new(16_384).expect("it is not zero");

@@ -12,7 +12,7 @@ use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::{common, orchestrator as wire};
 
-use super::event::{Artifact, optional_artifact, wire_artifact};
+use super::artifact::{Artifact, optional_artifact, wire_artifact};
 
 /// State of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -18,27 +18,15 @@ use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
 use super::approval::Approval;
-use super::loop_detection::LoopNotice;
-use super::retry::RetryStrategy;
+use super::loop_notice::LoopNotice;
+use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
 use super::spec::TaskSpec;
 
 mod conversion;
 
-pub(super) use conversion::{
-    optional_artifact, wire_artifact, wire_failure, wire_request, wire_timing,
-};
-
-/// A stored image or file of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
-    /// SHA-256 of the content; also its key in the blob store.
-    pub sha256: [u8; 32],
-    pub media_type: String,
-    pub size_bytes: u64,
-    /// File name for people.
-    pub file_name: String,
-}
+pub use super::artifact::{Artifact, hex};
+pub(super) use conversion::{wire_failure, wire_request, wire_timing};
 
 /// A request of a task to its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -321,16 +309,4 @@ pub fn public_view(mut event: wire::Event) -> wire::Event {
         _ => {}
     }
     event
-}
-
-/// Formats bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -19,8 +19,9 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 
 use self::user_input::{acknowledgement, handed_back};
 use super::approval::{Approval, ApprovalState};
-use super::event::{Artifact, Event, Failure, RecordedEvent, UserRequest};
-use super::loop_detection::IssuedNotice;
+use super::artifact::Artifact;
+use super::event::{Event, Failure, RecordedEvent, UserRequest};
+use super::loop_notice::IssuedNotice;
 use super::record::StepRecord;
 use super::risk;
 use super::secret_fields::SecretFields;

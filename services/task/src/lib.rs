@@ -5,7 +5,9 @@
 //! asks again. Invariant: a task recovered from the store continues exactly like one that was never interrupted.
 
 pub mod approval;
+mod artifact;
 pub mod completion;
+mod directive;
 pub mod effect;
 pub mod event;
 mod fold;
@@ -13,10 +15,12 @@ pub mod invariants;
 pub mod keyboard;
 pub mod limits;
 pub mod loop_detection;
+mod loop_notice;
 pub mod machine;
 pub mod reason;
 mod record;
 pub mod retry;
+mod retry_strategy;
 pub mod risk;
 #[cfg(test)]
 mod samples;

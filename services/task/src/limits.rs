@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use motorium_proto::domain::decision::{RemainingLimits, Usage};
 
 use super::Task;
+use super::directive::Directive;
 use super::event::Failure;
-use super::machine::Directive;
 use super::risk;
 use crate::reason;
 

@@ -17,6 +17,8 @@ use super::fold::Task;
 use super::record::StepRecord;
 use super::screen::Fingerprint;
 
+pub use super::loop_notice::{IssuedNotice, LoopNotice, LoopPattern, Mitigation};
+
 /// Number of times the same action on the same unchanged screen counts as a repetition. Two may be a deliberate retry.
 const MIN_REPETITIONS: usize = 3;
 /// Number of times the same sequence of screens and actions counts as a cycle.
@@ -30,42 +32,6 @@ const MAX_NEW_RESULTS_OF_SAME_CALLS: usize = 8;
 const STAGNATION_STEPS: usize = 6;
 /// Number of steps after a mitigation before the next one is chosen.
 const STEPS_PER_MITIGATION: usize = 2;
-
-/// Pattern of a detected loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LoopPattern {
-    Repetition,
-    Cycle,
-    Stagnation,
-}
-
-/// Mitigation of a loop, in order of escalation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mitigation {
-    /// The planner is told.
-    NotifyPlanner,
-    /// Actions without effect are no longer performed on their screen.
-    BlockActions,
-    /// The user is asked.
-    AskUser,
-}
-
-/// A detected loop and its mitigation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopNotice {
-    pub pattern: LoopPattern,
-    pub mitigation: Mitigation,
-    /// Message for the planner, the user and watchers.
-    pub message: String,
-}
-
-/// A notice that was issued before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IssuedNotice {
-    pub measure: Mitigation,
-    /// Last step that had started when it was issued.
-    pub step: u32,
-}
 
 /// The parts of a step that matter for loop detection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,57 +12,15 @@ use motorium_proto::domain::id::{ActionId, TaskName};
 
 use super::event::{Failure, UserRequest, UserRequestKind};
 use super::limits::{exceeded, time_limit_exceeded};
-use super::loop_detection::{self, LoopNotice};
+use super::loop_detection;
 use super::{Lifecycle, StepRecord, Task};
 use crate::reason;
+
+pub use super::directive::Directive;
 
 /// Number of unverified success claims that are rejected before the task fails. One gives the planner a chance to correct
 /// itself; more would let it repeat the claim until the limits are reached.
 pub const MAX_REFUSED_CLAIMS: u32 = 1;
-
-/// The next thing that the run loop has to do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Directive {
-    /// The task has ended.
-    Ended,
-    /// Wait for the user.
-    AwaitUser,
-    Cancel {
-        reason: String,
-    },
-    Fail(Failure),
-    /// Start a step by observing the screen.
-    Observe,
-    /// Ask the planner about the open step.
-    Decide,
-    /// Perform this action of the open step, or its pending retry.
-    Act {
-        index: usize,
-    },
-    /// Judge the effect of the open step's last action. It was performed by a run that ended before it judged the effect.
-    Judge,
-    /// Reject the decided actions and tell the planner why.
-    Refuse {
-        message: String,
-    },
-    /// Extract data from the screen.
-    Extract {
-        json_schema: String,
-        instruction: String,
-    },
-    /// Make this function call of the open step, or record why it is not made.
-    CallFunction {
-        index: usize,
-    },
-    FinishStep,
-    /// Record that the task is in a loop.
-    Notice(LoopNotice),
-    /// The planner claims success: verify it, then succeed.
-    Conclude {
-        answer: String,
-    },
-    Ask(UserRequest),
-}
 
 /// Returns the next directive for a task.
 #[must_use]

@@ -12,8 +12,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, EventSeq};
 use motorium_proto::service::StageTiming;
 
-use super::event::{Artifact, Observed};
-use super::retry::RetryStrategy;
+use super::artifact::Artifact;
+use super::event::Observed;
+use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
 
 /// An action of a step: its last attempt, and the retries before it.

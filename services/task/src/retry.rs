@@ -13,6 +13,8 @@ use motorium_proto::domain::id::ElementId;
 use super::record::ActionRecord;
 use super::{risk, screen};
 
+pub use super::retry_strategy::RetryStrategy;
+
 /// Maximum number of automatic retries of an action, over all strategies: one for each strategy of a click.
 pub const MAX_RETRIES: u32 = 3;
 /// Offsets of a retried click, in pixels. The first one that stays inside the target and moves the point is used. 3 px leave a
@@ -21,31 +23,6 @@ const OFFSETS: [(i32, i32); 4] = [(3, 0), (-3, 0), (0, 3), (0, -3)];
 /// Minimum side of a target that has a second point worth trying, in pixels. Below it, the point is within the offsets already
 /// tried.
 const MIN_TARGET_SIDE: i32 = 12;
-
-/// Strategy of a retry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RetryStrategy {
-    /// The same action again, because nothing of it was sent.
-    Unchanged,
-    /// The point offset by a few pixels, inside the target.
-    OffsetPoint,
-    /// Another point of the target.
-    OtherPoint,
-    /// The point at which a new parse of the screen locates the target.
-    RelocatedTarget,
-    /// The scroll in the opposite direction.
-    ReversedScroll,
-    /// Nothing is sent; only the effect is observed again.
-    ReobservedEffect,
-}
-
-impl RetryStrategy {
-    /// Returns true if the strategy performs an action.
-    #[must_use]
-    pub fn performs_action(self) -> bool {
-        self != RetryStrategy::ReobservedEffect
-    }
-}
 
 /// Returns the next strategy after an attempt with this effect, or `None` if there is none left or none is needed.
 #[must_use]

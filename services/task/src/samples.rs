@@ -13,7 +13,7 @@ use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId, TaskName};
 use super::Task;
 use super::event::{ActionIntended, Event, Observed, RecordedEvent};
 use super::machine::action_id;
-use super::retry::RetryStrategy;
+use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
 use super::spec::{Limits, TaskSpec};
 use crate::effect;

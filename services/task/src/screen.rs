@@ -7,6 +7,7 @@ use motorium_imaging::space::denormalise;
 use motorium_proto::domain::element::{Element, ElementState, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_text::fold::width_and_case;
 use sha2::{Digest as _, Sha256};
 
 /// Number of grid cells per axis to which positions are rounded. Absorbs jitter of detected boxes below 1/256 of the frame.
@@ -97,12 +98,11 @@ pub fn bounds_on_display(element: &Element, frame: &Frame) -> CaptureRect {
     denormalise(&element.bounds, frame.size).translate(frame.origin.to_vector())
 }
 
-/// Returns a text in lower case and without spaces, for comparison. Text recognition does not return either reliably.
+/// Returns a text in lower case, in one width and without spaces, for comparison. Text recognition does not return either reliably.
 #[must_use]
 pub fn folded(text: &str) -> String {
-    text.chars()
+    width_and_case(text)
         .filter(|character| !character.is_whitespace())
-        .flat_map(char::to_lowercase)
         .collect()
 }
 

@@ -94,10 +94,9 @@ impl TaskSpec {
     /// Returns true if messages for people are written in Chinese.
     #[must_use]
     pub fn speaks_chinese(&self) -> bool {
-        let is_chinese = |letter: char| matches!(letter, '\u{4e00}'..='\u{9fff}');
         match self.language.as_deref() {
             Some(language) => language.starts_with("zh"),
-            None => self.goal.contains(is_chinese),
+            None => self.goal.contains(motorium_text::characters::is_han),
         }
     }
 

@@ -5,7 +5,8 @@ use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::event::{Artifact, hex, wire_failure, wire_request, wire_timing};
+use super::artifact::{Artifact, hex};
+use super::event::{wire_failure, wire_request, wire_timing};
 use super::fold::{Lifecycle, Task};
 use super::record::{ActionRecord, StepRecord};
 

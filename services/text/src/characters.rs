@@ -11,6 +11,35 @@ pub const fn is_ideograph(character: char) -> bool {
         || matches!(character, '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
+/// Returns true for Han characters, of which Chinese consists. Kana and Hangul are none.
+#[must_use]
+pub const fn is_han(character: char) -> bool {
+    matches!(
+        character,
+        '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// Returns true for characters of scripts in which a word may end after any character. Korean has spaces, so Hangul is none.
+#[must_use]
+pub const fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns true for East Asian wide and full-width characters and for emoji, which are as wide as high.
+///
+/// Source: Unicode Standard Annex 11.
+#[must_use]
+pub const fn is_wide(character: char) -> bool {
+    matches!(
+        character,
+        '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{303e}' | '\u{3041}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
+    ) || matches!(
+        character,
+        '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}' | '\u{1f300}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}'
+    )
+}
+
 /// Returns true for characters that take no space on a screen and are no line break: soft hyphens, joiners, zero widths,
 /// direction controls (U+202A to U+202E, U+2066 to U+2069), variation selectors, byte order marks and tags.
 #[must_use]

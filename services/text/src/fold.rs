@@ -24,14 +24,12 @@ pub struct NormalisedText {
 
 impl NormalisedText {
     pub fn of(text: &str) -> Self {
-        let text = normalise(&split_camel_case(text));
-        let characters = text.chars().filter(|letter| is_ideograph(*letter));
-        let characters = characters.collect();
-        let pieces = text.split(|letter: char| !letter.is_alphanumeric() || is_ideograph(letter));
-        let words = pieces.filter(|word| !word.is_empty()).map(str::to_owned);
+        let is_ideographic = |word: &String| word.starts_with(is_ideograph);
+        let words = words(&split_camel_case(text));
+        let (characters, words): (Vec<_>, Vec<_>) = words.into_iter().partition(is_ideographic);
         Self {
-            words: join_spelt_out(words.collect()),
-            characters,
+            words: join_spelt_out(words),
+            characters: characters.concat(),
         }
     }
 
@@ -61,6 +59,35 @@ impl NormalisedText {
         let mut places = self.words.windows(wanted);
         places.position(|words| words == phrase.words)
     }
+}
+
+/// Returns the folded words of a text in order. Every ideograph is a word. Camel case and spelt-out words stay as they are.
+#[must_use]
+pub fn words(text: &str) -> Vec<String> {
+    let text = normalise(text);
+    let pieces = text.split(|letter: char| !letter.is_alphanumeric());
+    pieces.flat_map(ideographs_apart).collect()
+}
+
+/// Splits a word before and after every ideograph.
+fn ideographs_apart(word: &str) -> Vec<String> {
+    let mut parts = Vec::<String>::new();
+    let mut follows_letter = false;
+    for letter in word.chars() {
+        let is_letter = !is_ideograph(letter);
+        match parts.last_mut().filter(|_| is_letter && follows_letter) {
+            Some(part) => part.push(letter),
+            None => parts.push(letter.to_string()),
+        }
+        follows_letter = is_letter;
+    }
+    parts
+}
+
+/// Folds width, compatibility forms and case, and nothing else. For texts of the user and of the applications, where
+/// accents and alphabets matter; [`words`] also folds what is written to evade a list.
+pub fn width_and_case(text: &str) -> impl Iterator<Item = char> {
+    text.nfkc().flat_map(char::to_lowercase)
 }
 
 /// A folded letter or digit and its position in the text.
@@ -170,47 +197,55 @@ fn normalise(text: &str) -> String {
     let small: String = visible.flat_map(char::to_lowercase).collect();
     // Apostrophes are removed, because they do not separate words.
     let small = small.replace(['\'', '’', '`'], "");
-    skeleton(&small).flat_map(char::to_lowercase).collect()
+    // The skeleton of a letter with a stroke is the letter and a mark.
+    let alike = skeleton(&small).filter(|letter| !is_ignorable(*letter));
+    alike.flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the Latin letter of a small capital, a white-on-black letter, or a look-alike capital of another alphabet.
+/// Returns the Latin letter of a small capital, a white-on-black letter, or a look-alike of another alphabet that is no
+/// look-alike in the other case.
 fn base_letter(letter: char) -> char {
     if letter.is_ascii() {
         return letter;
     }
-    from_decorated(letter)
-        .or_else(|| from_look_alike_capital(letter))
+    from_small_capital(letter)
+        .or_else(|| from_white_on_black(letter))
+        .or_else(|| from_look_alike(letter))
         .unwrap_or(letter)
 }
 
-fn from_decorated(letter: char) -> Option<char> {
-    let mut capitals = SMALL_CAPITALS.chars();
-    let small = capitals.position(|capital| capital == letter);
-    let small = small.and_then(|offset| u32::try_from(offset).ok());
-    let mut alphabets = WHITE_ON_BLACK.iter();
-    let on_black = || {
-        alphabets.find_map(|begin| {
-            u32::from(letter)
-                .checked_sub(*begin)
-                .filter(|offset| *offset < 26)
-        })
-    };
-    small
-        .or_else(on_black)
-        .and_then(|offset| char::from_u32(u32::from('a') + offset))
+fn from_small_capital(letter: char) -> Option<char> {
+    let at = SMALL_CAPITALS.chars().position(|capital| capital == letter);
+    at.and_then(|at| u32::try_from(at).ok())
+        .and_then(nth_letter)
 }
 
-/// Returns the Latin letter of a look-alike capital whose lower case does not look Latin, such as the Greek beta. These have to
-/// be mapped before lower-casing.
-fn from_look_alike_capital(letter: char) -> Option<char> {
-    let look_alike = |text: String| {
-        let mut letters = skeleton(&text).collect::<Vec<_>>().into_iter();
-        letters.next().filter(|letter| letter.is_ascii_alphabetic())
-    };
-    if !letter.is_uppercase() || look_alike(letter.to_lowercase().collect()).is_some() {
+fn from_white_on_black(letter: char) -> Option<char> {
+    let offsets = WHITE_ON_BLACK
+        .iter()
+        .filter_map(|begin| u32::from(letter).checked_sub(*begin));
+    offsets.filter(|offset| *offset < 26).find_map(nth_letter)
+}
+
+/// Returns a lower-case Latin letter by its number in the alphabet, from 0.
+fn nth_letter(number: u32) -> Option<char> {
+    char::from_u32(u32::from('a') + number)
+}
+
+/// Returns the Latin letter of a capital that looks like one, such as the Greek beta and nu, or of a letter that looks
+/// like a small capital, such as the Cyrillic en. Both have to be mapped before lower-casing: the lower case of a nu
+/// looks like another letter.
+fn from_look_alike(letter: char) -> Option<char> {
+    if !letter.is_alphabetic() || is_ideograph(letter) {
         return None;
     }
-    look_alike(letter.to_string())
+    let first = skeleton(letter.encode_utf8(&mut [0; 4])).next()?;
+    match first {
+        // The skeleton of every capital I is a small l; its lower case has the right one.
+        'l' => None,
+        latin if latin.is_ascii_alphabetic() => letter.is_uppercase().then_some(latin),
+        other => from_small_capital(other),
+    }
 }
 
 /// Joins consecutive single letters to the word they spell.

@@ -10,8 +10,10 @@ pub mod allowed_windows;
 pub mod journal;
 pub mod lease;
 pub mod rate_limiter;
+mod refusal;
 pub mod rules;
 mod storage;
 pub mod url_rules;
 
+pub use refusal::Refusal;
 pub use storage::{StateFolder, StorageError};

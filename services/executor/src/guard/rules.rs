@@ -10,6 +10,7 @@ use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
+use super::refusal::Refusal;
 use super::url_rules::UrlRules;
 
 /// Default forbidden chords: they switch to a text console, or end the X server or the session.
@@ -36,15 +37,6 @@ const PATH_STEP_PX: f64 = 2.0;
 /// Maximum number of checked points per leg: longer than any display's diagonal. The driver refuses points outside the
 /// display.
 const MAX_PATH_STEPS: f64 = 20_000.0;
-
-/// A refusal by a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Configuration key of the rule.
-    pub rule: &'static str,
-    /// Explanation for people: a sentence without its full stop.
-    pub reason: String,
-}
 
 /// The rules of a desktop.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::rules::Refusal;
+use super::refusal::Refusal;
 
 /// Default schemes of allowed URLs.
 pub const DEFAULT_URL_SCHEMES: &[&str] = &["http", "https"];

@@ -16,11 +16,16 @@ use std::fmt::Write as _;
 use motorium_proto::domain::action::Place;
 use motorium_proto::domain::element::{Element, ElementState};
 use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
+use motorium_text::characters::is_invisible;
 
 /// Marker of an interactable element.
 pub const INTERACTABLE: char = '●';
 /// Marker of a static element.
 pub const STATIC: char = '○';
+/// Breaks a line like `\n`, but is no control character.
+const LINE_SEPARATOR: char = '\u{2028}';
+/// Breaks a line like `\n`, but is no control character.
+const PARAGRAPH_SEPARATOR: char = '\u{2029}';
 /// Maximum number of characters of an element's text. Longer text is cut and ends in `…`.
 pub const MAX_CONTENT_CHARS: usize = 120;
 
@@ -105,22 +110,15 @@ fn push_escaped(text: &mut String, character: char) {
         '\n' => text.push_str("\\n"),
         '\r' => text.push_str("\\r"),
         '\t' => text.push_str("\\t"),
-        _ if character.is_control() || is_invisible(character) => {
-            write!(text, "\\u{{{:x}}}", u32::from(character))
-                .expect("writing to a string succeeds");
-        }
+        LINE_SEPARATOR | PARAGRAPH_SEPARATOR => push_code_point(text, character),
+        _ if character.is_control() || is_invisible(character) => push_code_point(text, character),
         _ => text.push(character),
     }
 }
 
-/// Returns whether a character is invisible and affects display or line breaking: soft hyphen, zero widths and joiners,
-/// line and paragraph separators, direction controls, byte order mark, tags.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
+/// Writes a character as its code point, for example `\u{200b}`.
+fn push_code_point(text: &mut String, character: char) {
+    write!(text, "\\u{{{:x}}}", u32::from(character)).expect("writing to a string succeeds");
 }
 
 #[cfg(test)]
@@ -166,6 +164,10 @@ mod tests {
         check_content("two\nlines\tand\r\na tab", r#""two\nlines\tand\r\na tab""#);
         check_content("保存文件", r#""保存文件""#);
         check_content("a\u{202e}b\u{200b}c\u{7}", r#""a\u{202e}b\u{200b}c\u{7}""#);
+        check_content(
+            "a\u{e0041}\u{fe0f}\u{2029}",
+            r#""a\u{e0041}\u{fe0f}\u{2029}""#,
+        );
         check_content(&"x".repeat(120), &format!("\"{}\"", "x".repeat(120)));
         check_content(&"字".repeat(121), &format!("\"{}…\"", "字".repeat(120)));
     }

@@ -110,7 +110,7 @@ impl Common {
             .transpose()?;
         Ok(Self {
             data: settings.data.or_else(|| default_data_folder(environment)),
-            log: settings.log.resolve()?,
+            log: resolved_log(settings.log)?,
             client: client::Config {
                 ca,
                 identity: identity(&settings.client)?,
@@ -168,6 +168,12 @@ impl Common {
     pub fn token(&self) -> Option<&Secret> {
         self.protection.token.as_ref()
     }
+}
+
+fn resolved_log(settings: telemetry::Settings) -> Result<telemetry::Config, Error> {
+    settings
+        .resolve()
+        .map_err(|error| Error::Inconsistent(error.to_string()))
 }
 
 /// `$XDG_DATA_HOME/motorium`, or `~/.local/share/motorium`.

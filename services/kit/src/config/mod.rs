@@ -10,8 +10,6 @@ mod common;
 mod environment;
 mod error;
 mod reload;
-mod secret;
-mod values;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,12 +22,12 @@ use figment::{Figment, Profile};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use crate::secret::{MASK, Secret};
+pub use crate::values::{HumanDuration, ListenAddress};
 use common::CommonSettings;
 pub use common::{ClientSettings, Common, ServerSettings};
 pub use environment::Environment;
 pub use error::Error;
-pub use secret::{MASK, Secret};
-pub use values::{HumanDuration, ListenAddress};
 
 /// Top-level keys of all parts of Motorium. One file may configure all of them.
 const KEYS: [&str; 12] = [

@@ -15,10 +15,10 @@ use tower::Service;
 use tracing::{Instrument as _, debug_span};
 
 use crate::caller::Caller;
-use crate::config::Secret;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
 use crate::panics;
+use crate::secret::Secret;
 
 /// Services whose endless streams end as soon as the server drains. Health also requires no token.
 const HEALTH: &str = "/grpc.health.v1.Health/";

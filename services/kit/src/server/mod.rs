@@ -28,9 +28,10 @@ use tonic_health::server::HealthReporter;
 use tower::layer::layer_fn;
 use tracing::{info, warn};
 
-use crate::config::{ListenAddress, Secret};
 use crate::limits::Limits;
+use crate::secret::Secret;
 use crate::shutdown::Shutdown;
+use crate::values::ListenAddress;
 use call::{CallLayer, StopSignals};
 pub use memory::MemoryConnector;
 pub use registry::Mountable;

@@ -1,12 +1,14 @@
 //! The commands, one file each.
 
 pub(crate) mod act;
+mod approval;
 pub(crate) mod config;
 pub(crate) mod desktops;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod replay;
 pub(crate) mod run;
+mod saved_files;
 pub(crate) mod see;
 pub(crate) mod tasks;
 pub(crate) mod tools;
@@ -58,7 +60,7 @@ pub(crate) fn log(loaded: &LayeredConfig, quiet: bool) -> Result<telemetry::Conf
             level: "error".to_owned(),
             ..telemetry::Settings::default()
         };
-        return Ok(settings.resolve()?);
+        return Ok(settings.resolve().map_err(motorium_kit::Error::from)?);
     }
     Ok(configured)
 }

@@ -111,7 +111,7 @@ async fn carry_out(
         .map_err(|report| service_error(server, report))?;
     let code = watch(client, &task.name, args.json).await?;
     if let Some(folder) = &args.save {
-        super::tasks::save(client, &task.name, folder).await?;
+        super::saved_files::save(client, &task.name, folder).await?;
     }
     Ok(code)
 }
@@ -177,7 +177,7 @@ async fn ask_to_approve(
         line.to_lowercase().as_str(),
         "y" | "yes" | "j" | "ja" | "是" | "好"
     );
-    super::tasks::resolve(client, approval, approve, "").await
+    super::approval::resolve(client, approval, approve, "").await
 }
 
 async fn read_line(question: String) -> Result<String, Error> {

@@ -1,7 +1,5 @@
 //! `motorium tasks`: lists, shows and controls tasks.
 
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use motorium_client::Client;
@@ -10,7 +8,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Response, Status};
 
-use super::{connect, service_error};
+use super::{approval, connect, saved_files, service_error};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
@@ -128,16 +126,16 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         }
         TasksCommand::Approve { name } => {
             let name = approval_name(&client, &name).await?;
-            resolve(&client, &name, true, "").await?;
+            approval::resolve(&client, &name, true, "").await?;
         }
         TasksCommand::Deny { name, message } => {
             let name = approval_name(&client, &name).await?;
-            resolve(&client, &name, false, &message.unwrap_or_default()).await?;
+            approval::resolve(&client, &name, false, &message.unwrap_or_default()).await?;
         }
         TasksCommand::TakeOver { name } => {
             let request = wire::TakeOverRequest {
                 name: full_name(&name),
-                user: user(),
+                user: approval::user(),
                 request_id,
             };
             let taken = raw.take_over(request).await.map(Response::into_inner);
@@ -155,14 +153,11 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         TasksCommand::Export { name, to, html } => {
             super::export::export(&client, &full_name(&name), to, html).await?;
         }
-        TasksCommand::Save { name, folder } => save(&client, &full_name(&name), &folder).await?,
+        TasksCommand::Save { name, folder } => {
+            saved_files::save(&client, &full_name(&name), &folder).await?
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the name of the user at the terminal.
-fn user() -> String {
-    std::env::var("USER").unwrap_or_default()
 }
 
 /// Lists the pending approvals.
@@ -188,26 +183,6 @@ async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, E
     Ok(first.name)
 }
 
-/// Approves or denies an action.
-pub(crate) async fn resolve(
-    client: &Client<Channel>,
-    approval: &str,
-    approve: bool,
-    message: &str,
-) -> Result<(), Error> {
-    let request = wire::ResolveApprovalRequest {
-        name: approval.to_owned(),
-        approve,
-        message: message.to_owned(),
-        request_id: String::new(),
-        user: user(),
-    };
-    let resolved = client.raw().resolve_approval(request).await;
-    resolved.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
-    output::line(if approve { "approved" } else { "denied" });
-    Ok(())
-}
-
 fn full_name(name: &str) -> String {
     if name.contains('/') {
         name.to_owned()
@@ -227,69 +202,4 @@ async fn show(client: &Client<Channel>, name: &str) -> Result<(), Error> {
     output::line(&table::tasks(std::slice::from_ref(&task)));
     output::line(&table::steps(&steps));
     Ok(())
-}
-
-/// Saves the screenshots of a task's steps and the files it fetched.
-pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) -> Result<(), Error> {
-    let unwritable = |source| Error::File {
-        path: folder.to_owned(),
-        source,
-    };
-    fs::create_dir_all(folder).map_err(unwritable)?;
-    for step in client.list_steps(task).await.map_err(Error::Service)? {
-        let pictures = [
-            (&step.frame_before, "before"),
-            (&step.annotated_frame, "annotated"),
-        ];
-        for (artifact, which) in pictures
-            .into_iter()
-            .filter(|(artifact, _)| !artifact.is_empty())
-        {
-            let name = format!("step-{:02}-{which}", step.number);
-            save_artifact(client, artifact, folder, Some(&name)).await?;
-        }
-    }
-    for artifact in fetched_files(client, task).await? {
-        save_artifact(client, &artifact, folder, None).await?;
-    }
-    Ok(())
-}
-
-/// Saves an artifact under its own file name, or as `stem`: a screenshot shared by several steps is stored once, and
-/// saved for each of them.
-async fn save_artifact(
-    client: &Client<Channel>,
-    name: &str,
-    folder: &Path,
-    stem: Option<&str>,
-) -> Result<(), Error> {
-    let (artifact, content) = client.get_artifact(name).await.map_err(Error::Service)?;
-    let (file_name, content) = crate::png::to_png(&artifact.file_name, content);
-    let extension = Path::new(&file_name)
-        .extension()
-        .and_then(|extension| extension.to_str());
-    let file_name = match (stem, extension) {
-        (Some(stem), Some(extension)) => format!("{stem}.{extension}"),
-        _ => file_name,
-    };
-    let path = folder.join(file_name);
-    fs::write(&path, content).map_err(|source| Error::File { path, source })
-}
-
-/// Returns the artifacts of the files that the task fetched.
-async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<String>, Error> {
-    use futures::StreamExt as _;
-    use motorium_client::Update;
-
-    let mut names = Vec::new();
-    let mut updates = client.watch(task);
-    while let Some(update) = updates.next().await {
-        let Update::Event { event, .. } = update.map_err(Error::Service)? else {
-            continue;
-        };
-        if let Some(wire::event::Kind::ResultFetched(fetched)) = event.kind {
-            names.extend(fetched.artifact.map(|artifact| artifact.name));
-        }
-    }
-    Ok(names)
 }

@@ -10,7 +10,7 @@ use motorium_kit::shutdown::Shutdown;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{DesktopPool, PooledDesktop};
-use crate::run::is_transient;
+use crate::error::is_transient;
 
 /// Timeout of one probe.
 // Both calls take milliseconds on a healthy desktop; 3 s allows for a loaded machine and stays below the probe

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
+use super::call::{ToolCall, ToolError};
 use super::catalog::DeclaredFunction;
 use super::mcp::McpServer;
 use super::outcome::{self, FunctionOutcome};
@@ -15,29 +14,6 @@ use super::service::ToolService;
 use super::settings::{Tool, ToolEndpoint};
 
 const RECORDED_TOOL: &str = "a tool of a recorded task cannot be called";
-
-/// Error of a tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolError {
-    /// A transient error: the tool may be reachable later.
-    #[error("{0}")]
-    Unavailable(String),
-    /// A permanent error: a retry does not help.
-    #[error("{0}")]
-    Unusable(String),
-}
-
-/// A call of a function.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolCall {
-    /// Name of the calling task.
-    pub task: String,
-    /// Idempotency key, unique to this call within the task.
-    pub id: String,
-    /// Name of the function as its tool knows it.
-    pub name: String,
-    pub arguments: Map<String, Value>,
-}
 
 /// A connection to a tool.
 #[derive(Debug)]

@@ -28,8 +28,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
 use tokio_util::task::TaskTracker;
 
+use super::call::{ToolCall, ToolError};
 use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
-use super::connection::{ToolCall, ToolError};
 use super::outcome::{self, FunctionOutcome};
 use super::settings::{Tool, ToolEndpoint};
 

@@ -15,8 +15,8 @@ use motorium_proto::v1::tool::{InvokeRequest, ListFunctionsRequest};
 use serde_json::Value;
 use tonic::{Code, Status};
 
+use super::call::{ToolCall, ToolError};
 use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
-use super::connection::{ToolCall, ToolError};
 use super::outcome::{self, FunctionOutcome};
 use super::settings::Tool;
 

@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 
 use super::event::{HookEvent, HookPoints};
 use super::{DEFAULT_TIMEOUT, Error, Hook, HookContext, HookErrorPolicy, HookVerdict, messages};
-use crate::run::is_transient;
+use crate::error::is_transient;
 
 /// Settings of the hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]

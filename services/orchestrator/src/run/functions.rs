@@ -20,7 +20,7 @@ use super::permission::{CallPermission, IntendedFunctionCall};
 use super::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, Runner};
 use crate::error::reason;
 use crate::functions::catalog::{DeclaredFunction, ToolFunctions};
-use crate::functions::connection::ToolCall;
+use crate::functions::ToolCall;
 use crate::functions::outcome::FunctionOutcome;
 use crate::functions::{FunctionCatalog, Tool, ToolConnection, ToolError};
 use motorium_recording::recording::{FUNCTIONS, RecordingMode};

@@ -37,18 +37,18 @@ use std::time::{Duration, SystemTime};
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::id::FrameId;
-use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{Observation, Perception, StageTiming};
 use motorium_recording::ports::Ports;
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::Code;
 
 use self::functions::Functions;
 use self::hooks::RunHooks;
 use self::lease_keeper::LeaseKeeper;
 use self::motion_monitor::MotionMonitor;
+use crate::error::is_transient;
 use crate::functions::Tools;
 use crate::hooks::HookChain;
 use crate::run::recorded_settings::RunSettings;
@@ -554,19 +554,6 @@ impl From<StopReason> for Halt {
             StopReason::LeaseLost(reason) => Halt::OwnershipLost(reason),
         }
     }
-}
-
-/// Returns whether a retry may help. A connection that breaks during a call is reported under several codes.
-pub(crate) fn is_transient(report: &ErrorReport) -> bool {
-    let broken_off = matches!(
-        report.code,
-        Code::Unknown | Code::Cancelled | Code::Internal
-    );
-    let unavailable = matches!(
-        report.code,
-        Code::Unavailable | Code::ResourceExhausted | Code::Aborted
-    ) && report.reason != reason::MESSAGE_TOO_LARGE;
-    unavailable || (broken_off && report.reason == reason::TRANSPORT)
 }
 
 /// Converts a service error into a halt. On a lost lease the task is released, and the next run leases the desktop

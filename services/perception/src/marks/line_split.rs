@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_text::characters::is_wide;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::areas::area;
@@ -24,10 +25,6 @@ const HALF_CHAR_WIDTH: f64 = 0.4;
 /// Maximum distance between the centres of two characters of one word, in line heights: two of the widest letters are
 /// closer. The days of a calendar in a small font are 0.9 apart.
 const MAX_CHAR_SPACING: f64 = 2.1 * HALF_CHAR_WIDTH;
-
-/// First character of the wide scripts (Hangul, kana, full-width letters), whose characters are as far apart within a
-/// word.
-const FIRST_WIDE_CHAR: char = '\u{1100}';
 
 /// A word, or a single character in scripts without spaces.
 #[derive(Debug)]
@@ -90,8 +87,8 @@ fn words(line: &TextLine) -> Vec<Word> {
         .flat_map(|(_, characters)| {
             let places: Vec<usize> = characters.collect();
             let near = |one: &usize, next: &usize| {
-                let are_wide = characters_of[*one] >= FIRST_WIDE_CHAR
-                    || characters_of[*next] >= FIRST_WIDE_CHAR;
+                // Wide characters are as far apart within a word as narrow ones in different words.
+                let are_wide = is_wide(characters_of[*one]) || is_wide(characters_of[*next]);
                 are_wide || place(*next) - place(*one) <= farthest
             };
             let words = places.chunk_by(near);

@@ -14,25 +14,11 @@ use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
 use super::line_split;
+use super::merged_element::MergedElement;
 use super::reading_order::{canonical_order, rows};
 use crate::areas::{area, fraction_inside, iou};
 use crate::parse::detect::Detection;
 use crate::parse::read::TextLine;
-
-/// Element without an id.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MergedElement {
-    pub kind: ElementKind,
-    /// Text or name; empty if unknown.
-    pub content: String,
-    /// Box in capture pixels, inside the frame, not empty.
-    pub bounds: CaptureRect,
-    pub interactable: bool,
-    /// 0 to 1.
-    pub confidence: f32,
-    pub source: ElementSource,
-    pub state: ElementState,
-}
 
 /// IoU above which two boxes are the same control. The usual value of non-maximum suppression; nested boxes have a
 /// lower IoU.

@@ -12,13 +12,15 @@
 pub mod json;
 mod line_split;
 pub mod merge;
+mod merged_element;
 pub mod paragraphs;
+mod placed_element;
 mod radio_groups;
 pub mod reading_order;
 pub mod relations;
 pub mod tracking;
 
-pub use merge::MergedElement;
+pub use merged_element::MergedElement;
 pub use tracking::TrackedElements;
 
 use motorium_imaging::space::{centre, normalise};

@@ -8,7 +8,7 @@ use motorium_proto::domain::element::{ElementKind, Relation, RelationKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 
-use super::relations::{MAX_LABEL_DISTANCE, PlacedElement, label_distance};
+use super::placed_element::{MAX_LABEL_DISTANCE, PlacedElement, label_distance};
 
 /// Maximum vertical gap within a group, in button heights. Lists of options are rarely spaced wider.
 const MAX_COLUMN_GAP: i32 = 4;

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::CaptureRect;
 
-use super::merge::MergedElement;
+use super::merged_element::MergedElement;
 use crate::areas::area;
 
 /// Minimum vertical overlap with the first element of the row, as a fraction of the smaller height.

@@ -4,25 +4,17 @@
 //! Pure. Without a detector there are no controls and therefore no relations.
 
 use motorium_proto::domain::element::{Element, ElementKind, Relation, RelationKind};
-use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::domain::id::ElementId;
 
 use motorium_imaging::space::denormalise;
 
+use super::placed_element::{PlacedElement, label_distance};
 use super::radio_groups::radio_groups;
 use crate::areas::fraction_inside;
 
-/// Maximum distance of a label from its control, in label heights.
-pub(super) const MAX_LABEL_DISTANCE: i32 = 8;
-
 /// Minimum fraction of an element that must be inside a container.
 const MIN_FRACTION_INSIDE: f64 = 0.9;
-
-/// An element with its box in pixels.
-pub(super) struct PlacedElement<'a> {
-    pub(super) element: &'a Element,
-    pub(super) bounds: CaptureRect,
-}
 
 /// Returns the relations among the elements of a frame of `size` pixels.
 #[must_use]
@@ -88,33 +80,6 @@ fn wants_label(element: &Element) -> bool {
     }
 }
 
-/// Returns the distance of a text from a control that it may label; `None` if the position is not that of a label.
-pub(super) fn label_distance(
-    text: CaptureRect,
-    control: CaptureRect,
-    kind: ElementKind,
-) -> Option<i32> {
-    let height = text.height().max(1);
-    let same_row = text.center().y > control.min.y && text.center().y < control.max.y;
-    let (before, behind) = (control.min.x - text.max.x, text.min.x - control.max.x);
-    let above = control.min.y - text.max.y;
-    let starts_alike = (text.min.x - control.min.x).abs() <= 2 * height;
-    // Text boxes are slightly too large and may touch what is beside them.
-    let near = |gap: i32, most: i32| (-height / 3..=most * height).contains(&gap);
-    let is_box = matches!(
-        kind,
-        ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
-    );
-    if is_box && same_row && near(behind, MAX_LABEL_DISTANCE / 2) {
-        return Some(behind.max(0));
-    }
-    if same_row && near(before, MAX_LABEL_DISTANCE) {
-        return Some(before.max(0));
-    }
-    // A label above a field counts as farther away than one beside it.
-    (!is_box && starts_alike && near(above, 1)).then(|| above.max(0) + height)
-}
-
 /// Returns the smallest dialog, row or list entry that contains each element.
 fn parts(placed: &[PlacedElement<'_>]) -> impl Iterator<Item = Relation> {
     placed.iter().filter_map(|part| {
@@ -147,7 +112,7 @@ fn is_container(kind: ElementKind) -> bool {
 pub(super) mod tests {
     use motorium_imaging::space::{centre, normalise};
     use motorium_proto::domain::element::{ElementSource, ElementState};
-    use motorium_proto::domain::geometry::CapturePoint;
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
     use super::*;
 

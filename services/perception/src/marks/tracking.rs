@@ -14,7 +14,7 @@ use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 use strsim::normalized_levenshtein;
 
-use super::merge::MergedElement;
+use super::merged_element::MergedElement;
 use crate::areas::iou;
 
 type Shift = Vector2D<i32, CapturePx>;

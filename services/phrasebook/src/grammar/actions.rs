@@ -3,7 +3,8 @@
 use motorium_proto::domain::action::Button;
 
 use super::ParseErrorKind;
-use super::clause::{self, Arguments, ParsedInstruction, PhraseRole, Result};
+use super::arguments::{Arguments, ParsedInstruction, PhraseRole, Result};
+use super::click::click;
 use super::instruction::{Direction, Instruction, ScrollExtent, TargetPhrase};
 use super::reader::Reader;
 use super::sentence::verb_at;
@@ -32,7 +33,7 @@ pub(super) fn press(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstruction>>
         _ if ends_with_key_noun(rest) => arguments.fail(ParseErrorKind::UnknownKey {
             name: rest.raw().to_owned(),
         }),
-        _ => clause::click(arguments, Button::Left, 1),
+        _ => click(arguments, Button::Left, 1),
     }
 }
 
@@ -119,7 +120,7 @@ fn held_click<'a>(
     };
     let mut inner = arguments.with_rest(rest.skip(at + length));
     inner.modifiers = modifiers;
-    Some(clause::click(&inner, button, count))
+    Some(click(&inner, button, count))
 }
 
 /// Splits a trailing duration off, as in `Shift 3 秒`.

@@ -4,17 +4,17 @@ use motorium_proto::domain::action::Button;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
 
-use crate::matcher::Relation;
-
-use super::instruction::{
-    EditCommand, Instruction, JoinedName, Language, ScrollExtent, TargetPhrase,
+use super::arguments::{
+    Arguments, ClauseError, LeadingPhrase, ParsedInstruction, PhraseRole, Result,
 };
+use super::click::click;
+use super::instruction::{EditCommand, Instruction, Language, ScrollExtent, TargetPhrase};
 use super::reader::Reader;
 use super::sentence::{self, Fragment, Join, PlaceBefore, modified_click, verb_at};
-use super::target::{self, NamedTarget};
-use super::token::{Span, Token};
+use super::target;
+use super::token::Span;
 use super::vocabulary::{self, Noun, Verb};
-use super::{ParseErrorKind, actions, address, keys, number, phrase, text_entry};
+use super::{ParseErrorKind, actions, address, keys, phrase, text_entry};
 use motorium_text::characters::is_ideograph;
 
 /// State carried from one clause to the next: the verb that may be omitted, and the referent of `it`.
@@ -26,185 +26,6 @@ pub(super) struct Context {
     /// Keys held for the next click.
     held: Vec<Key>,
     last: Option<TargetPhrase>,
-}
-
-/// An instruction and the words that it was parsed from.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct ParsedInstruction {
-    pub(super) step: Instruction,
-    pub(super) span: Span,
-    /// The verb shared by several targets; see [`Clause::verb`](super::Clause::verb).
-    pub(super) verb: Option<Span>,
-    pub(super) joined: Option<JoinedName>,
-}
-
-/// Error for a fragment that cannot be parsed, with the offending words.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct ClauseError {
-    pub(super) span: Span,
-    pub(super) kind: ParseErrorKind,
-}
-
-pub(super) type Result<T> = std::result::Result<T, ClauseError>;
-
-/// The arguments of a verb.
-#[derive(Debug, Clone)]
-pub(super) struct Arguments<'a> {
-    /// The whole clause, for error messages.
-    pub(super) clause: Reader<'a>,
-    /// The words after the verb.
-    pub(super) rest: Reader<'a>,
-    /// The phrase before the verb.
-    pub(super) leading: Option<LeadingPhrase<'a>>,
-    /// Modifier keys held during the action.
-    pub(super) modifiers: Vec<Key>,
-    last: Option<TargetPhrase>,
-}
-
-/// A phrase before the verb with its role.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LeadingPhrase<'a> {
-    pub(super) words: Reader<'a>,
-    pub(super) role: PhraseRole,
-}
-
-/// Role of the phrase before the verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PhraseRole {
-    /// The object of the action (`把`, `将`, `对`).
-    Object,
-    /// The location of the action (`in`, `在`).
-    Location,
-    /// The list to choose from (`from`, `从`).
-    Source,
-}
-
-impl<'a> Arguments<'a> {
-    /// Returns the same clause with other words after its verb.
-    pub(super) fn with_rest(&self, rest: Reader<'a>) -> Self {
-        Self {
-            rest,
-            ..self.clone()
-        }
-    }
-
-    pub(super) fn fail<T>(&self, why: ParseErrorKind) -> Result<T> {
-        Err(ClauseError {
-            span: self.clause.span(),
-            kind: why,
-        })
-    }
-
-    /// Parses the words as a target.
-    pub(super) fn named(&self, words: Reader<'a>) -> Result<NamedTarget> {
-        let words = without_locative(words.trimmed());
-        if words.is_empty() {
-            return self.fail(ParseErrorKind::MissingTarget);
-        }
-        if let Some(last) = self.last.clone().filter(|_| target::is_pronoun(words)) {
-            return Ok(NamedTarget {
-                aim: last,
-                noun: None,
-            });
-        }
-        target::read(words).ok_or(ClauseError {
-            span: words.span(),
-            kind: ParseErrorKind::InvalidTarget,
-        })
-    }
-
-    /// Parses the words as a target, without the noun.
-    pub(super) fn aim(&self, words: Reader<'a>) -> Result<TargetPhrase> {
-        Ok(self.named(words)?.aim)
-    }
-
-    /// Returns the phrase before the verb, if it has that role.
-    pub(super) fn before(&self, role: PhraseRole) -> Option<Reader<'a>> {
-        self.leading
-            .filter(|before| before.role == role)
-            .map(|before| before.words)
-    }
-
-    /// Parses the words as a list of targets, each with its span.
-    fn list(&self, words: Reader<'a>) -> Result<Vec<(TargetPhrase, Span)>> {
-        let items = words.list_items();
-        if items.is_empty() {
-            return self.fail(ParseErrorKind::MissingTarget);
-        }
-        items
-            .into_iter()
-            .map(|item| Ok((self.aim(item)?, item.span())))
-            .collect()
-    }
-
-    /// Returns one instruction for the whole clause.
-    pub(super) fn one(&self, step: Instruction) -> Result<Vec<ParsedInstruction>> {
-        Ok(vec![ParsedInstruction {
-            step,
-            span: self.clause.span(),
-            verb: None,
-            joined: None,
-        }])
-    }
-
-    /// Returns the instruction for one of several targets that share the verb.
-    pub(super) fn item(&self, step: Instruction, span: Span) -> ParsedInstruction {
-        let verb = self.clause.span().start..self.rest.span().start;
-        let stands_apart = !self.rest.is_empty() && verb.start < verb.end && verb.end <= span.start;
-        ParsedInstruction {
-            step,
-            span,
-            verb: stands_apart.then_some(verb),
-            joined: None,
-        }
-    }
-
-    /// Returns one instruction for each target of a list.
-    pub(super) fn each(
-        &self,
-        words: Reader<'a>,
-        step: impl Fn(TargetPhrase) -> Instruction,
-    ) -> Result<Vec<ParsedInstruction>> {
-        let mut items = self.list(words)?;
-        if items.len() == 1 {
-            return self.one(step(self.placed(items.remove(0).0)));
-        }
-        let mut readings: Vec<ParsedInstruction> = items
-            .into_iter()
-            .map(|(aim, span)| self.item(step(self.placed(aim)), span))
-            .collect();
-        if let Some(name) = words.content().filter(|_| !words.has_quoted()) {
-            readings[0].joined = Some(JoinedName {
-                target: TargetPhrase::text(name),
-                clause_count: readings.len(),
-                span: self.clause.span(),
-            });
-        }
-        Ok(readings)
-    }
-
-    /// Restricts the target to the location named before the verb.
-    fn placed(&self, mut aim: TargetPhrase) -> TargetPhrase {
-        let place = self
-            .before(PhraseRole::Location)
-            .or(self.before(PhraseRole::Source))
-            .and_then(target::read);
-        if let (None, Some(place)) = (&aim.relation, place) {
-            aim.relation = Some((Relation::Inside, Box::new(place.aim)));
-        }
-        aim
-    }
-}
-
-/// Drops a Chinese locative after a quoted name (`"帮助"上`).
-fn without_locative(words: Reader<'_>) -> Reader<'_> {
-    let mut name = words;
-    name.eat_end(vocabulary::LOCATIVES);
-    if name.tokens().last().is_some_and(Token::is_quoted) {
-        name
-    } else {
-        words
-    }
 }
 
 /// Parses a fragment. If the whole fails, a run-on sentence (`scroll to the bottom hit Submit`) is split before a verb
@@ -438,69 +259,6 @@ fn dispatch(verb: Verb, arguments: &Arguments<'_>) -> Result<Vec<ParsedInstructi
         Verb::Refresh => turn_page(arguments, Instruction::Refresh),
         Verb::Verify => actions::verify(arguments, arguments.rest),
     }
-}
-
-/// Parses a click on every named target, with its repetitions.
-pub(super) fn click(
-    arguments: &Arguments<'_>,
-    button: Button,
-    count: u8,
-) -> Result<Vec<ParsedInstruction>> {
-    let mut rest = arguments.rest;
-    let mut modifiers = arguments.modifiers.clone();
-    modifiers.extend(take_held_keys(&mut rest));
-    let times = number::eat_times_at_end(&mut rest)
-        .or_else(|| number::eat_times(&mut rest))
-        .unwrap_or(1);
-    if let Some(object) = arguments
-        .before(PhraseRole::Object)
-        .filter(|_| rest.is_empty())
-    {
-        rest = object;
-    }
-    let click = |target| Instruction::Click {
-        target,
-        button,
-        count,
-        modifiers: modifiers.clone(),
-    };
-    let once = if rest.is_empty() {
-        arguments.one(click(None))?
-    } else {
-        arguments.each(rest, |aim| click(Some(aim)))?
-    };
-    Ok(once
-        .iter()
-        .cycle()
-        .take(once.len() * times as usize)
-        .cloned()
-        .collect())
-}
-
-/// Consumes a trailing `while holding ctrl` or similar.
-fn take_held_keys(rest: &mut Reader<'_>) -> Vec<Key> {
-    let found = (1..rest.len()).find_map(|at| {
-        let (before, mut names) = rest.split_at(at);
-        if !names.eat(&[
-            "while holding",
-            "while holding down",
-            "holding",
-            "holding down",
-            "with",
-        ]) {
-            return None;
-        }
-        names.eat_end(&["held down", "held", "pressed", "down"]);
-        names.eat_end(&["key", "keys"]);
-        keys::format_chord(names, true)
-            .filter(|keys| keys::is_modifiers(keys))
-            .map(|keys| (before, keys))
-    });
-    let Some((before, keys)) = found else {
-        return Vec::new();
-    };
-    *rest = before;
-    keys
 }
 
 /// Parses a choice from a list if the list is named, otherwise a click on each target.

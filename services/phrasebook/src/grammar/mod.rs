@@ -8,7 +8,9 @@
 
 mod actions;
 mod address;
+mod arguments;
 mod clause;
+mod click;
 mod instruction;
 mod keys;
 mod number;

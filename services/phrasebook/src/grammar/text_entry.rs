@@ -5,7 +5,7 @@ use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
 
 use super::ParseErrorKind;
-use super::clause::{Arguments, ParsedInstruction, PhraseRole, Result};
+use super::arguments::{Arguments, ParsedInstruction, PhraseRole, Result};
 use super::instruction::{EditCommand, Instruction, TargetPhrase};
 use super::reader::{Reader, joiner_length};
 use super::target;

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use motorium_text::characters::{is_ideograph, is_invisible};
-use unicode_normalization::UnicodeNormalization;
+use motorium_text::fold::width_and_case;
 
 /// A byte range of the goal.
 pub type Span = Range<usize>;
@@ -258,7 +258,7 @@ fn trim_end(word: &str) -> &str {
 
 /// Folds width, compatibility forms and case.
 pub(super) fn fold_word(word: &str) -> String {
-    word.nfkc().flat_map(char::to_lowercase).collect()
+    width_and_case(word).collect()
 }
 
 /// Returns whether the character is Chinese punctuation, which is not followed by a space.

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use unicode_normalization::UnicodeNormalization;
+use motorium_text::characters::is_unspaced;
+use motorium_text::fold::width_and_case;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Quality of a match, from the weakest to the strongest.
@@ -39,9 +40,7 @@ impl FoldedText {
     pub(super) fn new(text: &str) -> Self {
         let graphemes: Vec<String> = text.graphemes(true).map(str::to_owned).collect();
         let folded = |(index, grapheme): (usize, &String)| {
-            let characters: Vec<char> = grapheme
-                .nfkc()
-                .flat_map(char::to_lowercase)
+            let characters: Vec<char> = width_and_case(grapheme)
                 .filter(|c| !c.is_whitespace())
                 .collect();
             characters
@@ -209,11 +208,6 @@ fn unify(character: char) -> char {
         '、' => ',',
         other => other,
     }
-}
-
-/// Returns whether the character's script has no spaces between words.
-fn is_unspaced(character: char) -> bool {
-    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}')
 }
 
 /// Minimum length of a text to match as a prefix. Shorter prefixes match too many words.

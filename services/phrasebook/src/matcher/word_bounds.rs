@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_text::characters::is_wide;
 
 /// Height of a line's box per em of its text. Boxes are 1.2 to 1.5 em high; a value below that range estimates the text at
 /// its widest, so that gaps are only assumed where the text cannot fill the line.
@@ -33,13 +34,6 @@ fn advance(grapheme: &str) -> f64 {
         character if is_wide(character) => 1.0,
         _ => 0.56,
     }
-}
-
-/// Returns whether the character is East Asian wide or full-width (Unicode Standard Annex 11), or an emoji.
-fn is_wide(character: char) -> bool {
-    matches!(character,
-        '\u{1100}'..='\u{115F}' | '\u{2E80}'..='\u{303E}' | '\u{3041}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}'
-        | '\u{FE30}'..='\u{FE6F}' | '\u{FF00}'..='\u{FF60}' | '\u{FFE0}'..='\u{FFE6}' | '\u{1F300}'..='\u{1FAFF}' | '\u{20000}'..='\u{3FFFD}')
 }
 
 /// Estimates the box of the graphemes `part` of a line with the box `bounds`, in capture pixels.

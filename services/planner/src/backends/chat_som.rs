@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 
 use super::chat;
 use super::degraded_features::OutputFormat;
-use super::dialect::{
-    Dialect, ModelRequest, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::som_prompt::{self, Options, SomPrompt};
 use crate::models::Api;
+use crate::response::ResponseError;
 use crate::response::som;
 use crate::screenshot::RenderedImage;
 

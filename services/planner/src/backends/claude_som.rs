@@ -8,12 +8,11 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::degraded_features::OutputFormat;
-use super::dialect::{
-    Dialect, ModelRequest, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate;
 use super::som_prompt::{self, Options, SomPrompt};
 use crate::models::{Api, Model, Thinking};
+use crate::response::ResponseError;
 use crate::response::som;
 use crate::response::text::ResponseText;
 use crate::screenshot::RenderedImage;

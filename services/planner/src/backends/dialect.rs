@@ -5,9 +5,7 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use motorium_proto::domain::decision::{Next, SafetyCheck, SuspectedInjection};
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
@@ -16,7 +14,8 @@ use super::degraded_features::DegradedFeatures;
 use crate::models::{Api, Model};
 use crate::prompt::{self, Prompts};
 use crate::provider::RejectedRequest;
-use crate::screenshot::{self, Checksum, RequestImages, SentImage};
+use crate::response::{ParsedDecision, ResponseError};
+use crate::screenshot::{self, RequestImages, SentImage};
 
 /// A prompt format and the parser of its responses.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
@@ -99,45 +98,6 @@ pub enum ParsedResponse {
     /// The model wants to observe more before it decides (a zoom, a screenshot); this request shows it. The caller bounds
     /// how often.
     FollowUp(Box<ModelRequest>),
-}
-
-/// A decision parsed from one response.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ParsedDecision {
-    /// The model's own explanation.
-    pub thought: String,
-    /// One line for the user.
-    pub progress: String,
-    pub next: Next,
-    /// State that this dialect needs verbatim in the next step, without pixels; empty if none.
-    pub conversation: Bytes,
-    pub safety_checks: Vec<SafetyCheck>,
-    pub suspected_injections: Vec<SuspectedInjection>,
-    /// Images in `conversation`, without duplicates.
-    pub conversation_images: Vec<Checksum>,
-}
-
-/// A response that is not a valid decision.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ResponseError {
-    /// The provider or the model refuses. The request is not repeated.
-    #[error("the model refuses: {message}")]
-    Refused { message: String },
-    /// The response was truncated; nothing of it is used.
-    #[error("the answer was cut off after {limit} tokens")]
-    Truncated { limit: u64 },
-    /// The response cannot be understood or performed. The message is for the model.
-    #[error("{message}")]
-    Invalid { message: String },
-}
-
-impl ResponseError {
-    /// Creates an error for a response that cannot be understood or performed.
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid {
-            message: message.into(),
-        }
-    }
 }
 
 /// A request that cannot be built.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::provider::{FailureKind, ProviderFailure};
+
 /// A backend did not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
@@ -68,5 +70,19 @@ impl BackendError {
                 | BackendError::TimedOut { .. }
                 | BackendError::CircuitOpen { .. }
         )
+    }
+}
+
+impl From<ProviderFailure> for BackendError {
+    fn from(failure: ProviderFailure) -> Self {
+        let message = failure.message;
+        match failure.kind {
+            FailureKind::Transient { retry_after } => BackendError::Transient {
+                message,
+                retry_after_ms: retry_after
+                    .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
+            },
+            FailureKind::Permanent => BackendError::Permanent { message },
+        }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::dialect::ModelRequest;
 use super::{BackendError, UsageMeter};
 use crate::models::Model;
-use crate::provider::TokenUsage;
+use crate::models::TokenUsage;
 use crate::screenshot::SizeRule;
 use crate::screenshot::sizes::{claude_tokens, openai_patches};
 

@@ -17,16 +17,16 @@ use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::degraded_features::DegradedFeatures;
-use super::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate::Estimate;
 use super::question::{self, Question};
 use super::{Backend, BackendError, UsageMeter, estimate};
+use crate::models::TokenUsage;
 use crate::models::{Model, Prices};
 use crate::prompt::Prompts;
-use crate::provider::{Endpoint, ProviderFailure, TokenUsage};
+use crate::provider::{Endpoint, ProviderFailure};
 use crate::response::text::ResponseText;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{RequestImages, SentImage};
 
 /// Maximum number of observations (zoom, screenshot) per step: enough to compare a few regions, and it bounds the cost.

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as value};
 
 use super::degraded_features::OutputFormat;
-use super::dialect::{ModelRequest, ParsedDecision, RequestError, ResponseError, StepContext};
+use super::dialect::{ModelRequest, RequestError, StepContext};
 use crate::models::Api;
 use crate::prompt::history::PlaceFormat;
 use crate::prompt::{Error as PromptError, Language, PromptContext};
 use crate::response::text::ResponseText;
 use crate::response::validate::ValidationContext;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::response::{json, som};
 use crate::screenshot::{Checksum, RenderedImage};
 

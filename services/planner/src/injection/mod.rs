@@ -8,17 +8,16 @@
 
 pub mod paragraphs;
 pub mod rules;
-mod text;
 
 use std::sync::LazyLock;
 
 use motorium_proto::domain::decision::SuspectedInjection;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::PlanRequest;
+use motorium_text::fold::words;
 
 use paragraphs::{Line, paragraphs};
 use rules::Rules;
-use text::words;
 
 /// Maximum length of a quote, in characters: it is shown to the user.
 const MAX_QUOTE_CHARS: usize = 300;

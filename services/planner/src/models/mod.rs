@@ -2,12 +2,14 @@
 //!
 //! - [`table`]: the built-in table, and a user's own entries over it
 //! - [`prices`]: token prices
+//! - [`tokens`]: the token usage that a response reports
 //!
 //! Providers change their models every few weeks. Whatever differs between models is looked up here and decided nowhere
 //! else. A model that is not in the table gets settings that every model accepts, and a warning.
 
 pub mod prices;
 pub mod table;
+pub mod tokens;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,7 @@ use crate::screenshot::ImageSpec;
 
 pub use prices::Prices;
 pub use table::{ModelEntry, ModelTable};
+pub use tokens::TokenUsage;
 
 /// Protocol of a model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

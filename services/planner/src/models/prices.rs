@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Api;
-use crate::provider::TokenUsage;
+use super::{Api, TokenUsage};
 
 /// Prices in US dollars per million tokens, which equals millionths of a dollar per token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Language of prompts and of texts for the user.
 
+use motorium_text::characters::is_han;
+
 /// A language with prompt templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -17,7 +19,7 @@ impl Language {
     pub fn of(wanted: Option<&str>, goal: &str) -> Self {
         let is_chinese = match wanted {
             Some(wanted) if !wanted.is_empty() => wanted.to_lowercase().starts_with("zh"),
-            _ => is_chinese(&unquoted(goal).unwrap_or_else(|| goal.to_owned())),
+            _ => unquoted(goal).as_deref().unwrap_or(goal).contains(is_han),
         };
         if is_chinese {
             Language::Chinese
@@ -34,11 +36,6 @@ impl Language {
             Language::Chinese => "zh",
         }
     }
-}
-
-fn is_chinese(text: &str) -> bool {
-    text.chars()
-        .any(|character| ('\u{4E00}'..='\u{9FFF}').contains(&character))
 }
 
 /// Returns the text outside quotation marks; `None` if it has no words, or a quotation does not end.

@@ -7,8 +7,6 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::backends::BackendError;
-
 /// A failed request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderFailure {
@@ -92,20 +90,6 @@ impl ProviderFailure {
                 status: status.as_u16(),
                 words,
             }),
-        }
-    }
-}
-
-impl From<ProviderFailure> for BackendError {
-    fn from(failure: ProviderFailure) -> Self {
-        let message = failure.message;
-        match failure.kind {
-            FailureKind::Transient { retry_after } => BackendError::Transient {
-                message,
-                retry_after_ms: retry_after
-                    .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
-            },
-            FailureKind::Permanent => BackendError::Permanent { message },
         }
     }
 }

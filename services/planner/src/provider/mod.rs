@@ -3,7 +3,6 @@
 //! - [`endpoint`]: an endpoint with its key
 //! - [`failure`]: classification of failures
 //! - [`api_key`]: loading of keys
-//! - [`tokens`]: the token usage that a response reports
 //!
 //! Invariant: a key appears in no log, error or `Debug` output; requests go only to the configured address. Nothing is
 //! retried here.
@@ -12,8 +11,6 @@ pub mod api_key;
 pub mod endpoint;
 pub mod failure;
 mod schema_order;
-pub mod tokens;
 
 pub use endpoint::Endpoint;
 pub use failure::{FailureKind, ProviderFailure, RejectedRequest};
-pub use tokens::TokenUsage;

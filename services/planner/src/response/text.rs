@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use crate::backends::dialect::ResponseError;
 use crate::models::Api;
+use crate::response::ResponseError;
 
 /// Maximum text length, in bytes: several times the output limit of any model. Longer text is neither searched for a
 /// decision nor sent back for a repair.

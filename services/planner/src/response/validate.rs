@@ -13,7 +13,7 @@ use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
-use crate::backends::dialect::ResponseError;
+use crate::response::ResponseError;
 use crate::screenshot::{ReportedPoint, SentImage};
 
 /// The screen and request that a response is validated against.

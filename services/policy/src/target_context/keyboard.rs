@@ -12,7 +12,7 @@ use motorium_proto::domain::key::Key;
 
 use super::TargetContext;
 use super::address::meanings_of_address;
-use crate::context::{ActionCategory, ActionInputs, presses_chord};
+use crate::action::{ActionCategory, ActionInputs, presses_chord};
 use motorium_task::screen::bounds_on_display;
 use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings};
 

@@ -18,7 +18,7 @@ use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use self::address::meanings_of_address;
-use super::context::{ActionCategory, ActionInputs, category};
+use super::action::{ActionCategory, ActionInputs, category};
 use motorium_task::screen::{bounds_on_display, without_time_digits};
 use motorium_text::fold::{self, NormalisedText};
 use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings, PAY};

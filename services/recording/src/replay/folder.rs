@@ -16,7 +16,7 @@ use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
 use super::compare;
-use super::report::Difference;
+use super::difference::Difference;
 use crate::recording::{OBSERVE, RUN, TRUNCATED, decode_recording};
 use crate::trajectory::{
     Error, FORMAT, MANIFEST, RECORDING, SCENE, artifact_files, json, safe_file_name,

@@ -3,13 +3,15 @@
 //! - [`folder`]: an exported task, read from the disk
 //! - [`player`]: answers the loop from the recording, in memory, and compares its requests and events with it
 //! - [`compare`]: where two messages differ, in words
-//! - [`verdict`]: the result of a replay
+//! - [`report`]: the result of a replay
 //!
 //! The run itself is driven by the Orchestrator, whose loop, state machine, rules and effect judgement are the real ones.
 
 pub mod compare;
+mod difference;
 pub mod folder;
 pub mod player;
 pub mod report;
 
-pub use report::{Difference, ReplayReport, StepReport};
+pub use difference::Difference;
+pub use report::{ReplayReport, StepReport};

@@ -9,13 +9,14 @@ use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
 use super::super::approval::approval_name;
-use super::super::loop_detection::{LoopNotice, LoopPattern, Mitigation};
-use super::super::retry::RetryStrategy;
+use super::super::artifact::{optional_artifact, wire_artifact};
+use super::super::loop_notice::{LoopNotice, LoopPattern, Mitigation};
+use super::super::retry_strategy::RetryStrategy;
 use super::super::screen::Fingerprint;
 use super::super::spec::{Limits, TaskSpec};
 use super::{
-    ActionIntended, Artifact, Event, Failure, Observed, PointerChecked, RecordedEvent, UserRequest,
-    UserRequestKind, hex,
+    ActionIntended, Event, Failure, Observed, PointerChecked, RecordedEvent, UserRequest,
+    UserRequestKind,
 };
 
 impl RecordedEvent {
@@ -47,42 +48,9 @@ impl TryFrom<wire::Event> for RecordedEvent {
     }
 }
 
-pub(crate) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
-    wire::Artifact {
-        name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
-        media_type: artifact.media_type,
-        size_bytes: artifact.size_bytes,
-        sha256: artifact.sha256.to_vec().into(),
-        file_name: artifact.file_name,
-    }
-}
-
 /// Returns false for the placeholder of a missing artifact, which has no name.
 fn is_stored(artifact: &wire::Artifact) -> bool {
     !artifact.name.is_empty()
-}
-
-struct ArtifactMessage(wire::Artifact);
-
-impl TryFrom<ArtifactMessage> for Artifact {
-    type Error = FieldError;
-
-    fn try_from(ArtifactMessage(artifact): ArtifactMessage) -> Result<Self, FieldError> {
-        let sha256 = artifact.sha256.as_ref().try_into();
-        Ok(Self {
-            sha256: sha256.map_err(|_| FieldError::new("sha256", "does not have 32 bytes"))?,
-            media_type: artifact.media_type,
-            size_bytes: artifact.size_bytes,
-            file_name: artifact.file_name,
-        })
-    }
-}
-
-pub(crate) fn optional_artifact(
-    field: &str,
-    message: Option<wire::Artifact>,
-) -> Result<Option<Artifact>, FieldError> {
-    optional(field, message.map(ArtifactMessage))
 }
 
 fn elapsed(message: Option<prost_types::Duration>) -> Result<Duration, FieldError> {

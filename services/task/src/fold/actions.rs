@@ -8,7 +8,7 @@ use motorium_proto::domain::id::ActionId;
 use super::Task;
 use crate::event::ActionIntended;
 use crate::record::ActionRecord;
-use crate::retry::RetryStrategy;
+use crate::retry_strategy::RetryStrategy;
 use crate::risk;
 
 impl Task {

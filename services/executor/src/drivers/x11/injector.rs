@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::human_input::SyntheticInput;
 use super::session::Session;
+use super::synthetic_input::SyntheticInput;
 use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
 type Command = Box<dyn FnOnce(&mut Injector) + Send>;

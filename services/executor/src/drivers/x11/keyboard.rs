@@ -15,7 +15,7 @@ use x11rb::protocol::xproto::{Keycode, ModMask};
 
 use super::connection::OrDisplayError;
 use super::key_remap::KeyRemaps;
-use super::keymap::{CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, Stroke};
+use super::keymap::{CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, SavedKeyboardState, Stroke};
 use super::keysym;
 use super::windows::{self, TextTarget};
 use super::xtest::{Pressable, XTestInput};
@@ -67,14 +67,6 @@ pub(super) fn modifier_keycodes(
 #[derive(Debug)]
 struct Chord {
     keycodes: Vec<Keycode>,
-    group: u8,
-}
-
-/// The keyboard state before normalisation, and the group locked since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SavedKeyboardState {
-    saved_locks: u8,
-    saved_group: u8,
     group: u8,
 }
 

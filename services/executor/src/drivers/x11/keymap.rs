@@ -36,6 +36,14 @@ impl Stroke {
     }
 }
 
+/// The keyboard state before normalisation, and the group locked since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SavedKeyboardState {
+    pub(super) saved_locks: u8,
+    pub(super) saved_group: u8,
+    pub(super) group: u8,
+}
+
 /// A snapshot of the keymap.
 #[derive(Debug)]
 pub(super) struct Keymap {

@@ -30,6 +30,7 @@ mod keymap;
 mod keysym;
 mod pointer;
 mod session;
+mod synthetic_input;
 mod text;
 mod windows;
 mod xtest;
@@ -55,7 +56,7 @@ pub struct X11Driver {
     launcher: Launcher,
     display: String,
     display_timeout: Duration,
-    own: Arc<human_input::SyntheticInput>,
+    own: Arc<synthetic_input::SyntheticInput>,
 }
 
 impl X11Driver {

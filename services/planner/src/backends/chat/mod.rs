@@ -7,10 +7,11 @@ pub(super) mod history_text;
 use motorium_proto::domain::decision::PastStep;
 use serde_json::{Value, json};
 
-use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::som_prompt;
 use crate::models::Api;
 use crate::prompt::Language;
+use crate::response::ResponseError;
 use crate::response::text::ResponseText;
 use crate::screenshot::{Checksum, Error, RenderedImage};
 

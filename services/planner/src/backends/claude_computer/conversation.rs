@@ -5,14 +5,15 @@ use motorium_proto::domain::decision::PastStep;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::request::Setup;
-use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use super::setup::Setup;
+use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::native::actions::ScreenshotContext;
 use crate::backends::native::calls::{
     self, AFTER_A_FAILURE, CallResult, CallStatus, PendingCall, ResultImage, StepsSince,
 };
 use crate::backends::native::messages;
 use crate::backends::native::shown_image::{self, ShownImage};
+use crate::response::ResponseError;
 use crate::screenshot::{self, SentImage};
 
 /// Version of the stored format; a conversation in another format is restarted.

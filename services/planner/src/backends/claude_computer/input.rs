@@ -8,7 +8,7 @@ use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::request::ComputerToolVersion;
+use super::setup::ComputerToolVersion;
 use crate::backends::native::actions::{self, ScreenshotContext};
 use crate::backends::native::turn::CallMeaning;
 use crate::response::keys;

@@ -2,6 +2,7 @@
 //!
 //! - [`input`]: tool input, converted into actions
 //! - [`conversation`]: the conversation between two steps, without pixels
+//! - [`setup`]: the parts of a request that stay the same during a conversation
 //! - [`request`]: builds the request from the conversation and the model's capabilities
 //!
 //! The tool version of a model is looked up in the model table. A turn that only observes (a screenshot, a zoom, the
@@ -10,14 +11,13 @@
 mod conversation;
 mod input;
 mod request;
+mod setup;
 
 use bytes::Bytes;
 use motorium_proto::domain::decision::Next;
 use serde_json::{Value, json};
 
-use super::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate;
 use super::native::actions::ScreenshotContext;
 use super::native::progress;
@@ -26,9 +26,10 @@ use super::native::toolbox::Toolbox;
 use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
 use crate::response::validate::ValidationContext;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{self, SentImage};
 use conversation::Conversation;
-use request::ComputerToolVersion;
+use setup::ComputerToolVersion;
 
 /// Name in the configuration.
 pub const NAME: &str = "claude_computer";
@@ -56,7 +57,7 @@ impl Dialect for ClaudeComputer {
     fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
         let tool = ComputerToolVersion::of(step.model)?;
         let view = view(step)?;
-        let setup = request::setup(step, tool, &view)?;
+        let setup = setup::setup(step, tool, &view)?;
         if let Some(memory) = Conversation::continued(step, &setup, &view)? {
             let asked = request::assemble(step, &setup, &memory, view)?;
             let is_too_long = estimate::is_too_long(&asked, step.model, step.request.frame.size);
@@ -269,13 +270,13 @@ fn again(
     memory: &Conversation,
     view: SentImage,
 ) -> Result<ModelRequest, RequestError> {
-    let setup = request::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
+    let setup = setup::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
     request::assemble(step, &setup, memory, view)
 }
 
 fn anew(step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
     let view = view(step)?;
-    let setup = request::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
+    let setup = setup::setup(step, ComputerToolVersion::of(step.model)?, &view)?;
     request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
 }
 

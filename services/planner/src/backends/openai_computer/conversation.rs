@@ -5,14 +5,14 @@ use motorium_proto::domain::decision::PastStep;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ConversationStorage;
-use super::request::Setup;
-use crate::backends::dialect::{ModelRequest, RequestError, ResponseError, StepContext};
+use super::setup::Setup;
+use super::storage::ConversationStorage;
+use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::native::calls::{self, CallResult, CallStatus, PendingCall, StepsSince};
 use crate::backends::native::messages;
 use crate::backends::native::shown_image::{self, ShownImage};
-use crate::models::Api;
-use crate::provider::TokenUsage;
+use crate::models::{Api, TokenUsage};
+use crate::response::ResponseError;
 use crate::screenshot;
 
 /// Version of the stored format; a conversation in another format is restarted.

@@ -3,6 +3,8 @@
 //!
 //! - [`input`]: tool input, converted into actions
 //! - [`conversation`]: the conversation between two steps, without pixels
+//! - [`setup`]: the parts of a request that stay the same during a conversation
+//! - [`storage`]: the place of a conversation between two steps
 //! - [`request`]: builds the request from the conversation and the model's capabilities
 //!
 //! The provider stores the conversation and each request names the last response. For users who want nothing stored, and
@@ -12,6 +14,8 @@
 mod conversation;
 mod input;
 mod request;
+mod setup;
+mod storage;
 
 use std::time::Duration;
 
@@ -21,9 +25,7 @@ use motorium_proto::domain::decision::{Next, SafetyCheck};
 use serde_json::{Value, json};
 
 use super::degraded_features::DegradedFeatures;
-use super::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate;
 use super::native::actions::ScreenshotContext;
 use super::native::progress;
@@ -33,9 +35,12 @@ use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
 use crate::provider::RejectedRequest;
 use crate::response::validate::ValidationContext;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{self, SentImage};
 use conversation::Conversation;
-use request::Setup;
+use setup::Setup;
+
+pub use storage::ConversationStorage;
 
 /// Name in the configuration.
 pub const NAME: &str = "openai_computer";
@@ -44,17 +49,6 @@ pub const DEFAULT_MODEL: &str = "gpt-5.6-sol";
 
 /// Maximum output tokens of the repeated request after a truncated response: bounds its cost.
 const MAX_OUTPUT_TOKENS: u64 = 32_768;
-
-/// Place where a conversation is kept between two steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConversationStorage {
-    /// At the provider: each request names the previous response.
-    #[default]
-    Stored,
-    /// Nowhere: each request contains all of it, with encrypted reasoning.
-    Stateless,
-}
 
 /// Dialect for OpenAI's models with OpenAI's computer tool.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
@@ -159,16 +153,6 @@ impl Dialect for OpenAiComputer {
             });
         }
         made.degraded_by(refused)
-    }
-}
-
-impl ConversationStorage {
-    /// Returns the storage of a request's conversation.
-    fn of(asked: &ModelRequest) -> Self {
-        match asked.body["store"].as_bool() {
-            Some(false) => Self::Stateless,
-            _ => Self::Stored,
-        }
     }
 }
 

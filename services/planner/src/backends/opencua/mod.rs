@@ -16,12 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chat::{self, history_text};
-use super::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use crate::models::Api;
 use crate::prompt::Language;
 use crate::response::pyautogui;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::RenderedImage;
 
 use history::Records;

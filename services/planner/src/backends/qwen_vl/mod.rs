@@ -16,13 +16,12 @@ use motorium_proto::domain::decision::{FunctionCall, Next};
 use serde_json::{Value, json};
 
 use super::chat::{self, history_text};
-use super::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, RequestError, ResponseError, StepContext,
-};
+use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use crate::models::Api;
 use crate::response::text::ResponseText;
 use crate::response::tool_calls::{self, ToolCall, computer_use};
 use crate::response::validate::ValidationContext;
+use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{RenderedImage, SentImage};
 
 use history::Records;

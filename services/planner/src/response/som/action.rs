@@ -10,7 +10,7 @@ use motorium_proto::domain::key::Key;
 
 use super::fields::Fields;
 use super::schema::ACTIONS;
-use crate::backends::dialect::ResponseError;
+use crate::response::ResponseError;
 use crate::response::model_actions::parse_text;
 use crate::response::validate::ValidationContext;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::backends::dialect::ResponseError;
+use crate::response::ResponseError;
 
 /// A JSON object, read leniently.
 #[derive(Debug, Clone, Copy)]

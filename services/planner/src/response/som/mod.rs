@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use self::fields::Fields;
 use super::validate::{self, ValidationContext};
-use crate::backends::dialect::{ParsedDecision, ResponseError};
+use crate::response::{ParsedDecision, ResponseError};
 
 /// Maximum number of actions per step: later ones are better decided on a new screenshot.
 pub const MAX_ACTIONS: usize = 8;

@@ -8,13 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use motorium_imaging::codec;
 use motorium_planner::backends::degraded_features::DegradedFeatures;
-use motorium_planner::backends::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, ResponseError, StepContext,
-};
+use motorium_planner::backends::dialect::{Dialect, ModelRequest, ParsedResponse, StepContext};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, ModelTable};
 use motorium_planner::prompt::Prompts;
+use motorium_planner::response::{ParsedDecision, ResponseError};
 use motorium_planner::screenshot::RequestImages;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, PlannedAction};

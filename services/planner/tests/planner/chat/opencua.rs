@@ -1,9 +1,9 @@
 //! OpenCUA.
 
-use motorium_planner::backends::dialect::ResponseError;
 use motorium_planner::backends::opencua::{
     HistoryKind, OpenCua, Options, PromptGeneration, ThoughtLevel,
 };
+use motorium_planner::response::ResponseError;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Qwen-VL.
 
-use motorium_planner::backends::dialect::ResponseError;
 use motorium_planner::backends::qwen_vl::QwenVl;
+use motorium_planner::response::ResponseError;
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult, Next};
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;

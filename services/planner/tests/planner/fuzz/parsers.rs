@@ -17,15 +17,14 @@ use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_computer::ClaudeComputer;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::degraded_features::DegradedFeatures;
-use motorium_planner::backends::dialect::{
-    Dialect, ModelRequest, ParsedResponse, ResponseError, StepContext,
-};
+use motorium_planner::backends::dialect::{Dialect, ModelRequest, ParsedResponse, StepContext};
 use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::question::{Question, QuestionResult};
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, ModelTable};
 use motorium_planner::prompt::Prompts;
+use motorium_planner::response::ResponseError;
 use motorium_planner::response::model_actions::ModelActions;
 use motorium_planner::response::tool_calls::computer_use;
 use motorium_planner::response::{pyautogui as python, tool_calls as calls};

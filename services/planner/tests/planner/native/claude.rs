@@ -1,7 +1,7 @@
 //! The exchange with Claude.
 
 use motorium_planner::backends::claude_computer::ClaudeComputer;
-use motorium_planner::backends::dialect::ResponseError;
+use motorium_planner::response::ResponseError;
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult::{Failed, Performed, Refused};

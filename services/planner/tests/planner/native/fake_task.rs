@@ -9,11 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use motorium_planner::backends::degraded_features::DegradedFeatures;
-use motorium_planner::backends::dialect::{
-    Dialect, ModelRequest, ParsedDecision, ParsedResponse, ResponseError, StepContext,
-};
+use motorium_planner::backends::dialect::{Dialect, ModelRequest, ParsedResponse, StepContext};
 use motorium_planner::models::{Api, Model, ModelTable};
 use motorium_planner::prompt::Prompts;
+use motorium_planner::response::{ParsedDecision, ResponseError};
 use motorium_planner::screenshot::RequestImages;
 use motorium_proto::domain::decision::{
     FunctionDeclaration, FunctionResult, Next, PastAction, PastStep, SafetyCheck,

@@ -1,7 +1,7 @@
 //! The exchange with OpenAI's models.
 
-use motorium_planner::backends::dialect::ResponseError;
 use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
+use motorium_planner::response::ResponseError;
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
 use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::domain::effect::ActionResult::{Failed, Performed};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::degraded_features::OutputFormat;
-use motorium_planner::backends::dialect::{Dialect as _, ParsedDecision, ParsedResponse};
+use motorium_planner::backends::dialect::{Dialect as _, ParsedResponse};
+use motorium_planner::response::ParsedDecision;
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text, WindowSelector,
 };

@@ -3,8 +3,9 @@
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::degraded_features::OutputFormat;
-use motorium_planner::backends::dialect::{Dialect as _, ResponseError};
+use motorium_planner::backends::dialect::Dialect as _;
 use motorium_planner::backends::som_prompt::Options;
+use motorium_planner::response::ResponseError;
 use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use motorium_x11::Connection;
 use x11rb::protocol::xproto::{Atom, AtomEnum};
 
-use super::super::connection::OrDisplayError as _;
-use super::owner::Atoms;
-use crate::drivers::Error;
+use super::atoms::Atoms;
 
 /// One representation of the content, with its target atom.
 #[derive(Debug, Clone)]
@@ -81,12 +79,4 @@ pub(super) fn is_metadata_target(target: Atom, atoms: &Atoms) -> bool {
         atoms.DELETE,
     ]
     .contains(&target)
-}
-
-/// Interns the atoms, once per connection.
-pub(super) fn look_up(link: &Connection) -> Result<Atoms, Error> {
-    Atoms::new(&link.x)
-        .or_display_error(link)?
-        .reply()
-        .or_display_error(link)
 }

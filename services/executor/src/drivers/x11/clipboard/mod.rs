@@ -25,6 +25,7 @@ use super::connection;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
+mod atoms;
 mod content;
 mod owner;
 mod paste;

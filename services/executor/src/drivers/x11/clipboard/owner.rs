@@ -19,30 +19,12 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::wrapper::ConnectionExt as _;
 
-use super::content::{Content, Representation, is_metadata_target, look_up};
+use super::atoms::{Atoms, look_up};
+use super::content::{Content, Representation, is_metadata_target};
 use super::paste::{self, PasteLog, RequestKind};
 use super::{Selection, SharedPasteLog};
 use crate::drivers::Error;
 use crate::drivers::x11::connection::OrDisplayError;
-
-x11rb::atom_manager! {
-    /// Atoms of selections, targets and protocol properties.
-    pub(super) Atoms: AtomsCookie {
-        CLIPBOARD,
-        PRIMARY,
-        TARGETS,
-        TIMESTAMP,
-        MULTIPLE,
-        SAVE_TARGETS,
-        DELETE,
-        INCR,
-        UTF8_STRING,
-        TEXT,
-        PLAIN_UTF8: b"text/plain;charset=utf-8",
-        _MOTORIUM_SELECTION,
-        _MOTORIUM_TIME,
-    }
-}
 
 /// Maximum size of a single transfer. Safely below the smallest request limit of the core protocol (256 KiB).
 const MAX_SINGLE_TRANSFER_BYTES: usize = 200_000;

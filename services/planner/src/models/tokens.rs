@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::models::Api;
+use super::Api;
 
 /// Tokens of one call; `None` means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,0 +1,10 @@
+//! Refusal of an action by a rule.
+
+/// A refusal by a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Configuration key of the rule.
+    pub rule: &'static str,
+    /// Explanation for people: a sentence without its full stop.
+    pub reason: String,
+}

@@ -1,0 +1,75 @@
+//! Files of a task, saved to a folder.
+
+use std::fs;
+use std::path::Path;
+
+use motorium_client::Client;
+use motorium_kit::client::Channel;
+use motorium_proto::v1::orchestrator as wire;
+
+use crate::error::Error;
+
+/// Saves the screenshots of a task's steps and the files it fetched.
+pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) -> Result<(), Error> {
+    let unwritable = |source| Error::File {
+        path: folder.to_owned(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    for step in client.list_steps(task).await.map_err(Error::Service)? {
+        let pictures = [
+            (&step.frame_before, "before"),
+            (&step.annotated_frame, "annotated"),
+        ];
+        for (artifact, which) in pictures
+            .into_iter()
+            .filter(|(artifact, _)| !artifact.is_empty())
+        {
+            let name = format!("step-{:02}-{which}", step.number);
+            save_artifact(client, artifact, folder, Some(&name)).await?;
+        }
+    }
+    for artifact in fetched_files(client, task).await? {
+        save_artifact(client, &artifact, folder, None).await?;
+    }
+    Ok(())
+}
+
+/// Saves an artifact under its own file name, or as `stem`: a screenshot shared by several steps is stored once, and
+/// saved for each of them.
+async fn save_artifact(
+    client: &Client<Channel>,
+    name: &str,
+    folder: &Path,
+    stem: Option<&str>,
+) -> Result<(), Error> {
+    let (artifact, content) = client.get_artifact(name).await.map_err(Error::Service)?;
+    let (file_name, content) = crate::png::to_png(&artifact.file_name, content);
+    let extension = Path::new(&file_name)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    let file_name = match (stem, extension) {
+        (Some(stem), Some(extension)) => format!("{stem}.{extension}"),
+        _ => file_name,
+    };
+    let path = folder.join(file_name);
+    fs::write(&path, content).map_err(|source| Error::File { path, source })
+}
+
+/// Returns the artifacts of the files that the task fetched.
+async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<String>, Error> {
+    use futures::StreamExt as _;
+    use motorium_client::Update;
+
+    let mut names = Vec::new();
+    let mut updates = client.watch(task);
+    while let Some(update) = updates.next().await {
+        let Update::Event { event, .. } = update.map_err(Error::Service)? else {
+            continue;
+        };
+        if let Some(wire::event::Kind::ResultFetched(fetched)) = event.kind {
+            names.extend(fetched.artifact.map(|artifact| artifact.name));
+        }
+    }
+    Ok(names)
+}

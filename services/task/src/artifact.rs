@@ -1,0 +1,62 @@
+//! Stored images and files of a task.
+
+use motorium_proto::convert::optional;
+use motorium_proto::domain::id::TaskName;
+use motorium_proto::error::FieldError;
+use motorium_proto::v1::orchestrator as wire;
+
+/// A stored image or file of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// SHA-256 of the content; also its key in the blob store.
+    pub sha256: [u8; 32],
+    pub media_type: String,
+    pub size_bytes: u64,
+    /// File name for people.
+    pub file_name: String,
+}
+
+pub(crate) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
+    wire::Artifact {
+        name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
+        media_type: artifact.media_type,
+        size_bytes: artifact.size_bytes,
+        sha256: artifact.sha256.to_vec().into(),
+        file_name: artifact.file_name,
+    }
+}
+
+struct ArtifactMessage(wire::Artifact);
+
+impl TryFrom<ArtifactMessage> for Artifact {
+    type Error = FieldError;
+
+    fn try_from(ArtifactMessage(artifact): ArtifactMessage) -> Result<Self, FieldError> {
+        let sha256 = artifact.sha256.as_ref().try_into();
+        Ok(Self {
+            sha256: sha256.map_err(|_| FieldError::new("sha256", "does not have 32 bytes"))?,
+            media_type: artifact.media_type,
+            size_bytes: artifact.size_bytes,
+            file_name: artifact.file_name,
+        })
+    }
+}
+
+pub(crate) fn optional_artifact(
+    field: &str,
+    message: Option<wire::Artifact>,
+) -> Result<Option<Artifact>, FieldError> {
+    optional(field, message.map(ArtifactMessage))
+}
+
+/// Formats bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
