@@ -103,6 +103,9 @@ pub(crate) struct Run {
     /// Tool to make available: its name in the configuration, or a URL that the configuration allows; repeatable
     #[arg(long = "tool", value_name = "NAME|ADDRESS")]
     pub(crate) tools: Vec<String>,
+    /// Language of questions, reasons and progress, for example en or zh [default: the language of the goal]
+    #[arg(long, value_name = "TAG")]
+    pub(crate) language: Option<String>,
     /// Save the plain and annotated screenshots of every step, and the fetched files, in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,

@@ -11,6 +11,7 @@ use cedar_policy::{
     Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, PolicyId,
     PolicySet, Request, RestrictedExpression, Schema, ValidationMode, Validator,
 };
+use motorium_messages::{Language, Message};
 use sha2::{Digest as _, Sha256};
 
 use super::context::ActionContext;
@@ -191,36 +192,47 @@ impl Policy {
         } else {
             named.to_owned()
         };
-        let because = match annotation("because") {
-            "" => format!("the rule `{name}` applies"),
-            because => because.to_owned(),
+        let applies = Message::RuleApplies { rule: &name };
+        let (because, because_zh) = match (annotation("because"), annotation("because_zh")) {
+            ("", "") => (
+                applies.text(Language::English),
+                applies.text(Language::Chinese),
+            ),
+            ("", chinese) => (applies.text(Language::English), chinese.to_owned()),
+            (english, "") => (english.to_owned(), english.to_owned()),
+            (english, chinese) => (english.to_owned(), chinese.to_owned()),
         };
         PolicyRule {
-            because_zh: match annotation("because_zh") {
-                "" => because.clone(),
-                because => because.to_owned(),
-            },
             because,
+            because_zh,
             id: name,
         }
     }
 }
 
 impl PolicyRule {
-    fn evaluation_error(problem: &str) -> Self {
-        let because = format!("a rule could not be evaluated: {problem}");
-        Self {
-            id: "unable".to_owned(),
-            because_zh: because.clone(),
-            because,
+    /// Returns the reason in this language.
+    #[must_use]
+    pub fn reason(&self, language: Language) -> &str {
+        match language {
+            Language::English => &self.because,
+            Language::Chinese => &self.because_zh,
         }
     }
 
+    fn evaluation_error(problem: &str) -> Self {
+        Self::built_in("unable", Message::RuleNotEvaluated { problem })
+    }
+
     fn no_permit() -> Self {
+        Self::built_in("nothing-permits-it", Message::NoRulePermits)
+    }
+
+    fn built_in(id: &str, reason: Message<'_>) -> Self {
         Self {
-            id: "nothing-permits-it".to_owned(),
-            because: "no rule permits it".to_owned(),
-            because_zh: "没有规则允许它".to_owned(),
+            id: id.to_owned(),
+            because: reason.text(Language::English),
+            because_zh: reason.text(Language::Chinese),
         }
     }
 }

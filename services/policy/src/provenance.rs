@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::element::Scene;
 use string_interner::StringInterner;
 use string_interner::backend::BufferBackend;
@@ -55,25 +56,19 @@ pub struct TaintedSpan {
 impl TaintedSpan {
     /// Describes the part for the person who approves.
     #[must_use]
-    pub fn description(&self, in_chinese: bool) -> String {
+    pub fn description(&self, language: Language) -> String {
         let mut text: String = self.text.chars().take(MAX_SHOWN_CHARS).collect();
         if text.len() < self.text.len() {
             text += "…";
         }
-        match (&self.origin, in_chinese) {
-            (Origin::Screen, false) => format!("\"{text}\" was read from the screen"),
-            (Origin::Screen, true) => format!("“{text}”来自屏幕"),
-            (Origin::Extraction, false) => format!("\"{text}\" is data taken from the screen"),
-            (Origin::Extraction, true) => format!("“{text}”是从屏幕提取的数据"),
-            (Origin::Function(name), false) => {
-                format!("\"{text}\" was returned by the function {name}")
-            }
-            (Origin::Function(name), true) => format!("“{text}”由函数 {name} 返回"),
-            (Origin::Clipboard, false) => {
-                "the pasted text was in the clipboard, and its origin is not known".to_owned()
-            }
-            (Origin::Clipboard, true) => "将要粘贴的是剪贴板中的内容，来源不明".to_owned(),
-        }
+        let text = &text;
+        let message = match &self.origin {
+            Origin::Screen => Message::TextFromScreen { text },
+            Origin::Extraction => Message::TextFromExtraction { text },
+            Origin::Function(name) => Message::TextFromFunction { text, name },
+            Origin::Clipboard => Message::TextFromClipboard,
+        };
+        message.text(language)
     }
 }
 

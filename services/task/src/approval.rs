@@ -6,6 +6,7 @@
 
 use std::time::SystemTime;
 
+use motorium_messages::{Language, Message};
 use motorium_proto::convert;
 use motorium_proto::domain::decision::{PlannedAction, SafetyCheck};
 use motorium_proto::domain::id::TaskName;
@@ -122,18 +123,21 @@ impl Approval {
 
     /// Returns the planner's message about an approval that was not given.
     #[must_use]
-    pub fn planner_message(&self) -> String {
-        let what = self.subject.intent();
-        let said = match self.message.trim() {
-            "" => String::new(),
-            said => format!(": {said}"),
+    pub fn planner_message(&self, language: Language) -> String {
+        let intent = self.subject.intent();
+        let (message, detail) = match self.state {
+            ApprovalState::Denied => (Message::ApprovalDenied { intent }, self.message.trim()),
+            ApprovalState::Expired => (Message::ApprovalExpired { intent }, ""),
+            _ => (Message::ApprovalInvalidated { intent }, self.message.trim()),
         };
-        match self.state {
-            ApprovalState::Denied => format!("the user refused this action ({what}){said}"),
-            ApprovalState::Expired => {
-                format!("nobody approved this action in time ({what}); it was not performed")
+        let text = message.text(language);
+        match detail {
+            "" => text,
+            detail => Message::WithDetail {
+                text: &text,
+                detail,
             }
-            _ => format!("the approval of this action ({what}) holds no longer{said}"),
+            .text(language),
         }
     }
 

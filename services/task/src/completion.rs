@@ -2,6 +2,7 @@
 //!
 //! Pure. The existence of files is checked by the run loop.
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::Observation;
@@ -82,13 +83,17 @@ fn quotes(text: &str) -> impl Iterator<Item = &str> {
 /// Returns the pieces of the planner's evidence that the screen does not show, or nothing if it shows any of them. One piece
 /// is enough, because evidence may also be a fact that no screen shows. A claim without evidence is accepted.
 #[must_use]
-pub fn missing_evidence(evidence: &[String], screen: LastScreen<'_>) -> Vec<String> {
+pub fn missing_evidence(
+    evidence: &[String],
+    screen: LastScreen<'_>,
+    language: Language,
+) -> Vec<String> {
     if evidence.iter().any(|piece| screen.supports(piece)) {
         return Vec::new();
     }
     let missing = evidence
         .iter()
-        .map(|piece| format!("its evidence \"{piece}\" cannot be seen on the last screen"));
+        .map(|evidence| Message::EvidenceNotVisible { evidence }.text(language));
     missing.collect()
 }
 
@@ -122,13 +127,18 @@ fn json_contains(json: &Value, wanted: &Value) -> bool {
 
 /// Describes an expectation that is not met.
 #[must_use]
-pub fn describe_unmet(expectation: &Expectation) -> String {
-    match expectation {
-        Expectation::TextOnScreen(text) => format!("the text \"{text}\" is not on the screen"),
-        Expectation::WindowTitle(title) => format!("the active window is not titled \"{title}\""),
-        Expectation::FileExists(name) => format!("there is no file {name} in the desktop's folder"),
-        Expectation::ExtractedJson(json) => format!("nothing was extracted that has {json}"),
-    }
+pub fn describe_unmet(expectation: &Expectation, language: Language) -> String {
+    let json;
+    let message = match expectation {
+        Expectation::TextOnScreen(text) => Message::TextNotOnScreen { text },
+        Expectation::WindowTitle(title) => Message::WindowNotTitled { title },
+        Expectation::FileExists(name) => Message::FileMissing { name },
+        Expectation::ExtractedJson(wanted) => {
+            json = wanted.to_string();
+            Message::DataNotExtracted { json: &json }
+        }
+    };
+    message.text(language)
 }
 
 #[cfg(test)]

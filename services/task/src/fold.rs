@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 
@@ -193,6 +194,12 @@ impl Task {
         })
     }
 
+    /// Returns a message for people in the task's language.
+    #[must_use]
+    pub fn text(&self, message: Message<'_>) -> String {
+        message.text(self.spec.message_language())
+    }
+
     /// Returns the time the task has run, without the time it waited for the user.
     #[must_use]
     pub fn active_time(&self, now: SystemTime) -> Duration {
@@ -298,7 +305,9 @@ impl Task {
                 }
             }
             Event::UserAcknowledged { message } => {
-                self.pending_messages.push(acknowledgement(message));
+                let language = self.spec.message_language();
+                self.pending_messages
+                    .push(acknowledgement(message, language));
                 self.user_statements.push(message.clone());
                 self.first_step_after_user_input = self.next_step();
                 self.enter(Lifecycle::Running, *at);
@@ -312,7 +321,9 @@ impl Task {
             Event::HumanActed { description, .. } => self.record_manual_action(description),
             Event::HandedBack { message } => {
                 let done = std::mem::take(&mut self.manual_actions);
-                self.pending_messages.push(handed_back(&done, message));
+                let language = self.spec.message_language();
+                self.pending_messages
+                    .push(handed_back(&done, message, language));
                 self.user_statements.push(message.clone());
                 self.first_step_after_user_input = self.next_step();
                 self.enter(Lifecycle::Running, *at);
@@ -409,9 +420,11 @@ impl Task {
             return;
         }
         self.refused_claims += 1;
-        let missing = missing.join("; ");
-        self.notices
-            .push(format!("the goal is not reached yet: {missing}"));
+        let language = self.spec.message_language();
+        let message = Message::GoalNotReached {
+            missing: &join_clauses(missing, language),
+        };
+        self.notices.push(message.text(language));
     }
 }
 
@@ -427,6 +440,49 @@ mod tests {
 
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn people_and_planner_read_the_language_of_the_task() {
+        let name = TaskName::from_segment("t").unwrap();
+        let goal = wire::Task {
+            goal: "点击“Save”".into(),
+            ..Default::default()
+        };
+        let spec = TaskSpec::from_wire(name, "u".into(), goal, Limits::default()).unwrap();
+        let mut task = Task::new(spec, EventSeq(1), at(0));
+        let events = [
+            Event::Started {
+                orchestrator: "o".into(),
+            },
+            Event::TakenOver { user: "Ann".into() },
+            Event::HumanActed {
+                description: "按下了 Enter".into(),
+                at: None,
+            },
+            Event::HandedBack {
+                message: "继续".into(),
+            },
+            Event::UserAcknowledged {
+                message: String::new(),
+            },
+        ];
+        for (seq, event) in (2..).zip(events) {
+            task.apply(&RecordedEvent {
+                seq: EventSeq(seq),
+                at: at(1),
+                step: 0,
+                event,
+            });
+            if let Lifecycle::AwaitingUser(request) = &task.lifecycle {
+                assert_eq!(request.message, "Ann 已接管桌面；交还后任务将继续");
+            }
+        }
+        let told = [
+            "用户曾接管桌面，期间按下了 Enter，现已交还。用户留言：继续",
+            "我已经操作",
+        ];
+        assert_eq!(task.pending_messages, told);
     }
 
     /// Applies events at the given seconds and checks the active time at the last of them.

@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use motorium_messages::Message;
 use motorium_proto::domain::decision::{RemainingLimits, Usage};
 
 use super::Task;
@@ -17,11 +18,10 @@ pub(super) fn time_limit_exceeded(task: &Task, now: SystemTime) -> Option<Failur
     if task.active_time(now) < limit {
         return None;
     }
-    let seconds = limit.as_secs_f64();
-    let message = format!(
-        "the time limit of {seconds:.0} s is used up; raise limits.max_duration if the task needs longer"
-    );
-    Some(Failure::new(reason::TIME_LIMIT, message))
+    let message = Message::TimeLimit {
+        seconds: limit.as_secs_f64().round() as u64,
+    };
+    Some(failure(task, reason::TIME_LIMIT, message))
 }
 
 /// Returns the failure of the first limit that the next directive would exceed. Started work may finish and a success claim
@@ -43,10 +43,8 @@ fn step_limit_exceeded(task: &Task) -> Option<Failure> {
     if (task.steps.len() as u64) < u64::from(max) {
         return None;
     }
-    let message = format!(
-        "the limit of {max} steps is used up; raise limits.max_steps if the task needs more"
-    );
-    Some(Failure::new(reason::STEP_LIMIT, message))
+    let message = Message::StepLimit { max: max.into() };
+    Some(failure(task, reason::STEP_LIMIT, message))
 }
 
 /// Returns the failure of an exhausted token or cost limit.
@@ -56,19 +54,18 @@ pub fn model_budget_exceeded(task: &Task) -> Option<Failure> {
     if let Some(max) = limits.max_tokens
         && counted_tokens(task.usage) >= max
     {
-        let message = format!(
-            "the limit of {max} tokens is used up; raise limits.max_tokens if the task needs more"
-        );
-        return Some(Failure::new(reason::TOKEN_LIMIT, message));
+        return Some(failure(
+            task,
+            reason::TOKEN_LIMIT,
+            Message::TokenLimit { max },
+        ));
     }
     if let (Some(max), Some(cost)) = (limits.max_cost_micros_usd, task.usage.cost_micros_usd)
         && cost >= max
     {
-        let message = format!(
-            "the limit of {:.2} USD is used up; raise limits.max_cost_micros_usd if the task needs more",
-            max as f64 / 1e6
-        );
-        return Some(Failure::new(reason::COST_LIMIT, message));
+        let amount = format!("{:.2}", max as f64 / 1e6);
+        let message = Message::CostLimit { amount: &amount };
+        return Some(failure(task, reason::COST_LIMIT, message));
     }
     None
 }
@@ -82,7 +79,7 @@ fn risk_limit_exceeded(task: &Task, index: usize) -> Option<Failure> {
     if !is_new || task.risky_actions < max {
         return None;
     }
-    Some(risk_limit_failure(max, rule))
+    Some(risk_limit_failure(task, max, rule))
 }
 
 /// Returns the failure if the next function call is risky and exceeds the limit. A started call has already been counted, and
@@ -95,15 +92,19 @@ fn call_risk_limit_exceeded(task: &Task, index: usize) -> Option<Failure> {
     if !is_new || task.risky_actions < max {
         return None;
     }
-    Some(risk_limit_failure(max, rule))
+    Some(risk_limit_failure(task, max, rule))
 }
 
-fn risk_limit_failure(max: u32, rule: &str) -> Failure {
-    let message = format!(
-        "the limit of {max} risky actions is used up, and the next one is risky ({rule}); \
-         raise limits.max_risky_actions if the task needs more"
-    );
-    Failure::new(reason::RISK_LIMIT, message)
+fn risk_limit_failure(task: &Task, max: u32, risk: &str) -> Failure {
+    let message = Message::RiskLimit {
+        max: max.into(),
+        risk,
+    };
+    failure(task, reason::RISK_LIMIT, message)
+}
+
+fn failure(task: &Task, reason: &'static str, message: Message<'_>) -> Failure {
+    Failure::new(reason, task.text(message))
 }
 
 /// Returns the tokens that count towards the limit.

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use motorium_messages::{Language, Message, join_list};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::effect::Verdict;
@@ -64,7 +65,7 @@ pub fn notice(task: &Task) -> Option<LoopNotice> {
     Some(LoopNotice {
         pattern,
         mitigation: measure,
-        message: message(pattern, measure, &intents),
+        message: message(pattern, measure, &intents, task.spec.message_language()),
     })
 }
 
@@ -87,12 +88,13 @@ pub fn refusal(task: &Task) -> Option<String> {
         .filter(|round| round.screen == step.screen && round.signature == acts && !round.changed)
         .count();
     // Blocked from the third attempt on: after a mitigation, one more attempt may be the planner's correction.
+    let language = task.spec.message_language();
     (tried >= 2).then(|| {
-        format!(
-            "{} was not performed: it has been tried {tried} times on this screen and did not help; \
-             choose another way",
-            intents(step)
-        )
+        let message = Message::LoopRefusal {
+            intents: &intents(step, language),
+            times: tried,
+        };
+        message.text(language)
     })
 }
 
@@ -105,7 +107,7 @@ fn rounds(task: &Task) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
     let mut results = BTreeSet::new();
     for step in counted {
-        let Some(mut round) = round(step) else {
+        let Some(mut round) = round(step, task.spec.message_language()) else {
             continue;
         };
         let is_news = has_new_results(step, &mut results);
@@ -131,7 +133,7 @@ fn has_new_results(step: &StepRecord, known: &mut BTreeSet<String>) -> bool {
     is_news
 }
 
-fn round(step: &StepRecord) -> Option<Round> {
+fn round(step: &StepRecord, language: Language) -> Option<Round> {
     step.ended_at?;
     let acts = signature(step)?;
     let changed = step.actions.iter().any(|action| {
@@ -145,7 +147,7 @@ fn round(step: &StepRecord) -> Option<Round> {
         step: step.number,
         screen: step.screen,
         signature: acts,
-        intents: intents(step),
+        intents: intents(step, language),
         changed,
     })
 }
@@ -189,10 +191,12 @@ fn signature_of_actions(planned: &[PlannedAction]) -> Option<String> {
     acts.then(|| format!("{actions:?}"))
 }
 
-fn intents(step: &StepRecord) -> String {
+fn intents(step: &StepRecord, language: Language) -> String {
     let actions = step.planned().iter().map(|planned| planned.intent.clone());
-    let calls = calls(step).iter().map(|call| format!("call {}", call.name));
-    actions.chain(calls).collect::<Vec<_>>().join(", ")
+    let calls = calls(step)
+        .iter()
+        .map(|call| Message::CallFunction { name: &call.name }.text(language));
+    join_list(&actions.chain(calls).collect::<Vec<_>>(), language)
 }
 
 /// Returns the notices that still apply. A change to a screen that is new since a notice cancels it.
@@ -253,23 +257,20 @@ fn is_cycle(rounds: &[Round], period: usize) -> bool {
     varied && pairs.all(|(one, other)| is_same(one, other))
 }
 
-fn message(pattern: LoopPattern, measure: Mitigation, intents: &str) -> String {
-    let what = match pattern {
-        LoopPattern::Repetition => {
-            format!("{intents} has been tried again and again and changes nothing")
-        }
-        LoopPattern::Cycle => format!("the same comes again and again ({intents})"),
-        LoopPattern::Stagnation => {
-            format!(
-                "nothing of the last {STAGNATION_STEPS} steps has changed anything (the last: {intents})"
-            )
-        }
+fn message(pattern: LoopPattern, measure: Mitigation, intents: &str, language: Language) -> String {
+    let pattern = match pattern {
+        LoopPattern::Repetition => Message::LoopRepetition { intents },
+        LoopPattern::Cycle => Message::LoopCycle { intents },
+        LoopPattern::Stagnation => Message::LoopStagnation {
+            steps: STAGNATION_STEPS,
+            intents,
+        },
     };
-    match measure {
-        Mitigation::NotifyPlanner => format!("{what}; consider another way"),
-        Mitigation::BlockActions => {
-            format!("{what}; it is not performed on this screen any more: choose another way")
-        }
-        Mitigation::AskUser => format!("{what}. How shall I go on?"),
-    }
+    let pattern = &pattern.text(language);
+    let message = match measure {
+        Mitigation::NotifyPlanner => Message::LoopAdvice { pattern },
+        Mitigation::BlockActions => Message::LoopBlocked { pattern },
+        Mitigation::AskUser => Message::LoopQuestion { pattern },
+    };
+    message.text(language)
 }

@@ -4,6 +4,7 @@
 //! locates the target. An action that is not safe to repeat is never sent again; only its effect is observed once more. After
 //! the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Target};
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::element::Scene;
@@ -90,23 +91,16 @@ fn strategies(record: &ActionRecord) -> impl Iterator<Item = RetryStrategy> {
 
 /// Describes the reason for a retry, for people.
 #[must_use]
-pub fn reason(way: RetryStrategy, attempts: u32) -> String {
-    let tries = if attempts == 1 {
-        "once".to_owned()
-    } else {
-        format!("after {attempts} attempts")
+pub fn reason(way: RetryStrategy, attempts: u32, language: Language) -> String {
+    let message = match way {
+        RetryStrategy::ReversedScroll => Message::RetryReversedScroll,
+        RetryStrategy::ReobservedEffect => Message::RetryReobserved,
+        RetryStrategy::Unchanged => Message::RetryUnsent,
+        RetryStrategy::OffsetPoint => Message::RetryOffset { attempts },
+        RetryStrategy::OtherPoint => Message::RetryOtherPoint { attempts },
+        RetryStrategy::RelocatedTarget => Message::RetryRelocated { attempts },
     };
-    match way {
-        RetryStrategy::ReversedScroll => "the end is reached; trying the opposite direction".to_owned(),
-        RetryStrategy::ReobservedEffect => {
-            "nothing has changed so far; the action is not safe to repeat, so only its effect is observed again"
-                .to_owned()
-        }
-        RetryStrategy::Unchanged => motorium_proto::domain::effect::NOTHING_SENT.to_owned(),
-        RetryStrategy::OffsetPoint => format!("nothing changed ({tries}); trying a few pixels away"),
-        RetryStrategy::OtherPoint => format!("nothing changed ({tries}); trying another point of the target"),
-        RetryStrategy::RelocatedTarget => format!("nothing changed ({tries}); locating the target again"),
-    }
+    message.text(language)
 }
 
 /// Returns a point offset by a few pixels, never outside the target. Returns the point itself without a target box.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use motorium_messages::Language;
 use motorium_proto::convert;
 use motorium_proto::domain::id::{DesktopName, SessionName, TaskName};
 use motorium_proto::error::FieldError;
@@ -91,13 +92,10 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// Returns true if messages for people are written in Chinese.
+    /// Returns the language of messages for people: the requested one, or else that of the goal.
     #[must_use]
-    pub fn speaks_chinese(&self) -> bool {
-        match self.language.as_deref() {
-            Some(language) => language.starts_with("zh"),
-            None => self.goal.contains(motorium_text::characters::is_han),
-        }
+    pub fn message_language(&self) -> Language {
+        Language::of(self.language.as_deref(), &self.goal)
     }
 
     /// Validates the caller's task. `defaults` fill the limits that the caller leaves unset.

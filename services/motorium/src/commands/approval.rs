@@ -2,6 +2,7 @@
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
+use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 
@@ -14,6 +15,7 @@ pub(crate) async fn resolve(
     approval: &str,
     approve: bool,
     message: &str,
+    language: Language,
 ) -> Result<(), Error> {
     let request = wire::ResolveApprovalRequest {
         name: approval.to_owned(),
@@ -24,7 +26,12 @@ pub(crate) async fn resolve(
     };
     let resolved = client.raw().resolve_approval(request).await;
     resolved.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
-    output::line(if approve { "approved" } else { "denied" });
+    let outcome = if approve {
+        Message::ProgressApproved
+    } else {
+        Message::ProgressDenied
+    };
+    output::line(&outcome.text(language));
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use motorium_client::{Client, Update};
 use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::{Language, Message};
 use motorium_proto::convert::wire_duration;
 use motorium_proto::v1::orchestrator as wire;
 
@@ -66,6 +67,7 @@ fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
         results: args.results.clone(),
         tool_endpoints: args.tools.clone(),
         expectations: args.expected_texts.iter().map(expectation).collect(),
+        language: args.language.clone().unwrap_or_default(),
         ..wire::Task::default()
     };
     let request_id = uuid::Uuid::new_v4().to_string();
@@ -109,7 +111,8 @@ async fn carry_out(
         .create(request)
         .await
         .map_err(|report| service_error(server, report))?;
-    let code = watch(client, &task.name, args.json).await?;
+    let language = Language::of(args.language.as_deref(), &args.goal);
+    let code = watch(client, &task.name, args.json, language).await?;
     if let Some(folder) = &args.save {
         super::saved_files::save(client, &task.name, folder).await?;
     }
@@ -121,9 +124,10 @@ pub(crate) async fn watch(
     client: &Client<Channel>,
     task: &str,
     json: bool,
+    language: Language,
 ) -> Result<ExitCode, Error> {
     let mut updates = client.watch(task);
-    let mut screen = Screen::new(json);
+    let mut screen = Screen::new(json, language);
     let mut interrupted = false;
     loop {
         let update = tokio::select! {
@@ -146,9 +150,9 @@ pub(crate) async fn watch(
             ProgressUpdate::Question {
                 message,
                 wants_words,
-            } => ask(client, task, &message, wants_words).await?,
+            } => ask(client, task, &message, wants_words, language).await?,
             ProgressUpdate::Approval { message, name } => {
-                ask_to_approve(client, &name, &message).await?
+                ask_to_approve(client, &name, &message, language).await?
             }
             ProgressUpdate::Finished(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
             ProgressUpdate::Finished(ending) if ending.is_success() => {
@@ -165,19 +169,20 @@ async fn ask_to_approve(
     client: &Client<Channel>,
     approval: &str,
     message: &str,
+    language: Language,
 ) -> Result<(), Error> {
     if !std::io::stdin().is_terminal() {
-        eprintln!(
-            "  ? {message}\n    approve with `motorium tasks approve {approval}`, or deny with `motorium tasks deny {approval} \"…\"`"
-        );
+        let hint = Message::HintApprove { approval }.text(language);
+        eprintln!("  ? {message}\n    {hint}");
         return Ok(());
     }
-    let line = read_line(format!("  ? {message}\n    approve? [y/N] ")).await?;
+    let prompt = Message::PromptApprove.text(language);
+    let line = read_line(format!("  ? {message}\n    {prompt} ")).await?;
     let approve = matches!(
         line.to_lowercase().as_str(),
         "y" | "yes" | "j" | "ja" | "是" | "好"
     );
-    super::approval::resolve(client, approval, approve, "").await
+    super::approval::resolve(client, approval, approve, "", language).await
 }
 
 async fn read_line(question: String) -> Result<String, Error> {
@@ -200,16 +205,19 @@ async fn ask(
     task: &str,
     message: &str,
     wants_words: bool,
+    language: Language,
 ) -> Result<(), Error> {
     if !std::io::stdin().is_terminal() {
-        eprintln!("  ? {message}\n    answer with `motorium tasks answer {task} \"…\"`");
+        let hint = Message::HintAnswer { task }.text(language);
+        eprintln!("  ? {message}\n    {hint}");
         return Ok(());
     }
     let prompt = if wants_words {
-        "your answer"
+        Message::PromptAnswer
     } else {
-        "press Enter when done"
+        Message::PromptDone
     };
+    let prompt = prompt.text(language);
     let message = read_line(format!("  ? {message}\n    {prompt}: ")).await?;
     let request = wire::AcknowledgeUserActionRequest {
         name: task.to_owned(),
@@ -226,12 +234,13 @@ async fn ask(
 /// The terminal output: permanent lines, and a spinner if standard error is a terminal.
 struct Screen {
     json: bool,
+    language: Language,
     progress: TaskProgress,
     spinner: Option<ProgressBar>,
 }
 
 impl Screen {
-    fn new(json: bool) -> Self {
+    fn new(json: bool, language: Language) -> Self {
         let spinner = (!json && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("  {spinner} {elapsed:>3} {msg}");
             let spinner = ProgressBar::new_spinner()
@@ -241,7 +250,8 @@ impl Screen {
         });
         Self {
             json,
-            progress: TaskProgress::default(),
+            language,
+            progress: TaskProgress::new(language),
             spinner,
         }
     }
@@ -263,7 +273,7 @@ impl Screen {
             ProgressUpdate::Question { .. } | ProgressUpdate::Approval { .. } => self.finish(),
             ProgressUpdate::Finished(ending) => {
                 self.finish();
-                crate::output::line(&outcome_line(ending));
+                crate::output::line(&outcome_line(ending, self.language));
             }
         }
         shown
@@ -293,11 +303,12 @@ impl Drop for Screen {
 }
 
 /// Returns the last line of a task.
-pub(super) fn outcome_line(ending: &TaskOutcome) -> String {
-    match ending {
-        TaskOutcome::Succeeded { answer } => answer.clone(),
-        TaskOutcome::Failed { reason, message } => format!("failed ({reason}): {message}"),
-        TaskOutcome::Cancelled { reason } if reason.is_empty() => "cancelled".to_owned(),
-        TaskOutcome::Cancelled { reason } => format!("cancelled: {reason}"),
-    }
+pub(super) fn outcome_line(ending: &TaskOutcome, language: Language) -> String {
+    let message = match ending {
+        TaskOutcome::Succeeded { answer } => return answer.clone(),
+        TaskOutcome::Failed { reason, message } => Message::TaskFailed { reason, message },
+        TaskOutcome::Cancelled { reason } if reason.is_empty() => Message::TaskCancelled,
+        TaskOutcome::Cancelled { reason } => Message::TaskCancelledBecause { reason },
+    };
+    message.text(language)
 }

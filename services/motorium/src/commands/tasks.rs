@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
+use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Response, Status};
@@ -12,7 +13,7 @@ use super::{approval, connect, saved_files, service_error};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
-use crate::show::table;
+use crate::show::{table, terminal_language};
 
 /// Runs a subcommand of `motorium tasks`.
 pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
@@ -48,7 +49,9 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         } => return super::watch_session::watch(&client, &session).await,
         TasksCommand::Watch { name, .. } => {
             let name = full_name(&name.unwrap_or_default());
-            return super::run::watch(&client, &name, false).await;
+            let task = client.get_task(&name).await.map_err(Error::Service)?;
+            let language = Language::of(Some(&task.language), &task.goal);
+            return super::run::watch(&client, &name, false, language).await;
         }
         TasksCommand::Cancel { name } => {
             let request = wire::CancelTaskRequest {
@@ -126,11 +129,12 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         }
         TasksCommand::Approve { name } => {
             let name = approval_name(&client, &name).await?;
-            approval::resolve(&client, &name, true, "").await?;
+            approval::resolve(&client, &name, true, "", terminal_language()).await?;
         }
         TasksCommand::Deny { name, message } => {
             let name = approval_name(&client, &name).await?;
-            approval::resolve(&client, &name, false, &message.unwrap_or_default()).await?;
+            let message = message.unwrap_or_default();
+            approval::resolve(&client, &name, false, &message, terminal_language()).await?;
         }
         TasksCommand::TakeOver { name } => {
             let request = wire::TakeOverRequest {

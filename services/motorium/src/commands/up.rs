@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 
 use crate::cli::Up;
 use crate::error::Error;
 use crate::output;
 use crate::process::{DesktopChoice, Process, ProcessOptions};
+use crate::show::terminal_language;
 
 /// Starts all services and waits for the shutdown.
 pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Error> {
@@ -18,7 +20,7 @@ pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Err
     };
     let process = Process::start(loaded, ProcessOptions::served(desktop)).await?;
     output::line(&process.description());
-    output::line("submit a task with `motorium run 'click \"Save\"'`; stop with Ctrl-C");
+    output::line(&Message::UpHint.text(terminal_language()));
     process.until_shutdown().await?;
     Ok(ExitCode::SUCCESS)
 }

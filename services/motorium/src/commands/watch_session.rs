@@ -51,7 +51,7 @@ fn line(event: &wire::Event, update: ProgressUpdate) -> Option<String> {
         ProgressUpdate::Approval { message, name } => format!(
             "? {message}; approve with `motorium tasks approve {name}`, or deny with `motorium tasks deny {name} \"…\"`"
         ),
-        ProgressUpdate::Finished(outcome) => outcome_line(&outcome),
+        ProgressUpdate::Finished(outcome) => outcome_line(&outcome, terminal_language()),
     };
     Some(format!("{task}  {text}"))
 }

@@ -4,6 +4,22 @@ pub(crate) mod json;
 pub(crate) mod progress;
 pub(crate) mod table;
 
+use motorium_messages::Language;
+
+/// Variables that name the language of a terminal's messages, in the order of POSIX.
+const LOCALE_VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
+
+/// Returns the language of output that belongs to no task: that of the terminal's locale.
+pub(crate) fn terminal_language() -> Language {
+    language_of(LOCALE_VARIABLES.map(|name| std::env::var(name).unwrap_or_default()))
+}
+
+/// Returns the language of the first locale that is set; English without one.
+fn language_of(locales: [String; 3]) -> Language {
+    let first = locales.iter().find(|locale| !locale.is_empty());
+    first.map_or(Language::English, |locale| Language::from_tag(locale))
+}
+
 /// Maximum columns of an action's description, so that a line stays at about a hundred.
 const MAX_DESCRIPTION_COLUMNS: usize = 60;
 
@@ -39,7 +55,24 @@ fn columns_of(character: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::shortened;
+    use motorium_messages::Language;
+
+    use super::{language_of, shortened};
+
+    #[test]
+    fn the_first_locale_that_is_set_gives_the_language() {
+        let check = |locales: [&str; 3], expected: Language| {
+            assert_eq!(
+                language_of(locales.map(str::to_owned)),
+                expected,
+                "{locales:?}"
+            );
+        };
+        check(["", "", ""], Language::English);
+        check(["", "", "zh_CN.UTF-8"], Language::Chinese);
+        check(["C.UTF-8", "", "zh_CN.UTF-8"], Language::English);
+        check(["", "zh_TW", "en_GB.UTF-8"], Language::Chinese);
+    }
 
     #[test]
     fn a_long_description_keeps_its_beginning_and_its_end() {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
@@ -65,10 +66,28 @@ struct Step {
 /// Converts events to output.
 #[derive(Debug, Default)]
 pub(crate) struct TaskProgress {
+    language: Language,
     step: Step,
 }
 
 impl TaskProgress {
+    /// Creates the output of a task in this language.
+    #[must_use]
+    pub(crate) fn new(language: Language) -> Self {
+        Self {
+            language,
+            step: Step::default(),
+        }
+    }
+
+    fn status_text(&self, message: Message<'_>) -> ProgressUpdate {
+        ProgressUpdate::Status(message.text(self.language))
+    }
+
+    fn line(&self, message: Message<'_>) -> ProgressUpdate {
+        ProgressUpdate::Line(format!("    {}", message.text(self.language)))
+    }
+
     /// Processes the next event.
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
         if let Some(outcome) = outcome(event) {
@@ -78,17 +97,15 @@ impl TaskProgress {
             return ProgressUpdate::Nothing;
         };
         match kind {
-            Kind::Started(_) => ProgressUpdate::Status("starting".to_owned()),
-            Kind::Recovered(_) => {
-                ProgressUpdate::Line("    the orchestrator was restarted; continuing".to_owned())
-            }
+            Kind::Started(_) => self.status_text(Message::ProgressStarting),
+            Kind::Recovered(_) => self.line(Message::ProgressRecovered),
             Kind::Observed(observed) => self.begin(event, observed),
             Kind::ProgressAdded(progress) => self.add_progress(event.sequence, &progress.text),
             Kind::ProgressCorrected(corrected) => self.correct_progress(corrected),
-            Kind::BackendSkipped(skipped) => ProgressUpdate::Line(format!(
-                "    skipped {}: {}",
-                skipped.backend, skipped.message
-            )),
+            Kind::BackendSkipped(skipped) => self.line(Message::ProgressSkipped {
+                backend: &skipped.backend,
+                problem: &skipped.message,
+            }),
             Kind::ActionIntended(intended) => {
                 self.step.acted = true;
                 let intent = intended
@@ -102,11 +119,15 @@ impl TaskProgress {
             Kind::ActionRetried(retried)
                 if retried.strategy() == RetryStrategy::ReobservedEffect =>
             {
-                ProgressUpdate::Status(format!("{} (observing again)", self.step.text))
+                self.status_text(Message::ProgressObservingAgain {
+                    action: &self.step.text,
+                })
             }
             Kind::ActionRetried(_) => {
                 self.step.retries += 1;
-                ProgressUpdate::Status(format!("{} (retrying)", self.step.text))
+                self.status_text(Message::ProgressRetrying {
+                    action: &self.step.text,
+                })
             }
             Kind::Decided(decided) => self.decided(decided),
             Kind::FunctionCalled(called) => self.called(called),
@@ -114,36 +135,39 @@ impl TaskProgress {
             Kind::LoopDetected(noticed) => self.set_problem(&noticed.message),
             Kind::TargetNotResolved(missed) => self.set_problem(&missed.message),
             Kind::StepFinished(_) => self.finish(event),
-            Kind::AttachmentPut(put) => {
-                ProgressUpdate::Line(format!("    copied {} to the desktop", put.name))
-            }
+            Kind::AttachmentPut(put) => self.line(Message::ProgressCopied { name: &put.name }),
             Kind::ResultFetched(fetched) if fetched.error.is_empty() => {
                 let name = fetched
                     .artifact
                     .as_ref()
                     .map(|artifact| artifact.file_name.as_str());
-                ProgressUpdate::Line(format!("    fetched {}", name.unwrap_or_default()))
+                self.line(Message::ProgressFetched {
+                    name: name.unwrap_or_default(),
+                })
             }
-            Kind::ResultFetched(fetched) => {
-                ProgressUpdate::Line(format!("    could not fetch a file: {}", fetched.error))
-            }
-            Kind::CompletionChecked(checked) if !checked.passed => ProgressUpdate::Line(format!(
-                "    not complete yet: {}",
-                checked.unmet_expectations.join("; ")
-            )),
-            Kind::TransientFailure(disturbed) => {
-                ProgressUpdate::Line(format!("    retrying: {}", disturbed.message))
+            Kind::ResultFetched(fetched) => self.line(Message::ProgressNotFetched {
+                problem: &fetched.error,
+            }),
+            Kind::CompletionChecked(checked) if !checked.passed => {
+                self.line(Message::ProgressNotComplete {
+                    missing: &join_clauses(&checked.unmet_expectations, self.language),
+                })
             }
             // A task that is paused or taken over does not wait for the answer, and asks again afterwards.
             Kind::UserAsked(asked) if event.state() == State::AwaitingUser => question(asked),
-            Kind::ApprovalResolved(resolved) => approval_line(resolved),
+            Kind::TransientFailure(disturbed) => self.line(Message::ProgressDisturbed {
+                problem: &disturbed.message,
+            }),
+            Kind::ApprovalResolved(resolved) => approval_line(resolved, self.language),
             Kind::InjectionSuspected(suspected) => {
-                ProgressUpdate::Line(injection_warning(suspected))
+                ProgressUpdate::Line(injection_warning(suspected, self.language))
             }
-            Kind::TakenOver(_) => ProgressUpdate::Line("    taken over by the user".to_owned()),
-            Kind::HandedBack(_) => ProgressUpdate::Line("    handed back by the user".to_owned()),
-            Kind::Paused(paused) => ProgressUpdate::Line(format!("    paused: {}", paused.reason)),
-            Kind::CancelRequested(_) => ProgressUpdate::Status("stopping".to_owned()),
+            Kind::TakenOver(_) => self.line(Message::ProgressTakenOver),
+            Kind::HandedBack(_) => self.line(Message::ProgressHandedBack),
+            Kind::Paused(paused) => self.line(Message::ProgressPaused {
+                reason: &paused.reason,
+            }),
+            Kind::CancelRequested(_) => self.status_text(Message::ProgressStopping),
             _ => ProgressUpdate::Nothing,
         }
     }
@@ -156,7 +180,7 @@ impl TaskProgress {
             began: time(event).saturating_sub(looking.unwrap_or_default()),
             ..Step::default()
         };
-        ProgressUpdate::Status("observing the screen".to_owned())
+        self.status_text(Message::ProgressObserving)
     }
 
     fn status(&mut self, text: &str) -> ProgressUpdate {
@@ -198,8 +222,11 @@ impl TaskProgress {
 
     fn called(&mut self, called: &wire::FunctionCalled) -> ProgressUpdate {
         let call = called.call.clone().unwrap_or_default();
-        let words = format!("calling {} {}", call.name, call.arguments_json);
-        ProgressUpdate::Status(shortened(&words))
+        let message = Message::ProgressCalling {
+            name: &call.name,
+            arguments: &call.arguments_json,
+        };
+        ProgressUpdate::Status(shortened(&message.text(self.language)))
     }
 
     /// Results arrive in the order of the calls.
@@ -212,17 +239,18 @@ impl TaskProgress {
             self.step.calls.remove(0)
         };
         let result = returned.result.clone().unwrap_or_default();
-        let line = match result.outcome {
-            Some(Outcome::ResultJson(json)) => {
-                format!("{} returned {}", call.name, shortened(&json))
-            }
+        let name = &call.name;
+        match &result.outcome {
+            Some(Outcome::ResultJson(json)) => self.line(Message::ProgressReturned {
+                name,
+                result: &shortened(json),
+            }),
             Some(Outcome::Error(error)) => {
                 self.step.trouble = true;
-                format!("{} failed: {error}", call.name)
+                self.line(Message::ProgressCallFailed { name, error })
             }
-            None => format!("{} returned nothing", call.name),
-        };
-        ProgressUpdate::Line(format!("    {line}"))
+            None => self.line(Message::ProgressReturnedNothing { name }),
+        }
     }
 
     fn performed(&mut self, performed: &wire::ActionPerformed) -> ProgressUpdate {
@@ -232,7 +260,11 @@ impl TaskProgress {
         match outcome.result() {
             ActionResult::Performed => ProgressUpdate::Nothing,
             ActionResult::Refused => {
-                self.set_problem(&format!("refused by {}: {}", outcome.rule, outcome.detail))
+                let message = Message::ProgressRefused {
+                    rule: &outcome.rule,
+                    detail: &outcome.detail,
+                };
+                self.set_problem(&message.text(self.language))
             }
             _ => self.set_problem(&outcome.detail),
         }
@@ -263,8 +295,11 @@ impl TaskProgress {
         let milliseconds = time(event).saturating_sub(step.began).as_millis();
         let retries = match step.retries {
             0 => String::new(),
-            1 => " (2 attempts)".to_owned(),
-            more => format!(" ({} attempts)", more + 1),
+            retries => {
+                let attempts = retries + 1;
+                let message = Message::ProgressAttempts { attempts };
+                format!(" {}", message.text(self.language))
+            }
         };
         let outcome = if step.outcome.is_empty() {
             String::new()
@@ -326,32 +361,33 @@ fn question(asked: &wire::UserAsked) -> ProgressUpdate {
     }
 }
 
-fn approval_line(resolved: &wire::ApprovalResolved) -> ProgressUpdate {
+fn approval_line(resolved: &wire::ApprovalResolved, language: Language) -> ProgressUpdate {
     use wire::approval::State;
 
     let approval = resolved.approval.clone().unwrap_or_default();
-    let words = match approval.state() {
-        State::Approved => "approved",
-        State::Denied => "denied",
-        State::Expired => "the approval expired",
-        _ => "the approval is no longer valid",
+    let message = match approval.state() {
+        State::Approved => Message::ProgressApproved,
+        State::Denied => Message::ProgressDenied,
+        State::Expired => Message::ProgressApprovalExpired,
+        _ => Message::ProgressApprovalInvalid,
     };
-    let said = match approval.message.as_str() {
-        "" => String::new(),
-        said => format!(": {said}"),
+    let text = &message.text(language);
+    let line = match approval.message.as_str() {
+        "" => text.clone(),
+        detail => Message::WithDetail { text, detail }.text(language),
     };
-    ProgressUpdate::Line(format!("    {words}{said}"))
+    ProgressUpdate::Line(format!("    {line}"))
 }
 
-fn injection_warning(suspected: &wire::InjectionSuspected) -> String {
+fn injection_warning(suspected: &wire::InjectionSuspected, language: Language) -> String {
     let quotes = suspected.suspected_injections.iter();
     let quotes: Vec<String> = quotes
         .map(|one| format!("\u{201c}{}\u{201d}", one.quote))
         .collect();
-    format!(
-        "    ! possible prompt injection on the screen: {}",
-        quotes.join(", ")
-    )
+    let message = Message::ProgressInjection {
+        quotes: &join_list(&quotes, language),
+    };
+    format!("    ! {}", message.text(language))
 }
 
 /// Returns the event's time since the Unix epoch.
@@ -471,6 +507,46 @@ mod tests {
         assert_eq!(
             told(Outcome::Error("it is full".to_owned())),
             ProgressUpdate::Line("    notes_fail failed: it is full".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_chinese_task_is_shown_in_chinese() {
+        let mut progress = TaskProgress::new(Language::Chinese);
+        let paused = wire::Paused {
+            reason: "应用户要求".into(),
+        };
+        assert_eq!(
+            progress.apply(&event(1, 0, Kind::Paused(paused))),
+            ProgressUpdate::Line("    已暂停：应用户要求".to_owned())
+        );
+        progress.apply(&event(1, 0, Kind::Observed(wire::Observed::default())));
+        let text = "点击“保存”".into();
+        progress.apply(&event(
+            1,
+            0,
+            Kind::ProgressAdded(wire::ProgressAdded { text }),
+        ));
+        progress.apply(&event(
+            1,
+            0,
+            Kind::ActionIntended(wire::ActionIntended::default()),
+        ));
+        progress.apply(&event(
+            1,
+            2,
+            Kind::ActionRetried(wire::ActionRetried::default()),
+        ));
+        progress.apply(&event(1, 5, judged(EffectVerdict::NoEffect, "没有变化")));
+        assert_eq!(
+            progress.apply(&event(
+                1,
+                9,
+                Kind::StepFinished(wire::StepFinished::default())
+            )),
+            ProgressUpdate::Line(
+                "  !  1  点击“保存” → 没有变化 （共 2 次尝试）  [9 ms]".to_owned()
+            )
         );
     }
 

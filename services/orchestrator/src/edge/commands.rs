@@ -237,7 +237,7 @@ impl Edge {
         let paused = self.command(&name, id, |task| match &task.lifecycle {
             Lifecycle::Paused => Ok(Vec::new()),
             Lifecycle::Running => Ok(vec![Event::Paused {
-                reason: "requested by the user".to_owned(),
+                reason: task.text(motorium_messages::Message::PausedOnRequest),
             }]),
             _ => Err(wrong_state(task, "only a running task can be paused")),
         });

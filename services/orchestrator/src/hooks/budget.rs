@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
@@ -74,10 +75,13 @@ impl BudgetHook {
         })
     }
 
-    fn record_usage(&self, task: &TaskName, usage: Usage, limits: &Limits) {
+    fn record_usage(&self, task: &TaskName, usage: Usage, limits: &Limits, language: Language) {
         let mut told = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
         let told = told.entry(task.clone()).or_default();
-        for (budget, reached) in budgets(usage, limits).iter().zip(&mut told.reached) {
+        for (budget, reached) in budgets(usage, limits, language)
+            .iter()
+            .zip(&mut told.reached)
+        {
             let Some(budget) = budget else { continue };
             let shares = self.notify_at_percent.iter().rev();
             let Some(share) = shares.copied().find(|share| budget.reaches(*share)) else {
@@ -85,7 +89,7 @@ impl BudgetHook {
             };
             if share > *reached {
                 *reached = share;
-                told.due.push(budget.message());
+                told.due.push(budget.message(language));
             }
         }
     }
@@ -125,7 +129,12 @@ impl Hook for BudgetHook {
     ) -> Result<HookVerdict, Error> {
         let spec = &context.task.spec;
         match happening {
-            HookEvent::Usage(_) => self.record_usage(&spec.name, context.task.usage, &spec.limits),
+            HookEvent::Usage(_) => self.record_usage(
+                &spec.name,
+                context.task.usage,
+                &spec.limits,
+                spec.message_language(),
+            ),
             HookEvent::AfterRun(_) => self.forget(&spec.name),
             // Only the planner can act on the notice.
             HookEvent::BeforeModelCall(call) if call.purpose == ModelCallPurpose::Plan => {
@@ -152,12 +161,16 @@ struct Budget {
 }
 
 /// Returns the token and the cost budget. `None` if a budget is unlimited or its usage is unknown.
-fn budgets(usage: Usage, limits: &Limits) -> [Option<Budget>; 2] {
+fn budgets(usage: Usage, limits: &Limits, language: Language) -> [Option<Budget>; 2] {
     let tokens = limits::counted_tokens(usage);
-    let usd = |micros: u64| micros as f64 / 1e6;
+    let usd = |micros: u64| format!("{:.2}", micros as f64 / 1e6);
     [
         limits.max_tokens.map(|limit| Budget {
-            description: format!("{tokens} of {limit} tokens"),
+            description: Message::BudgetTokens {
+                used: &tokens.to_string(),
+                limit: &limit.to_string(),
+            }
+            .text(language),
             used: tokens,
             limit,
         }),
@@ -165,7 +178,11 @@ fn budgets(usage: Usage, limits: &Limits) -> [Option<Budget>; 2] {
             .max_cost_micros_usd
             .zip(usage.cost_micros_usd)
             .map(|(limit, used)| Budget {
-                description: format!("{:.2} of {:.2} USD", usd(used), usd(limit)),
+                description: Message::BudgetCost {
+                    used: &usd(used),
+                    limit: &usd(limit),
+                }
+                .text(language),
                 used,
                 limit,
             }),
@@ -177,16 +194,14 @@ impl Budget {
         u128::from(self.used) * 100 >= u128::from(self.limit) * u128::from(share)
     }
 
-    fn message(&self) -> String {
-        let what = &self.description;
-        if self.reaches(100) {
-            format!("the budget of this task is used up: {what}")
+    fn message(&self, language: Language) -> String {
+        let usage = &self.description;
+        let message = if self.reaches(100) {
+            Message::BudgetUsedUp { usage }
         } else {
-            format!(
-                "most of the budget of this task is used: {what}; come to an end with what is left, \
-                 or say what is missing"
-            )
-        }
+            Message::BudgetNearlyUsed { usage }
+        };
+        message.text(language)
     }
 }
 
@@ -208,7 +223,7 @@ mod tests {
                 calls: 1,
                 ..Usage::default()
             };
-            ledger.record_usage(&task, usage, limits);
+            ledger.record_usage(&task, usage, limits, Language::English);
             said.extend(ledger.take_due(&task));
         }
         let said: Vec<&str> = said

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::join_all;
+use motorium_messages::{Language, Message};
 
 use super::event::{HookEvent, HookPoint, HookPoints};
 use super::image_retention::ImageRetentionHook;
@@ -96,13 +97,14 @@ pub struct HookDenial {
 impl HookDenial {
     /// Returns the message for the user and the model.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub fn message(&self, language: Language) -> String {
         let Self { hook, reason, .. } = self;
-        if self.is_hook_failure {
-            format!("the required hook {hook} failed: {reason}")
+        let message = if self.is_hook_failure {
+            Message::HookFailed { hook, reason }
         } else {
-            format!("denied by the hook {hook}: {reason}")
-        }
+            Message::HookDenied { hook, reason }
+        };
+        message.text(language)
     }
 
     /// Returns the failure reason of a task that cannot continue after the denial.

@@ -1,6 +1,7 @@
 //! Performs one action of a decision: resolves its target, checks that it may be performed ([`super::preflight`]),
 //! stores the intent, acts, stores the outcome, and judges the effect.
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind, Target};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
@@ -95,11 +96,9 @@ pub(super) fn depends_on_screen(kind: ActionKind) -> bool {
 impl Runner {
     pub(super) async fn act(&mut self, index: usize) -> RunResult {
         if self.view.is_none() && self.is_retry_of_performed(index) {
-            let message = "the screen was not observed after the last attempt, which had no effect; the action is not repeated";
+            let message = self.task.text(Message::RetryUnobserved);
             return self
-                .record(vec![Event::TargetNotResolved {
-                    message: message.to_owned(),
-                }])
+                .record(vec![Event::TargetNotResolved { message }])
                 .await;
         }
         if self.view.is_none() {
@@ -120,7 +119,7 @@ impl Runner {
             match ready {
                 Preflight::ScreenChanged if rounds < MAX_PREFLIGHT_ROUNDS => {}
                 Preflight::ScreenChanged if self.is_approved(index) => {
-                    let message = "the approved target keeps changing on the screen".to_owned();
+                    let message = self.task.text(Message::ApprovalTargetUnsteady);
                     return self
                         .record(vec![Event::TargetNotResolved { message }])
                         .await;
@@ -186,7 +185,7 @@ impl Runner {
             action_id: id.clone(),
             outcome,
         };
-        let due = again.then(|| retry_due(id.clone()));
+        let due = again.then(|| retry_due(id.clone(), self.task.spec.message_language()));
         self.record([outcome].into_iter().chain(due).collect())
             .await?;
         self.record_timing("act", began);
@@ -248,7 +247,7 @@ impl Runner {
                 action_id: action_id.clone(),
                 outcome,
             },
-            retry_due(action_id),
+            retry_due(action_id, self.task.spec.message_language()),
         ])
         .await
     }
@@ -437,7 +436,7 @@ impl Runner {
         target: Target,
     ) -> RunResult<Result<(CapturePoint, Option<CaptureRect>), String>> {
         let Some(view) = &self.view else {
-            return Ok(Err("the screen has not been observed".to_owned()));
+            return Ok(Err(self.task.text(Message::ScreenNotObserved)));
         };
         let request = ResolveRequest {
             target: TargetQuery::Target(target),
@@ -475,11 +474,11 @@ fn nothing_sent(why: &str) -> ActionOutcome {
 }
 
 /// Returns the event that makes an action of which no input was sent due again, under a new id.
-pub(super) fn retry_due(action_id: ActionId) -> Event {
+pub(super) fn retry_due(action_id: ActionId, language: Language) -> Event {
     Event::ActionRetried {
         action_id,
         attempts: 0,
-        reason: retry::reason(RetryStrategy::Unchanged, 0),
+        reason: retry::reason(RetryStrategy::Unchanged, 0, language),
         way: RetryStrategy::Unchanged,
     }
 }

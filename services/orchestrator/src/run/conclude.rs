@@ -1,5 +1,6 @@
 //! Concludes a task: verifies a claim of success, fetches results, and waits for the user.
 
+use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::service::{Observation, ResolveRequest, TargetQuery, WaitForIdleRequest};
@@ -43,7 +44,10 @@ impl Runner {
             return self.end(Event::Succeeded { answer }).await;
         }
         let refused = self.task.refused_claims;
-        let message = format!("the planner claims success, but {}", missing.join("; "));
+        let joined = join_clauses(&missing, self.task.spec.message_language());
+        let message = self
+            .task
+            .text(Message::ClaimNotSupported { missing: &joined });
         self.record(vec![Event::CompletionChecked {
             passed: false,
             missing,
@@ -105,7 +109,8 @@ impl Runner {
                 Expectation::ExtractedJson(json) => completion::has_extracted(&self.task, json),
             };
             if !holds {
-                missing.push(completion::describe_unmet(&expectation));
+                let language = self.task.spec.message_language();
+                missing.push(completion::describe_unmet(&expectation, language));
             }
         }
         Ok(Some(missing))
@@ -114,16 +119,17 @@ impl Runner {
     /// Returns the evidence that is found neither on the screen of the claim, which may have changed since (a toast
     /// that disappears), nor on the current one, nor by the Planner's text search.
     async fn missing_evidence(&mut self, evidence: &[String]) -> RunResult<Vec<String>> {
+        let language = self.task.spec.message_language();
         let claimed_on = self.view.as_ref().map(|view| view.observation.clone());
         let mut missing = evidence.to_vec();
         if let Some(claimed_on) = &claimed_on {
-            missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on));
+            missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on), language);
         }
         if missing.is_empty() {
             return Ok(missing);
         }
         let now = self.observe_screen(false).await?;
-        let missing = completion::missing_evidence(evidence, LastScreen::of(&now));
+        let missing = completion::missing_evidence(evidence, LastScreen::of(&now), language);
         if missing.is_empty() {
             return Ok(missing);
         }
@@ -199,25 +205,35 @@ impl Runner {
     /// Fetches one result. Neither the time limit nor a large file prevents the task from ending, and a user who
     /// cancels does not wait.
     async fn fetch_result(&self, name: &str) -> RunResult<Event> {
-        let failed = |error: &str| Event::ResultFetched {
-            artifact: None,
-            error: format!("{name}: {error}"),
+        let failed = |message: Message<'_>| {
+            let detail = &self.task.text(message);
+            let error = self.task.text(Message::WithDetail { text: name, detail });
+            Event::ResultFetched {
+                artifact: None,
+                error,
+            }
         };
         tokio::select! {
             biased;
             stop = self.stop.requested() => match stop {
-                StopReason::Cancelled => Ok(failed("the task was cancelled")),
+                StopReason::Cancelled => Ok(failed(Message::ResultCancelled)),
                 stop => Err(stop.into()),
             },
             event = self.fetch(name) => Ok(event),
-            () = tokio::time::sleep(FETCH_TIMEOUT) => Ok(failed("it took too long")),
+            () = tokio::time::sleep(FETCH_TIMEOUT) => Ok(failed(Message::ResultTimedOut)),
         }
     }
 
     async fn fetch(&self, name: &str) -> Event {
-        let failed = |error: String| Event::ResultFetched {
-            artifact: None,
-            error: format!("{name}: {error}"),
+        let failed = |error: String| {
+            let message = Message::WithDetail {
+                text: name,
+                detail: &error,
+            };
+            Event::ResultFetched {
+                artifact: None,
+                error: self.task.text(message),
+            }
         };
         let content = match self.ports.executor.get_file(self.display(), name).await {
             Ok((_, content)) => content,
@@ -231,7 +247,7 @@ impl Runner {
                 artifact: Some(artifact),
                 error: String::new(),
             },
-            Err(_) => failed("it could not be stored".to_owned()),
+            Err(_) => failed(self.task.text(Message::ResultNotStored)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Extracts data from the screen for the planner.
 
+use motorium_messages::Message;
 use motorium_proto::service::ExtractRequest;
 use tokio::time::Instant;
 
@@ -80,7 +81,9 @@ impl Runner {
                 return Err(halt("extracting data from the screen", report));
             }
             Err(report) => Event::TargetNotResolved {
-                message: format!("extracting data from the screen failed: {}", report.message),
+                message: self.task.text(Message::ExtractionFailed {
+                    problem: &report.message,
+                }),
             },
         };
         self.record(vec![event]).await?;

@@ -9,6 +9,7 @@ mod recording;
 
 use std::time::Duration;
 
+use motorium_messages::Message;
 use motorium_proto::convert::require;
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult};
 use motorium_proto::v1::tool as wire;
@@ -26,10 +27,6 @@ use crate::functions::{FunctionCatalog, Tool, ToolConnection, ToolError};
 use motorium_recording::recording::{FUNCTIONS, RecordingMode};
 use motorium_task::event::{Event, Failure};
 use motorium_task::{Lifecycle, machine};
-
-/// Told to the planner about a call that may have been carried out.
-const OUTCOME_UNKNOWN: &str =
-    "it is unknown whether the call was carried out; check the screen before calling it again";
 
 /// The functions of a task and the connections to its tools.
 #[derive(Debug, Default)]
@@ -152,8 +149,8 @@ impl Runner {
             Err(problem) => return self.not_called(call, was_called, &problem).await,
         };
         if was_called && !ready.link.is_retryable() {
-            let why = "the task was interrupted during the call";
-            return self.not_called(call, was_called, why).await;
+            let why = self.task.text(Message::CallInterrupted);
+            return self.not_called(call, was_called, &why).await;
         }
         if !was_called {
             let intended = IntendedFunctionCall {
@@ -177,8 +174,8 @@ impl Runner {
             self.record(vec![Event::FunctionCalled(call.clone())])
                 .await?;
             if !self.may_act() {
-                let why = "the task was interrupted before the call";
-                return self.not_called(call, false, why).await;
+                let why = self.task.text(Message::CallInterruptedBefore);
+                return self.not_called(call, false, &why).await;
             }
         }
         self.invoke(
@@ -217,7 +214,8 @@ impl Runner {
             }
             // A retryable call is made again when the task continues; others need a result now.
             Err(Halt::Reevaluate) if !ready.link.is_retryable() => {
-                let outcome = Err(format!("the task was interrupted; {OUTCOME_UNKNOWN}"));
+                let reason = &self.task.text(Message::TaskInterrupted);
+                let outcome = Err(self.task.text(Message::CallOutcomeUnknown { reason }));
                 self.returned(call, outcome, began).await?;
                 Err(Halt::Reevaluate)
             }
@@ -261,12 +259,13 @@ impl Runner {
 
     /// Records why a call has no result. A call that had started may have been carried out.
     async fn not_called(&mut self, call: FunctionCall, was_called: bool, why: &str) -> RunResult {
-        let words = if was_called {
-            format!("{why}; {OUTCOME_UNKNOWN}")
+        let message = if was_called {
+            Message::CallOutcomeUnknown { reason: why }
         } else {
-            format!("the function was not called: {why}")
+            Message::CallNotMade { reason: why }
         };
-        self.returned(call, Err(words), Instant::now()).await
+        let text = self.task.text(message);
+        self.returned(call, Err(text), Instant::now()).await
     }
 
     async fn returned(
@@ -282,9 +281,8 @@ impl Runner {
     /// Returns the result of a call that is interrupted by the end of the task, so that no call is left without one.
     pub(super) fn interrupted_call_result(&self) -> Option<Event> {
         let call = self.task.open_step()?.open_call()?.clone();
-        let outcome = Err(format!(
-            "the task ended before the function returned; {OUTCOME_UNKNOWN}"
-        ));
+        let reason = &self.task.text(Message::TaskEndedBeforeResult);
+        let outcome = Err(self.task.text(Message::CallOutcomeUnknown { reason }));
         Some(result_of(call, outcome, Duration::ZERO))
     }
 }

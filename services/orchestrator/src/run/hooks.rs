@@ -16,6 +16,7 @@ pub(super) use model_calls::ImageCounts;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use motorium_messages::Message;
 use motorium_proto::service::Redaction;
 
 pub(super) use self::screenshots::with_redactions;
@@ -28,8 +29,8 @@ use crate::hooks::{
     TaskArchive,
 };
 use motorium_recording::recording::RecordingMode;
-use motorium_task::Lifecycle;
 use motorium_task::event::{Event, Failure};
+use motorium_task::{Lifecycle, Task};
 
 /// The hooks of one run.
 #[derive(Debug)]
@@ -210,14 +211,15 @@ impl Runner {
 }
 
 /// Fails the task if the event was denied.
-fn or_fail(denial: Option<HookDenial>, what: &str) -> RunResult {
-    match denial {
-        None => Ok(()),
-        Some(denial) => Err(Halt::Fail(Failure::new(
-            denial.failure_reason(),
-            format!("{what}: {}", denial.message()),
-        ))),
-    }
+fn or_fail(denial: Option<HookDenial>, task: &Task, message: fn(&str) -> Message<'_>) -> RunResult {
+    let Some(denial) = denial else {
+        return Ok(());
+    };
+    let why = denial.message(task.spec.message_language());
+    Err(Halt::Fail(Failure::new(
+        denial.failure_reason(),
+        task.text(message(&why)),
+    )))
 }
 
 // === Runs ===
@@ -234,12 +236,16 @@ impl Runner {
             begun = self.guard(self.load_hook_points()) => begun,
         };
         let denial = self.record_interventions(begun?);
-        or_fail(denial, "the task may not run")?;
+        or_fail(denial, &self.task, |denial| Message::HookDeniesRun {
+            denial,
+        })?;
         if !self.wants(HookPoint::BeforeRun) {
             return Ok(());
         }
         let denial = self.ask_hooks(&mut HookEvent::BeforeRun, None).await?;
-        or_fail(denial, "the task may not run")
+        or_fail(denial, &self.task, |denial| Message::HookDeniesRun {
+            denial,
+        })
     }
 
     async fn load_hook_points(&self) -> HookChainOutcome {

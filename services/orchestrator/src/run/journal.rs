@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
+use motorium_messages::Message;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{Append, TaskNotifier, TaskStore, TaskSubscription};
@@ -358,7 +359,7 @@ async fn pause(store: &dyn TaskStore, name: &TaskName, epoch: TaskEpoch) -> Resu
         let runs = task.has_run_for(HUMAN_INPUT_GRACE_PERIOD, SystemTime::now())
             && task.cancel_requested.is_none();
         let event = runs.then(|| Event::Paused {
-            reason: "a person uses the mouse or the keyboard".to_owned(),
+            reason: task.text(Message::PausedOnInput),
         });
         Ok(event.into_iter().collect())
     });

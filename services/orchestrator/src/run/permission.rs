@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, PlannedAction, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -98,8 +99,7 @@ impl Runner {
         let foreign = self.foreign_in_action(&intended.resolved.action);
         let tainted = !foreign.is_empty();
         let Some(situation) = self.situation(&rules, intended, tainted).await else {
-            let message =
-                "the screen has not been observed, so the action cannot be judged".to_owned();
+            let message = self.task.text(Message::ScreenNotObservedForPolicy);
             self.record(vec![Event::TargetNotResolved { message }])
                 .await?;
             return Ok(ActionPermission::Withheld);
@@ -157,7 +157,9 @@ impl Runner {
                 ApprovalState::Approved | ApprovalState::Pending
             )
         {
-            return Ok(CallPermission::Refused(asked.planner_message()));
+            return Ok(CallPermission::Refused(
+                asked.planner_message(self.task.spec.message_language()),
+            ));
         }
         let rules = self.config.policy.rules();
         let name = self.task.spec.name.to_string();
@@ -167,7 +169,9 @@ impl Runner {
         let wanted = match rules.evaluate(&name, &self.task.spec.labels, &situation) {
             PolicyDecision::Deny(rules) => {
                 self.after_policy_denial(&rules).await;
-                let message = self.refusal(&format!("calling {}", intended.call.name), &rules);
+                let name = &intended.call.name;
+                let call = self.task.text(Message::CallingFunction { name });
+                let message = self.refusal(&call, &rules);
                 return Ok(CallPermission::Refused(message));
             }
             PolicyDecision::Allow if safety_checks.is_empty() && asked.is_none() => {
@@ -184,7 +188,7 @@ impl Runner {
         let matter = ApprovalScope {
             index: intended.index,
             subject: ApprovalSubject::Call {
-                intent: intended.words(),
+                intent: intended.words(self.task.spec.message_language()),
             },
             target_area: None,
             keyboard_focus: None,
@@ -236,17 +240,18 @@ impl Runner {
             .iter()
             .any(|name| !given.rules.contains(name));
         let problem = if matter.is_repeated {
-            "the action was performed once without effect; it is not repeated automatically"
+            Message::ApprovalNotRepeated
         } else if self.now() >= given.expires_at {
-            "the approval expired before it could be used"
+            Message::ApprovalUsedTooLate
         } else if !look.agrees_with(&given.fingerprint) {
-            "the screen at the target or the policy has changed since approval was requested"
+            Message::ApprovalScreenChanged
         } else if wants_more {
-            "the action now matches more rules than were approved"
+            Message::ApprovalMoreRules
         } else {
             return Ok(ActionPermission::Granted);
         };
-        let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, problem);
+        let problem = self.task.text(problem);
+        let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, &problem);
         self.record(vec![Event::ApprovalResolved(Box::new(lapsed))])
             .await?;
         Ok(ActionPermission::Withheld)
@@ -283,7 +288,10 @@ impl Runner {
         };
         let asked = UserRequest {
             kind: UserRequestKind::Approval,
-            message: format!("{}: {}", approval.subject.intent(), approval.reason),
+            message: self.task.text(Message::WithDetail {
+                text: approval.subject.intent(),
+                detail: &approval.reason,
+            }),
             approval: Some(id),
         };
         let requested = Event::ApprovalRequested(Box::new(approval));
@@ -429,44 +437,41 @@ impl Runner {
     }
 
     fn refusal(&self, what: &str, rules: &[PolicyRule]) -> String {
+        let language = self.task.spec.message_language();
         let names: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
-        let why: Vec<&str> = rules.iter().map(|rule| self.rule_message(rule)).collect();
-        format!(
-            "{what} is denied by the policy ({}): {}",
-            names.join(", "),
-            why.join("; ")
-        )
+        let why: Vec<&str> = rules.iter().map(|rule| rule.reason(language)).collect();
+        let message = Message::PolicyDenial {
+            action: what,
+            rules: &join_list(&names, language),
+            reasons: &join_clauses(&why, language),
+        };
+        message.text(language)
     }
 
     /// Returns the reason shown to the approver.
     fn reason(&self, concern: &ApprovalReasons) -> String {
+        let language = self.task.spec.message_language();
         let rules = concern
             .rules
             .iter()
-            .map(|rule| self.rule_message(rule).to_owned());
+            .map(|rule| rule.reason(language).to_owned());
         let checks = concern.safety_checks.iter().map(|check| {
-            let message = check.message.trim();
-            format!("the model's provider warns ({}): {message}", check.code)
+            let warning = Message::ProviderWarning {
+                code: &check.code,
+                message: check.message.trim(),
+            };
+            warning.text(language)
         });
-        let in_chinese = self.task.spec.speaks_chinese();
         let foreign = concern.foreign.iter().take(MAX_SHOWN_FOREIGN_PARTS);
-        let foreign = foreign.map(|part| part.description(in_chinese));
+        let foreign = foreign.map(|part| part.description(language));
         let reasons = rules.chain(checks).chain(foreign);
-        reasons.collect::<Vec<_>>().join("; ")
-    }
-
-    fn rule_message<'a>(&self, rule: &'a PolicyRule) -> &'a str {
-        if self.task.spec.speaks_chinese() {
-            &rule.because_zh
-        } else {
-            &rule.because
-        }
+        join_clauses(&reasons.collect::<Vec<_>>(), language)
     }
 }
 
 impl IntendedFunctionCall<'_> {
     /// Returns the call as shown to the approver, with truncated arguments.
-    fn words(&self) -> String {
+    fn words(&self, language: Language) -> String {
         let FunctionCall {
             name,
             arguments_json,
@@ -479,7 +484,12 @@ impl IntendedFunctionCall<'_> {
         if shown.len() < arguments_json.len() {
             shown += " …";
         }
-        format!("call {name} ({}) with {shown}", self.tool)
+        let message = Message::CallWithArguments {
+            name,
+            tool: self.tool,
+            arguments: &shown,
+        };
+        message.text(language)
     }
 }
 

@@ -7,6 +7,7 @@
 //! Moves are not journalled as actions: they do nothing that the click would not do as well, and repeating a move ends
 //! at the same point.
 
+use motorium_messages::Message;
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::domain::effect::ActionResult;
@@ -144,10 +145,13 @@ impl Runner {
             self.journal.defer(&mut self.task, checked);
             return Ok(true);
         }
-        let why = format!(
-            "it should be at ({}, {}) and is at ({}, {}) after {corrections} corrections",
-            point.x, point.y, pointer.x, pointer.y
-        );
+        let why = self.task.text(Message::PointerOffTarget {
+            x: point.x,
+            y: point.y,
+            actual_x: pointer.x,
+            actual_y: pointer.y,
+            corrections,
+        });
         self.ask_to_click(planned, &why, vec![checked]).await
     }
 
@@ -158,16 +162,15 @@ impl Runner {
         why: &str,
         checked: Vec<Event>,
     ) -> RunResult<bool> {
-        let message = format!(
-            "The mouse pointer could not be moved to its target ({}): {why}. Nothing was clicked. Please click it yourself, \
-             or suggest another way.",
-            planned.intent
-        );
+        let message = self.task.text(Message::PointerQuestion {
+            intent: &planned.intent,
+            problem: why,
+        });
         let missed = Event::TargetNotResolved {
-            message: format!(
-                "{}: the pointer could not be moved there: {why}",
-                planned.intent
-            ),
+            message: self.task.text(Message::PointerNotMoved {
+                intent: &planned.intent,
+                problem: why,
+            }),
         };
         let request = UserRequest::new(UserRequestKind::ManualAction, message);
         let before = checked.into_iter().chain([missed]).collect();
@@ -213,7 +216,7 @@ impl Runner {
                 async move { ports.executor.get_pointer(display).await }
             })
             .await?;
-        let unread = || "the pointer cannot be read back".to_owned();
+        let unread = || self.task.text(Message::PointerNotReadable);
         Ok(read.ok().or(outcome.pointer).ok_or_else(unread))
     }
 

@@ -95,7 +95,7 @@ impl Runner {
                 outcome,
             });
             if never_happened {
-                settled.push(retry_due(action_id));
+                settled.push(retry_due(action_id, self.task.spec.message_language()));
             }
         }
         let orchestrator = self.orchestrator.clone();

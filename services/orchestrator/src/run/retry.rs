@@ -1,5 +1,6 @@
 //! Resolves a retry of an action according to its retry strategy.
 
+use motorium_messages::Message;
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ElementId;
@@ -59,14 +60,13 @@ impl Runner {
         record: &ActionRecord,
     ) -> RunResult<Result<ResolvedAction, String>> {
         let Some(old) = record.target else {
-            return Ok(Err(format!(
-                "{} changed nothing, and its point has no element to search for",
-                record.planned.intent
-            )));
+            return Ok(Err(self.task.text(Message::RetryWithoutElement {
+                intent: &record.planned.intent,
+            })));
         };
         let content = self.content_at(old);
         let Some(frame) = self.view.as_ref().map(|view| &view.latest_frame) else {
-            return Ok(Err("the screen has not been observed".to_owned()));
+            return Ok(Err(self.task.text(Message::ScreenNotObserved)));
         };
         let around = old
             .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
@@ -88,10 +88,9 @@ impl Runner {
                 let point = element.centre + seen.frame.origin.to_vector();
                 Ok(ResolvedAction::at(record, point, Some(bounds)))
             }
-            None => Err(format!(
-                "{} changed nothing, and its target is no longer found in a magnified view",
-                record.planned.intent
-            )),
+            None => Err(self.task.text(Message::RetryTargetLost {
+                intent: &record.planned.intent,
+            })),
         })
     }
 

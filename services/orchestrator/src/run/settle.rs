@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use motorium_messages::Message;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{ChangeMap, Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
@@ -22,10 +23,6 @@ use motorium_task::effect::{self, EffectCriterion, Evidence};
 use motorium_task::event::Event;
 use motorium_task::retry::{self, RetryStrategy};
 
-/// Detail of an unknown effect: the target area is redacted.
-const EFFECT_REDACTED: &str = "the target area is redacted because a secret was entered there";
-/// Detail of an unknown effect: no run observed the action.
-const EFFECT_UNOBSERVED: &str = "the action's effect was not observed";
 /// Factor by which the timeouts grow when an effect is checked a second time.
 const RECHECK_TIMEOUT_FACTOR: u32 = 2;
 
@@ -111,7 +108,7 @@ impl Runner {
             self.view = Some(ScreenView::of(observation));
         }
         let (Some(before), Some(view)) = (before, &mut self.view) else {
-            let effect = effect::unknown(EFFECT_UNOBSERVED.to_owned());
+            let effect = effect::unknown(self.task.text(Message::EffectNotObserved));
             self.record_effect(&record.action_id, effect);
             return Ok(());
         };
@@ -149,7 +146,7 @@ impl Runner {
         let retried = Event::ActionRetried {
             action_id: id.clone(),
             attempts,
-            reason: retry::reason(way, attempts),
+            reason: retry::reason(way, attempts, self.task.spec.message_language()),
             way,
         };
         self.journal.defer(&mut self.task, retried);
@@ -188,6 +185,7 @@ impl Runner {
                 comparison,
                 idle: &quiet,
                 background_motion: &stirring,
+                language: self.task.spec.message_language(),
             },
             self.config.effect_rule,
         );
@@ -198,7 +196,7 @@ impl Runner {
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
             return Ok(Effect {
                 settle_time: judged.settle_time,
-                ..effect::unknown(EFFECT_REDACTED.to_owned())
+                ..effect::unknown(self.task.text(Message::EffectRedacted))
             });
         }
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
@@ -232,7 +230,7 @@ impl Runner {
         }
         match near {
             Some(near) => self.judge_by_text(judged, near).await,
-            None => Ok(effect::obscured(judged)),
+            None => Ok(effect::obscured(judged, self.task.spec.message_language())),
         }
     }
 
@@ -293,6 +291,7 @@ impl Runner {
                     background_motion: Vec::new(),
                 },
                 background_motion: &stirring,
+                language: self.task.spec.message_language(),
             },
             EffectCriterion::ChangedRegions,
         );
@@ -396,7 +395,8 @@ impl Runner {
         let area = CaptureArea::Region(area);
         let seen = self.observe_area(area, ParseOptions::default()).await?;
         let after = effect::text_within(&seen.scene, &seen.frame, near);
-        Ok(effect::judge_text_change(judged, &before, &after))
+        let language = self.task.spec.message_language();
+        Ok(effect::judge_text_change(judged, &before, &after, language))
     }
 
     /// Returns an unknown effect if the frame before the action is gone: Perception was restarted or has dropped it.

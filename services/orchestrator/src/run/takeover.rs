@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::Button;
 use motorium_proto::domain::element::{Element, ElementKind};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -93,7 +94,11 @@ impl Runner {
         } else {
             None
         };
-        let Some((description, at)) = description_of(&input.kind, seen.as_ref()) else {
+        let Some((description, at)) = description_of(
+            &input.kind,
+            seen.as_ref(),
+            self.task.spec.message_language(),
+        ) else {
             let known = tokio::spawn(std::future::ready(seen));
             return Ok(AbortOnDropHandle::new(known));
         };
@@ -121,11 +126,11 @@ impl Runner {
 }
 
 /// Describes the element at a point by its text. The content of a text field is not included.
-fn label_at(at: CapturePoint, on: &Observation) -> Option<String> {
+fn label_at(at: CapturePoint, on: &Observation, language: Language) -> Option<String> {
     let element = smallest_at(at, on)?;
     let content = element.content.trim();
     if element.kind == ElementKind::TextField {
-        return Some("a text field".to_owned());
+        return Some(Message::TextField.text(language));
     }
     if content.is_empty() {
         return None;
@@ -136,7 +141,8 @@ fn label_at(at: CapturePoint, on: &Observation) -> Option<String> {
     } else {
         ""
     };
-    Some(format!("\"{name}{rest}\""))
+    let text = &format!("{name}{rest}");
+    Some(Message::QuotedLabel { text }.text(language))
 }
 
 fn smallest_at(at: CapturePoint, on: &Observation) -> Option<&Element> {
@@ -154,29 +160,42 @@ fn smallest_at(at: CapturePoint, on: &Observation) -> Option<&Element> {
 fn description_of(
     kind: &HumanInputKind,
     seen: Option<&Observation>,
+    language: Language,
 ) -> Option<(String, Option<CapturePoint>)> {
     Some(match kind {
         HumanInputKind::Click { at, button } => {
-            let with = match button {
-                Button::Left => "",
-                Button::Right => " with the right button",
-                Button::Middle => " with the middle button",
+            let button = match button {
+                Button::Left => "left",
+                Button::Right => "right",
+                Button::Middle => "middle",
             };
-            let place = format!("at ({}, {})", at.x, at.y);
-            let what = match seen.and_then(|seen| label_at(*at, seen)) {
-                Some(name) => format!("{name} {place}"),
-                None => place,
+            let (x, y) = (at.x, at.y);
+            let label = seen.and_then(|seen| label_at(*at, seen, language));
+            let message = match &label {
+                Some(element) => Message::PersonClickedElement {
+                    element,
+                    x,
+                    y,
+                    button,
+                },
+                None => Message::PersonClicked { x, y, button },
             };
-            (format!("clicked {what}{with}"), Some(*at))
+            (message.text(language), Some(*at))
         }
-        HumanInputKind::Typing { characters: 1 } => ("typed 1 character".to_owned(), None),
-        HumanInputKind::Typing { characters } => (format!("typed {characters} characters"), None),
+        HumanInputKind::Typing { characters } => {
+            let message = Message::PersonTyped {
+                characters: *characters,
+            };
+            (message.text(language), None)
+        }
         HumanInputKind::Chord { keys } => {
             let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-            (format!("pressed {}", keys.join("+")), None)
+            let keys = &keys.join("+");
+            (Message::PersonPressed { keys }.text(language), None)
         }
         HumanInputKind::Scroll { at, .. } => {
-            (format!("scrolled at ({}, {})", at.x, at.y), Some(*at))
+            let message = Message::PersonScrolled { x: at.x, y: at.y };
+            (message.text(language), Some(*at))
         }
         HumanInputKind::Move { .. } => return None,
     })
@@ -188,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_counted_and_not_told() {
-        let words = |kind| description_of(&kind, None).map(|(words, _)| words);
+        let words = |kind| description_of(&kind, None, Language::English).map(|(words, _)| words);
         assert_eq!(
             words(HumanInputKind::Typing { characters: 12 }).unwrap(),
             "typed 12 characters"

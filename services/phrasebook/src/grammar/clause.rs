@@ -1,5 +1,6 @@
 //! Parser for one fragment: finds the verb and passes the arguments to that verb's parser.
 
+use motorium_messages::Language;
 use motorium_proto::domain::action::Button;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
@@ -8,7 +9,7 @@ use super::arguments::{
     Arguments, ClauseError, LeadingPhrase, ParsedInstruction, PhraseRole, Result,
 };
 use super::click::click;
-use super::instruction::{EditCommand, Instruction, Language, ScrollExtent, TargetPhrase};
+use super::instruction::{EditCommand, Instruction, ScrollExtent, TargetPhrase};
 use super::reader::Reader;
 use super::sentence::{self, Fragment, Join, PlaceBefore, modified_click, verb_at};
 use super::target;

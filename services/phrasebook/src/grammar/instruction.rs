@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use motorium_messages::Language;
 use motorium_proto::domain::action::{Button, Ordinal, Place, Text};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
@@ -47,14 +48,6 @@ pub struct JoinedName {
     pub clause_count: usize,
     /// Byte range of all of them with their verb.
     pub span: Span,
-}
-
-/// A language that the phrasebook understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Language {
-    #[default]
-    English,
-    Chinese,
 }
 
 /// An element as the sentence names it.

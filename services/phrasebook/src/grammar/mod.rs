@@ -26,9 +26,10 @@ mod vocabulary;
 use std::fmt;
 
 pub use instruction::{
-    Clause, Direction, EditCommand, Instruction, JoinedName, Language, ScrollExtent, TargetPhrase,
+    Clause, Direction, EditCommand, Instruction, JoinedName, ScrollExtent, TargetPhrase,
     format_chord,
 };
+pub use motorium_messages::Language;
 pub use token::Span;
 
 use clause::Context;

@@ -1,6 +1,5 @@
 //! Prompts, as template files that a user can replace, in English and Chinese.
 //!
-//! - [`language`]: the language of a prompt
 //! - [`templates`]: the template files and their rendering
 //! - [`context`]: the values of a template
 //! - [`history`], [`untrusted`](mod@untrusted), [`advice`]: parts of the context
@@ -10,10 +9,9 @@
 pub mod advice;
 pub mod context;
 pub mod history;
-pub mod language;
 pub mod templates;
 pub mod untrusted;
 
 pub use context::PromptContext;
-pub use language::Language;
+pub use motorium_messages::Language;
 pub use templates::{Error, Prompts};

@@ -141,7 +141,7 @@ impl Prompts {
             path: folder.to_owned(),
             source,
         })?;
-        let is_there = |language: &Language| folder.join(language.folder()).is_dir();
+        let is_there = |language: &Language| folder.join(language.tag()).is_dir();
         if !Language::ALL.iter().any(is_there) {
             return Err(Error::NoLanguage {
                 path: folder.to_owned(),
@@ -149,7 +149,7 @@ impl Prompts {
         }
         let mut prompts = Self::built_in()?;
         for language in Language::ALL {
-            let folder = folder.join(language.folder());
+            let folder = folder.join(language.tag());
             for path in files(&folder, "jinja")? {
                 prompts.replace(language, &path)?;
             }
@@ -259,7 +259,7 @@ fn names(values: &BTreeSet<String>) -> String {
 }
 
 fn path_of(language: Language, name: &str) -> String {
-    format!("{}/{name}", language.folder())
+    format!("{}/{name}", language.tag())
 }
 
 fn unusable(name: &str, error: &minijinja::Error) -> Error {

@@ -9,6 +9,7 @@ mod clock;
 
 use std::time::Duration;
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{ChangeMap, ChangedRegion, Effect, Verdict};
 use motorium_proto::domain::element::Scene;
@@ -38,6 +39,8 @@ pub struct Evidence<'a> {
     pub idle: &'a IdleReport,
     /// Regions with background motion.
     pub background_motion: &'a [CaptureRect],
+    /// Language of the explanation.
+    pub language: Language,
 }
 
 /// Criterion for an effect.
@@ -81,6 +84,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         comparison,
         idle: quiet,
         background_motion: stirring,
+        language,
     } = evidence;
     let share_near_target = comparison
         .measured_shares
@@ -104,7 +108,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
         _ => Verdict::ChangedElsewhere,
     };
-    let explanation = explain(verdict, &change, window_changed, after);
+    let explanation = explain(verdict, &change, window_changed, after, language);
     Effect {
         verdict,
         change,
@@ -143,10 +147,10 @@ pub fn is_obscured(
 
 /// Returns the effect as unknown because background motion may hide it.
 #[must_use]
-pub fn obscured(effect: Effect) -> Effect {
+pub fn obscured(effect: Effect, language: Language) -> Effect {
     Effect {
         verdict: Verdict::Unknown,
-        explanation: "background motion on the screen may hide the effect".to_owned(),
+        explanation: Message::EffectObscured.text(language),
         ..effect
     }
 }
@@ -163,17 +167,17 @@ pub fn text_within(scene: &Scene, frame: &Frame, place: CaptureRect) -> String {
 
 /// Judges an effect hidden by background motion by the text at its target.
 #[must_use]
-pub fn judge_text_change(effect: Effect, before: &str, after: &str) -> Effect {
+pub fn judge_text_change(effect: Effect, before: &str, after: &str, language: Language) -> Effect {
     if before == after {
         return Effect {
             verdict: Verdict::Unknown,
-            explanation: "background motion at the target, and its text is unchanged".to_owned(),
+            explanation: Message::EffectTextUnchanged.text(language),
             ..effect
         };
     }
     Effect {
         verdict: Verdict::Confirmed,
-        explanation: "the text at the target changed".to_owned(),
+        explanation: Message::EffectTextChanged.text(language),
         ..effect
     }
 }
@@ -219,26 +223,27 @@ fn window_changed(before: &Frame, after: &Frame) -> bool {
     before.active_window().map(look) != after.active_window().map(look)
 }
 
-fn explain(verdict: Verdict, change: &ChangeMap, window_changed: bool, after: &Frame) -> String {
+fn explain(
+    verdict: Verdict,
+    change: &ChangeMap,
+    window_changed: bool,
+    after: &Frame,
+    language: Language,
+) -> String {
     let title = after
         .active_window()
         .map(|window| window.title.as_str())
         .unwrap_or_default();
-    match verdict {
-        Verdict::Confirmed if window_changed => format!("the active window is now \"{title}\""),
-        Verdict::Confirmed => format!("{} changed at the target", pixels(change)),
-        Verdict::ChangedElsewhere => format!("{} changed, but not at the target", pixels(change)),
-        Verdict::NoEffect => "nothing changed".to_owned(),
-        Verdict::EndReached => "nothing moved: the end is reached".to_owned(),
-        Verdict::Unknown => "the screen did not settle in time".to_owned(),
-    }
-}
-
-fn pixels(change: &ChangeMap) -> String {
-    match change.changed_pixels {
-        1 => "1 pixel".to_owned(),
-        count => format!("{count} pixels"),
-    }
+    let pixels = change.changed_pixels;
+    let message = match verdict {
+        Verdict::Confirmed if window_changed => Message::EffectWindow { title },
+        Verdict::Confirmed => Message::EffectAtTarget { pixels },
+        Verdict::ChangedElsewhere => Message::EffectElsewhere { pixels },
+        Verdict::NoEffect => Message::EffectNone,
+        Verdict::EndReached => Message::EffectEndReached,
+        Verdict::Unknown => Message::EffectNotSettled,
+    };
+    message.text(language)
 }
 
 #[cfg(test)]
@@ -343,6 +348,7 @@ mod tests {
                 },
                 idle: &quiet,
                 background_motion: &[],
+                language: Language::English,
             },
             EffectCriterion::ChangedRegions,
         );

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use motorium_messages::{Language, Message, join_list, join_sentences};
 use motorium_proto::domain::decision::SafetyCheck;
 
 use super::{Lifecycle, Task};
@@ -14,15 +15,20 @@ const MAX_MANUAL_ACTIONS: usize = 30;
 impl Task {
     /// Handles a take-over. The open step is dropped, because its decision was made on another screen than the one handed back.
     pub(super) fn taken_over(&mut self, user: &str, at: SystemTime) {
-        self.abort_step("a person took over");
+        let language = self.spec.message_language();
+        self.abort_step(&Message::StepAbandoned.text(language));
         self.close_pending_approvals(ApprovalState::Invalidated);
         self.interruptions += 1;
         self.manual_actions.clear();
-        let who = if user.is_empty() { "somebody" } else { user };
+        let message = if user.is_empty() {
+            Message::TakenOver
+        } else {
+            Message::TakenOverBy { user }
+        };
         self.enter(
             Lifecycle::AwaitingUser(UserRequest::new(
                 UserRequestKind::TakeOver,
-                format!("{who} has taken over; hand the desktop back to go on"),
+                message.text(language),
             )),
             at,
         );
@@ -31,8 +37,11 @@ impl Task {
     pub(super) fn record_manual_action(&mut self, description: &str) {
         if !self.is_taken_over() {
             // The event arrived after the desktop was handed back.
-            self.pending_messages
-                .push(format!("The person also {description}."));
+            let message = Message::PersonAlso {
+                action: description,
+            };
+            let text = message.text(self.spec.message_language());
+            self.pending_messages.push(text);
         } else if self.manual_actions.len() < MAX_MANUAL_ACTIONS {
             self.manual_actions.push(description.to_owned());
         }
@@ -57,7 +66,8 @@ impl Task {
         // A denied function call gets a result instead, and the other calls of the step are still made.
         let is_action = matches!(resolved.subject, ApprovalSubject::Action(_));
         if resolved.state != ApprovalState::Approved && is_action {
-            self.abort_step(&resolved.planner_message());
+            let message = resolved.planner_message(self.spec.message_language());
+            self.abort_step(&message);
         }
         if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))
         {
@@ -133,21 +143,25 @@ impl Task {
 }
 
 /// Returns the planner's message about a desktop that was handed back.
-pub(super) fn handed_back(done: &[String], message: &str) -> String {
-    let mut words = "A person had taken over and has handed the desktop back".to_owned();
-    if !done.is_empty() {
-        words += &format!(", having {}", done.join(", "));
+pub(super) fn handed_back(done: &[String], message: &str, language: Language) -> String {
+    let handed_back = if done.is_empty() {
+        Message::HandedBack.text(language)
+    } else {
+        let actions = &join_list(done, language);
+        Message::HandedBackAfter { actions }.text(language)
+    };
+    match message.trim() {
+        "" => handed_back,
+        message => {
+            let said = Message::HandedBackMessage { message }.text(language);
+            join_sentences(&[handed_back, said], language)
+        }
     }
-    words.push('.');
-    if !message.trim().is_empty() {
-        words += &format!(" They say: {}", message.trim());
-    }
-    words
 }
 
-pub(super) fn acknowledgement(message: &str) -> String {
+pub(super) fn acknowledgement(message: &str, language: Language) -> String {
     if message.is_empty() {
-        "I have done it".to_owned()
+        Message::Acknowledged.text(language)
     } else {
         message.to_owned()
     }

@@ -1,5 +1,6 @@
 //! Hooks around actions and function calls.
 
+use motorium_messages::Message;
 use motorium_proto::domain::decision::{FunctionCall, FunctionResult};
 use motorium_proto::domain::id::ActionId;
 
@@ -35,7 +36,10 @@ impl Runner {
         });
         let id = action_id.to_string();
         if let Some(denial) = self.ask_hooks(&mut happening, Some(&id)).await? {
-            let message = format!("{} is refused: {}", planned.intent, denial.message());
+            let message = self.task.text(Message::HookDeniesAction {
+                intent: &planned.intent,
+                denial: &denial.message(self.task.spec.message_language()),
+            });
             self.record(vec![Event::TargetNotResolved { message }])
                 .await?;
             return Ok(ActionPermission::Withheld);
@@ -115,7 +119,12 @@ impl Runner {
         let id = self.id_of_function(call);
         let mut happening = HookEvent::BeforeFunction(call);
         let denial = self.ask_hooks(&mut happening, Some(&id)).await?;
-        Ok(denial.map(|denial| format!("{} is not called: {}", call.name, denial.message())))
+        Ok(denial.map(|denial| {
+            self.task.text(Message::HookDeniesFunction {
+                name: &call.name,
+                denial: &denial.message(self.task.spec.message_language()),
+            })
+        }))
     }
 
     /// Notifies the hooks of a function's result.

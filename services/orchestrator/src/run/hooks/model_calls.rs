@@ -1,5 +1,6 @@
 //! Hooks around model calls.
 
+use motorium_messages::Message;
 use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::BackendAttempt;
@@ -19,10 +20,6 @@ pub(in crate::run) struct ImageCounts {
     /// Earlier images that the model's conversation refers to.
     pub(in crate::run) in_conversation: usize,
 }
-
-/// Message for a decision that hooks could not judge because they were interrupted.
-const HOOKS_INTERRUPTED: &str =
-    "the task was stopped or paused before the hooks answered; decide again";
 
 impl Runner {
     /// Asks whether a model may be called, and with which notices and images.
@@ -44,7 +41,9 @@ impl Runner {
         }
         let mut happening = HookEvent::BeforeModelCall(call);
         let denial = self.ask_hooks(&mut happening, None).await?;
-        or_fail(denial, "no model may be called")?;
+        or_fail(denial, &self.task, |denial| Message::HookDeniesModelCall {
+            denial,
+        })?;
         match happening {
             HookEvent::BeforeModelCall(call) => Ok(call),
             _ => unreachable!("a hook cannot change an event's kind"),
@@ -68,10 +67,12 @@ impl Runner {
             elapsed: began.elapsed(),
         });
         match self.ask_hooks(&mut happening, None).await {
-            Ok(denial) => Ok(denial
-                .map(|denial| format!("the decision is not carried out: {}", denial.message()))),
+            Ok(denial) => Ok(denial.map(|denial| {
+                let denial = &denial.message(self.task.spec.message_language());
+                self.task.text(Message::HookDeniesDecision { denial })
+            })),
             // The usage has to be recorded in any case.
-            Err(Halt::Reevaluate) => Ok(Some(HOOKS_INTERRUPTED.to_owned())),
+            Err(Halt::Reevaluate) => Ok(Some(self.task.text(Message::HooksInterrupted))),
             Err(halt) => Err(halt),
         }
     }

@@ -1,5 +1,6 @@
 //! Hooks around screenshots.
 
+use motorium_messages::Message;
 use motorium_proto::domain::frame::{Frame, Image};
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{CaptureArea, Redaction};
@@ -17,7 +18,9 @@ impl Runner {
             return Ok(());
         }
         let (hidden, denial) = self.ask_redactions().await?;
-        or_fail(denial, "no screenshot may be taken")?;
+        or_fail(denial, &self.task, |denial| Message::HookDeniesScreenshot {
+            denial,
+        })?;
         self.hooks.redactions = hidden;
         Ok(())
     }

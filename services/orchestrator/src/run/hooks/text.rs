@@ -3,6 +3,7 @@
 use super::{RunResult, Runner};
 use crate::hooks::event::{HookText, HookTextKind};
 use crate::hooks::{HookDenial, HookEvent, HookPoint};
+use motorium_messages::{Language, Message};
 use motorium_task::Lifecycle;
 use motorium_task::event::{Event, Failure, UserRequest};
 
@@ -64,7 +65,11 @@ impl Runner {
         }
         let mut happening = HookEvent::BeforeText(HookText { kind, text });
         let denial = self.ask_hooks(&mut happening, None).await?;
-        Ok(shown_text(happening, denial))
+        Ok(shown_text(
+            happening,
+            denial,
+            self.task.spec.message_language(),
+        ))
     }
 
     /// Runs the final text past the hooks, even when the task's time is up. Text that the hooks did not approve is
@@ -86,9 +91,9 @@ impl Runner {
         match passage {
             Some(passage) => {
                 let denial = self.record_interventions(passage);
-                shown_text(happening, denial)
+                shown_text(happening, denial, self.task.spec.message_language())
             }
-            None => "(withheld: the task was stopped before the hooks answered)".to_owned(),
+            None => self.task.text(Message::TextWithheld),
         }
     }
 
@@ -106,9 +111,12 @@ impl Runner {
 }
 
 /// Returns the amended text, or a note that it is withheld.
-fn shown_text(happening: HookEvent<'_>, denial: Option<HookDenial>) -> String {
+fn shown_text(happening: HookEvent<'_>, denial: Option<HookDenial>, language: Language) -> String {
     match (happening, denial) {
-        (_, Some(denial)) => format!("(withheld: {})", denial.message()),
+        (_, Some(denial)) => {
+            let denial = &denial.message(language);
+            Message::HookDeniesText { denial }.text(language)
+        }
         (HookEvent::BeforeText(words), None) => words.text,
         _ => unreachable!("a hook cannot change an event's kind"),
     }

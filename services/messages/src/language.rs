@@ -1,10 +1,11 @@
-//! Language of prompts and of texts for the user.
+//! Language of texts for people.
 
 use motorium_text::characters::is_han;
 
-/// A language with prompt templates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A language of messages, prompt templates and sentences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Language {
+    #[default]
     English,
     Chinese,
 }
@@ -14,23 +15,29 @@ impl Language {
     pub const ALL: [Language; 2] = [Language::English, Language::Chinese];
 
     /// Returns the requested language, or else the language of the goal without its quotations. English for languages
-    /// without templates.
+    /// without messages.
     #[must_use]
     pub fn of(wanted: Option<&str>, goal: &str) -> Self {
-        let is_chinese = match wanted {
-            Some(wanted) if !wanted.is_empty() => wanted.to_lowercase().starts_with("zh"),
-            _ => unquoted(goal).as_deref().unwrap_or(goal).contains(is_han),
-        };
-        if is_chinese {
+        match wanted {
+            Some(wanted) if !wanted.is_empty() => Self::from_tag(wanted),
+            _ if unquoted(goal).as_deref().unwrap_or(goal).contains(is_han) => Language::Chinese,
+            _ => Language::English,
+        }
+    }
+
+    /// Returns the language of a tag such as `zh-CN`, or of a locale such as `zh_CN.UTF-8`. English for other languages.
+    #[must_use]
+    pub fn from_tag(tag: &str) -> Self {
+        if tag.to_lowercase().starts_with("zh") {
             Language::Chinese
         } else {
             Language::English
         }
     }
 
-    /// Returns the name of its template folder.
+    /// Returns the tag of the language, which is also the name of its prompt folder.
     #[must_use]
-    pub fn folder(self) -> &'static str {
+    pub fn tag(self) -> &'static str {
         match self {
             Language::English => "en",
             Language::Chinese => "zh",
@@ -83,6 +90,7 @@ mod tests {
         check(Some("zh-CN"), "save the file", Language::Chinese);
         check(Some("en"), "保存文件", Language::English);
         check(Some("fr"), "保存文件", Language::English);
+        check(Some("zh_CN.UTF-8"), "", Language::Chinese);
     }
 
     #[test]
