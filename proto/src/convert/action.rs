@@ -55,38 +55,16 @@ impl From<TextAnchor> for wire::TextAnchor {
     }
 }
 
-fn place(number: i32) -> Result<Option<Place>, FieldError> {
-    use wire::Place as Wire;
+enumerations! {
+    optional place("place"): wire::Place => Place {
+        TopLeft, Top, TopRight, Left, Centre, Right, BottomLeft, Bottom, BottomRight
+    }
 
-    let place = Wire::try_from(number)
-        .map_err(|_| FieldError::new("place", format!("has the unknown value {number}")))?;
-    Ok(Some(match place {
-        Wire::Unspecified => return Ok(None),
-        Wire::TopLeft => Place::TopLeft,
-        Wire::Top => Place::Top,
-        Wire::TopRight => Place::TopRight,
-        Wire::Left => Place::Left,
-        Wire::Centre => Place::Centre,
-        Wire::Right => Place::Right,
-        Wire::BottomLeft => Place::BottomLeft,
-        Wire::Bottom => Place::Bottom,
-        Wire::BottomRight => Place::BottomRight,
-    }))
-}
+    // Unspecified is the left button.
+    default(Left) button("button"): wire::Button => Button { Left, Right, Middle }
 
-impl From<Place> for wire::Place {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::TopLeft => Self::TopLeft,
-            Place::Top => Self::Top,
-            Place::TopRight => Self::TopRight,
-            Place::Left => Self::Left,
-            Place::Centre => Self::Centre,
-            Place::Right => Self::Right,
-            Place::BottomLeft => Self::BottomLeft,
-            Place::Bottom => Self::Bottom,
-            Place::BottomRight => Self::BottomRight,
-        }
+    default(AsKeys) control_characters("control_characters"): wire::ControlCharacters => ControlCharacters {
+        AsKeys, AsText
     }
 }
 
@@ -169,29 +147,6 @@ fn optional_aim<T: Aim>(
     target.map(|target| aim(field, Some(target))).transpose()
 }
 
-/// Converts a button; unspecified is the left one.
-pub(super) fn button(number: i32) -> Result<Button, FieldError> {
-    use wire::Button as Wire;
-
-    let button = Wire::try_from(number)
-        .map_err(|_| FieldError::new("button", format!("has the unknown value {number}")))?;
-    Ok(match button {
-        Wire::Unspecified | Wire::Left => Button::Left,
-        Wire::Right => Button::Right,
-        Wire::Middle => Button::Middle,
-    })
-}
-
-impl From<Button> for wire::Button {
-    fn from(button: Button) -> Self {
-        match button {
-            Button::Left => Self::Left,
-            Button::Right => Self::Right,
-            Button::Middle => Self::Middle,
-        }
-    }
-}
-
 fn wire_button(button: Button) -> i32 {
     wire::Button::from(button).into()
 }
@@ -247,30 +202,6 @@ impl From<Text> for wire::TextInput {
         };
         Self {
             source: Some(source),
-        }
-    }
-}
-
-fn control_characters(number: i32) -> Result<ControlCharacters, FieldError> {
-    use wire::ControlCharacters as Wire;
-
-    let way = Wire::try_from(number).map_err(|_| {
-        FieldError::new(
-            "control_characters",
-            format!("has the unknown value {number}"),
-        )
-    })?;
-    Ok(match way {
-        Wire::Unspecified | Wire::AsKeys => ControlCharacters::AsKeys,
-        Wire::AsText => ControlCharacters::AsText,
-    })
-}
-
-impl From<ControlCharacters> for wire::ControlCharacters {
-    fn from(way: ControlCharacters) -> Self {
-        match way {
-            ControlCharacters::AsKeys => Self::AsKeys,
-            ControlCharacters::AsText => Self::AsText,
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::{duration, into_messages, optional, require, sha256, try_from_messages, wire_duration};
+use super::{into_messages, optional, sha256, try_from_messages};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
     SuspectedInjection, Usage, ValueSource,
@@ -7,61 +7,45 @@ use crate::domain::id::ElementId;
 use crate::error::FieldError;
 use crate::v1::common as wire;
 
-impl TryFrom<wire::Usage> for Usage {
-    type Error = FieldError;
-
-    fn try_from(usage: wire::Usage) -> Result<Self, FieldError> {
-        Ok(Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cached_tokens: usage.cached_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-            cost_micros_usd: usage.cost_micros_usd,
-            calls: usage.calls,
-            inference_time: duration("inference_time", usage.inference_time)?.unwrap_or_default(),
-        })
+conversions! {
+    wire::Usage => Usage {
+        input_tokens: same,
+        output_tokens: same,
+        cached_tokens: same,
+        reasoning_tokens: same,
+        cost_micros_usd: same,
+        calls: same,
+        inference_time: default_duration,
     }
-}
 
-impl From<Usage> for wire::Usage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cached_tokens: usage.cached_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-            cost_micros_usd: usage.cost_micros_usd,
-            calls: usage.calls,
-            inference_time: Some(wire_duration(usage.inference_time)),
-        }
+    wire::SafetyCheck => SafetyCheck {
+        id: same,
+        code: same,
+        message: same,
+    }
+
+    wire::FunctionCall => FunctionCall {
+        call_id: same,
+        name: required_text,
+        arguments_json: same,
+    }
+
+    wire::PlannedAction => PlannedAction {
+        action: required,
+        intent: same,
+        verify_pointer: same,
+        repeatable: same,
+    }
+
+    wire::SuspectedInjection => SuspectedInjection {
+        quote: same,
+        bounds: optional,
     }
 }
 
 /// Converts the usage of a response; absent means that no resources were used.
 pub(super) fn usage(message: Option<wire::Usage>) -> Result<Usage, FieldError> {
     Ok(optional("usage", message)?.unwrap_or_default())
-}
-
-impl TryFrom<wire::SafetyCheck> for SafetyCheck {
-    type Error = FieldError;
-
-    fn try_from(check: wire::SafetyCheck) -> Result<Self, FieldError> {
-        Ok(Self {
-            id: check.id,
-            code: check.code,
-            message: check.message,
-        })
-    }
-}
-
-impl From<SafetyCheck> for wire::SafetyCheck {
-    fn from(check: SafetyCheck) -> Self {
-        Self {
-            id: check.id,
-            code: check.code,
-            message: check.message,
-        }
-    }
 }
 
 impl TryFrom<wire::FunctionDeclaration> for FunctionDeclaration {
@@ -87,31 +71,6 @@ impl From<FunctionDeclaration> for wire::FunctionDeclaration {
             parameters_json_schema: function.parameters_json_schema,
             // Only the policy reads it; planners do not need it.
             destructive: false,
-        }
-    }
-}
-
-impl TryFrom<wire::FunctionCall> for FunctionCall {
-    type Error = FieldError;
-
-    fn try_from(call: wire::FunctionCall) -> Result<Self, FieldError> {
-        if call.name.is_empty() {
-            return Err(FieldError::missing("name"));
-        }
-        Ok(Self {
-            call_id: call.call_id,
-            name: call.name,
-            arguments_json: call.arguments_json,
-        })
-    }
-}
-
-impl From<FunctionCall> for wire::FunctionCall {
-    fn from(call: FunctionCall) -> Self {
-        Self {
-            call_id: call.call_id,
-            name: call.name,
-            arguments_json: call.arguments_json,
         }
     }
 }
@@ -145,50 +104,6 @@ impl From<FunctionResult> for wire::FunctionResult {
         Self {
             call_id: result.call_id,
             outcome: Some(outcome),
-        }
-    }
-}
-
-impl TryFrom<wire::PlannedAction> for PlannedAction {
-    type Error = FieldError;
-
-    fn try_from(planned: wire::PlannedAction) -> Result<Self, FieldError> {
-        Ok(Self {
-            action: require("action", planned.action)?,
-            intent: planned.intent,
-            verify_pointer: planned.verify_pointer,
-            repeatable: planned.repeatable,
-        })
-    }
-}
-
-impl From<PlannedAction> for wire::PlannedAction {
-    fn from(planned: PlannedAction) -> Self {
-        Self {
-            action: Some(planned.action.into()),
-            intent: planned.intent,
-            verify_pointer: planned.verify_pointer,
-            repeatable: planned.repeatable,
-        }
-    }
-}
-
-impl TryFrom<wire::SuspectedInjection> for SuspectedInjection {
-    type Error = FieldError;
-
-    fn try_from(suspicion: wire::SuspectedInjection) -> Result<Self, FieldError> {
-        Ok(Self {
-            quote: suspicion.quote,
-            bounds: optional("bounds", suspicion.bounds)?,
-        })
-    }
-}
-
-impl From<SuspectedInjection> for wire::SuspectedInjection {
-    fn from(suspicion: SuspectedInjection) -> Self {
-        Self {
-            quote: suspicion.quote,
-            bounds: suspicion.bounds.map(Into::into),
         }
     }
 }

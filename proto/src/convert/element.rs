@@ -1,4 +1,4 @@
-use super::{into_messages, require, required_enum, try_from_messages};
+use super::require;
 use crate::domain::element::{
     Element, ElementKind, ElementSource, ElementState, Relation, RelationKind, Scene,
 };
@@ -6,83 +6,13 @@ use crate::domain::id::{ElementId, FrameId};
 use crate::error::FieldError;
 use crate::v1::common as wire;
 
-/// Converts a kind; `None` if unspecified.
-pub(super) fn kind(number: i32) -> Result<Option<ElementKind>, FieldError> {
-    use wire::ElementKind as Wire;
-
-    let kind = Wire::try_from(number)
-        .map_err(|_| FieldError::new("kind", format!("has the unknown value {number}")))?;
-    Ok(Some(match kind {
-        Wire::Unspecified => return Ok(None),
-        Wire::Button => ElementKind::Button,
-        Wire::TextField => ElementKind::TextField,
-        Wire::Checkbox => ElementKind::Checkbox,
-        Wire::Radio => ElementKind::Radio,
-        Wire::Switch => ElementKind::Switch,
-        Wire::DropDown => ElementKind::DropDown,
-        Wire::Slider => ElementKind::Slider,
-        Wire::SpinBox => ElementKind::SpinBox,
-        Wire::Tab => ElementKind::Tab,
-        Wire::Link => ElementKind::Link,
-        Wire::MenuItem => ElementKind::MenuItem,
-        Wire::ListItem => ElementKind::ListItem,
-        Wire::TableRow => ElementKind::TableRow,
-        Wire::Icon => ElementKind::Icon,
-        Wire::Image => ElementKind::Image,
-        Wire::Label => ElementKind::Label,
-        Wire::ScrollBar => ElementKind::ScrollBar,
-        Wire::WindowControl => ElementKind::WindowControl,
-        Wire::Dialog => ElementKind::Dialog,
-        Wire::Control => ElementKind::Control,
-    }))
-}
-
-impl From<ElementKind> for wire::ElementKind {
-    fn from(kind: ElementKind) -> Self {
-        match kind {
-            ElementKind::Button => Self::Button,
-            ElementKind::TextField => Self::TextField,
-            ElementKind::Checkbox => Self::Checkbox,
-            ElementKind::Radio => Self::Radio,
-            ElementKind::Switch => Self::Switch,
-            ElementKind::DropDown => Self::DropDown,
-            ElementKind::Slider => Self::Slider,
-            ElementKind::SpinBox => Self::SpinBox,
-            ElementKind::Tab => Self::Tab,
-            ElementKind::Link => Self::Link,
-            ElementKind::MenuItem => Self::MenuItem,
-            ElementKind::ListItem => Self::ListItem,
-            ElementKind::TableRow => Self::TableRow,
-            ElementKind::Icon => Self::Icon,
-            ElementKind::Image => Self::Image,
-            ElementKind::Label => Self::Label,
-            ElementKind::ScrollBar => Self::ScrollBar,
-            ElementKind::WindowControl => Self::WindowControl,
-            ElementKind::Dialog => Self::Dialog,
-            ElementKind::Control => Self::Control,
-        }
+enumerations! {
+    optional kind("kind"): wire::ElementKind => ElementKind {
+        Button, TextField, Checkbox, Radio, Switch, DropDown, Slider, SpinBox, Tab, Link, MenuItem, ListItem, TableRow,
+        Icon, Image, Label, ScrollBar, WindowControl, Dialog, Control
     }
-}
 
-impl From<ElementSource> for wire::ElementSource {
-    fn from(source: ElementSource) -> Self {
-        match source {
-            ElementSource::Detector => Self::Detector,
-            ElementSource::Ocr => Self::Ocr,
-            ElementSource::Both => Self::Both,
-        }
-    }
-}
-
-fn source(number: i32) -> Result<ElementSource, FieldError> {
-    use wire::ElementSource as Wire;
-
-    required_enum("source", number, |source| match source {
-        Wire::Unspecified => None,
-        Wire::Detector => Some(ElementSource::Detector),
-        Wire::Ocr => Some(ElementSource::Ocr),
-        Wire::Both => Some(ElementSource::Both),
-    })
+    required source("source"): wire::ElementSource => ElementSource { Detector, Ocr, Both }
 }
 
 impl From<wire::ElementState> for ElementState {
@@ -161,25 +91,11 @@ impl From<Element> for wire::Element {
     }
 }
 
-impl TryFrom<wire::Scene> for Scene {
-    type Error = FieldError;
-
-    fn try_from(scene: wire::Scene) -> Result<Self, FieldError> {
-        Ok(Self {
-            frame: FrameId::new(scene.frame),
-            elements: try_from_messages("elements", scene.elements)?,
-            relations: try_from_messages("relations", scene.relations)?,
-        })
-    }
-}
-
-impl From<Scene> for wire::Scene {
-    fn from(scene: Scene) -> Self {
-        Self {
-            frame: scene.frame.as_str().to_owned(),
-            elements: into_messages(scene.elements),
-            relations: into_messages(scene.relations),
-        }
+conversions! {
+    wire::Scene => Scene {
+        frame: id(FrameId),
+        elements: repeated,
+        relations: repeated,
     }
 }
 

@@ -1,66 +1,159 @@
+use bytes::Bytes;
+
 use super::action::{button, key_names, keys};
-use super::{non_empty, require, required_enum, sha256, time, wire_time};
+use super::{display_name, non_empty, require, required_enum, sha256, time, wire_time};
 use crate::domain::action::ActionKind;
+use crate::domain::desktop::Lease;
+use crate::domain::effect::ActionOutcome;
+use crate::domain::geometry::CapturePoint;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::error::FieldError;
 use crate::service::{
-    ActionProgress, Capabilities, FileInfo, HumanInput, HumanInputKind, PageText, PerformRequest,
+    AcquireRequest, ActionProgress, Capabilities, Chunked, DownloadedFile, FileInfo, FileRequest,
+    HumanInput, HumanInputKind, LookUpRequest, PageText, Part, PerformRequest, PutFile,
+    ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::executor as wire;
 
-impl TryFrom<wire::PerformRequest> for PerformRequest {
-    type Error = FieldError;
+/// Default of `max_characters`, as documented in the contract.
+const DEFAULT_PAGE_CHARACTERS: usize = 100_000;
 
-    fn try_from(request: wire::PerformRequest) -> Result<Self, FieldError> {
-        let display = non_empty(request.display).ok_or_else(|| FieldError::missing("display"))?;
-        let action_id =
-            non_empty(request.action_id).ok_or_else(|| FieldError::missing("action_id"))?;
-        Ok(Self {
-            display: DisplayId::new(display),
-            epoch: DesktopEpoch(request.epoch),
-            action_id: ActionId::new(action_id),
-            retry_of: non_empty(request.retry_of).map(ActionId::new),
-            action: require("action", request.action)?,
-        })
-    }
-}
+/// Implements both conversions of requests that only name a display.
+macro_rules! display_requests {
+    ($($message:ident),+) => { $(
+        impl TryFrom<wire::$message> for Option<DisplayId> {
+            type Error = FieldError;
 
-impl From<PerformRequest> for wire::PerformRequest {
-    fn from(request: PerformRequest) -> Self {
-        Self {
-            display: request.display.as_str().to_owned(),
-            epoch: request.epoch.0,
-            action_id: request.action_id.as_str().to_owned(),
-            retry_of: request
-                .retry_of
-                .map(|id| id.as_str().to_owned())
-                .unwrap_or_default(),
-            action: Some(request.action.into()),
+            fn try_from(request: wire::$message) -> Result<Self, FieldError> {
+                Ok(non_empty(request.display).map(DisplayId::new))
+            }
         }
+
+        impl From<Option<DisplayId>> for wire::$message {
+            fn from(display: Option<DisplayId>) -> Self {
+                Self {
+                    display: display_name(display),
+                }
+            }
+        }
+    )+ };
+}
+
+display_requests!(
+    ReleaseAllRequest,
+    GetPointerRequest,
+    GetCapabilitiesRequest,
+    WatchHumanInputRequest
+);
+
+one_field_messages! {
+    required AcquireDesktopResponse.lease: Lease;
+    required RenewLeaseResponse.lease: Lease;
+    required PerformResponse.outcome: ActionOutcome;
+    required GetPointerResponse.pointer: CapturePoint;
+    required PutFileResponse.file: FileInfo;
+    optional StatFileResponse.file: Option<FileInfo>;
+}
+
+impl TryFrom<wire::ReleaseDesktopResponse> for () {
+    type Error = FieldError;
+
+    fn try_from(_: wire::ReleaseDesktopResponse) -> Result<Self, FieldError> {
+        Ok(())
     }
 }
 
-impl TryFrom<wire::ReadPageResponse> for PageText {
+impl From<()> for wire::ReleaseDesktopResponse {
+    fn from((): ()) -> Self {
+        Self {}
+    }
+}
+
+impl TryFrom<wire::ReleaseAllResponse> for Vec<String> {
     type Error = FieldError;
 
-    fn try_from(page: wire::ReadPageResponse) -> Result<Self, FieldError> {
+    fn try_from(response: wire::ReleaseAllResponse) -> Result<Self, FieldError> {
+        Ok(response.released)
+    }
+}
+
+impl From<Vec<String>> for wire::ReleaseAllResponse {
+    fn from(released: Vec<String>) -> Self {
+        Self { released }
+    }
+}
+
+conversions! {
+    wire::AcquireDesktopRequest => AcquireRequest {
+        display: optional_id(DisplayId),
+        holder: required_text,
+        ttl: duration_or(AcquireRequest::DEFAULT_TTL),
+        take_over: same,
+    }
+
+    wire::RenewLeaseRequest => RenewRequest {
+        display: required_id(DisplayId),
+        epoch: number(DesktopEpoch),
+        ttl: duration_or(AcquireRequest::DEFAULT_TTL),
+    }
+
+    wire::ReleaseDesktopRequest => ReleaseRequest {
+        display: required_id(DisplayId),
+        epoch: number(DesktopEpoch),
+    }
+
+    wire::PerformRequest => PerformRequest {
+        display: required_id(DisplayId),
+        epoch: number(DesktopEpoch),
+        action_id: required_id(ActionId),
+        retry_of: optional_id(ActionId),
+        action: required,
+    }
+
+    wire::LookUpActionRequest => LookUpRequest {
+        display: optional_id(DisplayId),
+        action_id: required_id(ActionId),
+    }
+
+    wire::ReadPageResponse => PageText {
+        url: same,
+        title: same,
+        text: same,
+        truncated: same,
+    }
+
+    wire::GetFileRequest => FileRequest {
+        display: optional_id(DisplayId),
+        name: same,
+    }
+
+    wire::StatFileRequest => FileRequest {
+        display: optional_id(DisplayId),
+        name: same,
+    }
+}
+
+impl TryFrom<wire::ReadPageRequest> for ReadPageRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::ReadPageRequest) -> Result<Self, FieldError> {
+        let max_characters = match request.max_characters {
+            0 => DEFAULT_PAGE_CHARACTERS,
+            some => some as usize,
+        };
         Ok(Self {
-            url: page.url,
-            title: page.title,
-            text: page.text,
-            truncated: page.truncated,
+            display: non_empty(request.display).map(DisplayId::new),
+            max_characters,
         })
     }
 }
 
-impl From<PageText> for wire::ReadPageResponse {
-    fn from(page: PageText) -> Self {
+impl From<ReadPageRequest> for wire::ReadPageRequest {
+    fn from(request: ReadPageRequest) -> Self {
         Self {
-            url: page.url,
-            title: page.title,
-            text: page.text,
-            truncated: page.truncated,
+            display: display_name(request.display),
+            max_characters: u32::try_from(request.max_characters).unwrap_or(u32::MAX),
         }
     }
 }
@@ -88,6 +181,89 @@ impl From<FileInfo> for wire::FileInfo {
             sha256: file.sha256.to_vec().into(),
             path: file.path,
         }
+    }
+}
+
+impl Chunked for PutFile {
+    type Message = wire::PutFileRequest;
+    type Header = wire::PutFileHeader;
+    const HEADER_FIELD: &'static str = "header";
+
+    fn split(self) -> (wire::PutFileHeader, Bytes) {
+        let header = wire::PutFileHeader {
+            display: display_name(self.display),
+            epoch: self.epoch.0,
+            name: self.name,
+            overwrite: self.overwrite,
+        };
+        (header, self.content)
+    }
+
+    fn join(header: wire::PutFileHeader, content: Bytes) -> Result<Self, FieldError> {
+        Ok(Self {
+            display: non_empty(header.display).map(DisplayId::new),
+            epoch: DesktopEpoch(header.epoch),
+            name: header.name,
+            overwrite: header.overwrite,
+            content,
+        })
+    }
+
+    fn message(part: Part<wire::PutFileHeader>) -> wire::PutFileRequest {
+        use wire::put_file_request::Part as Wire;
+
+        let part = match part {
+            Part::Header(header) => Wire::Header(header),
+            Part::Chunk(chunk) => Wire::Chunk(chunk),
+        };
+        wire::PutFileRequest { part: Some(part) }
+    }
+
+    fn part(message: wire::PutFileRequest) -> Option<Part<wire::PutFileHeader>> {
+        use wire::put_file_request::Part as Wire;
+
+        message.part.map(|part| match part {
+            Wire::Header(header) => Part::Header(header),
+            Wire::Chunk(chunk) => Part::Chunk(chunk),
+        })
+    }
+}
+
+impl Chunked for DownloadedFile {
+    type Message = wire::GetFileResponse;
+    type Header = wire::FileInfo;
+    const HEADER_FIELD: &'static str = "file";
+
+    fn split(self) -> (wire::FileInfo, Bytes) {
+        (self.info.into(), self.content)
+    }
+
+    fn join(header: wire::FileInfo, content: Bytes) -> Result<Self, FieldError> {
+        Ok(Self {
+            info: header.try_into()?,
+            content,
+        })
+    }
+
+    fn message(part: Part<wire::FileInfo>) -> wire::GetFileResponse {
+        use wire::get_file_response::Part as Wire;
+
+        let part = match part {
+            Part::Header(info) => Wire::File(info),
+            Part::Chunk(chunk) => Wire::Chunk(chunk),
+        };
+        wire::GetFileResponse { part: Some(part) }
+    }
+
+    fn part(message: wire::GetFileResponse) -> Option<Part<wire::FileInfo>> {
+        use wire::get_file_response::Part as Wire;
+
+        Some(match message.part {
+            Some(Wire::File(info)) => Part::Header(info),
+            Some(Wire::Chunk(chunk)) => Part::Chunk(chunk),
+            // Skips parts that only a newer Executor knows.
+            None => Part::Chunk(Bytes::new()),
+        })
     }
 }
 

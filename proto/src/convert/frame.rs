@@ -44,51 +44,24 @@ impl From<Image> for wire::Image {
     }
 }
 
-impl TryFrom<wire::Monitor> for Monitor {
-    type Error = FieldError;
-
-    fn try_from(monitor: wire::Monitor) -> Result<Self, FieldError> {
-        Ok(Self {
-            name: monitor.name,
-            bounds: require("bounds", monitor.bounds)?,
-            primary: monitor.primary,
-        })
+conversions! {
+    wire::Monitor => Monitor {
+        name: same,
+        bounds: required,
+        primary: same,
     }
-}
 
-impl From<Monitor> for wire::Monitor {
-    fn from(monitor: Monitor) -> Self {
-        Self {
-            name: monitor.name,
-            bounds: Some(monitor.bounds.into()),
-            primary: monitor.primary,
-        }
+    wire::Display => Display {
+        id: id(DisplayId),
+        size: required,
+        logical_size: required,
+        scale: same,
+        monitors: repeated,
     }
-}
 
-impl TryFrom<wire::Display> for Display {
-    type Error = FieldError;
-
-    fn try_from(display: wire::Display) -> Result<Self, FieldError> {
-        Ok(Self {
-            id: DisplayId::new(display.id),
-            size: require("size", display.size)?,
-            logical_size: require("logical_size", display.logical_size)?,
-            scale: display.scale,
-            monitors: try_from_messages("monitors", display.monitors)?,
-        })
-    }
-}
-
-impl From<Display> for wire::Display {
-    fn from(display: Display) -> Self {
-        Self {
-            id: display.id.as_str().to_owned(),
-            size: Some(display.size.into()),
-            logical_size: Some(display.logical_size.into()),
-            scale: display.scale,
-            monitors: into_messages(display.monitors),
-        }
+    wire::Cursor => Cursor {
+        position: required,
+        drawn: same,
     }
 }
 
@@ -120,26 +93,6 @@ impl From<Window> for wire::Window {
             active: window.active,
             minimised: window.minimised,
             modal: window.modal,
-        }
-    }
-}
-
-impl TryFrom<wire::Cursor> for Cursor {
-    type Error = FieldError;
-
-    fn try_from(cursor: wire::Cursor) -> Result<Self, FieldError> {
-        Ok(Self {
-            position: require("position", cursor.position)?,
-            drawn: cursor.drawn,
-        })
-    }
-}
-
-impl From<Cursor> for wire::Cursor {
-    fn from(cursor: Cursor) -> Self {
-        Self {
-            position: Some(cursor.position.into()),
-            drawn: cursor.drawn,
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Conversion between messages and domain values.
 //!
-//! Receiving validates required fields, ranges and formats, and errors name the field. Sending cannot fail.
+//! Receiving validates required fields, ranges and formats, and errors name the field. Sending cannot fail. Messages with
+//! the fields of a domain type are converted by a table of their fields (module `tables`).
+
+#[macro_use]
+mod tables;
 
 mod action;
 mod decision;
@@ -15,6 +19,7 @@ mod planner;
 
 use std::time::{Duration, SystemTime};
 
+use crate::domain::id::DisplayId;
 use crate::error::FieldError;
 
 /// Converts a required message.
@@ -127,6 +132,12 @@ fn sha256(field: &str, bytes: &[u8]) -> Result<[u8; 32], FieldError> {
 
 fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
+}
+
+fn display_name(display: Option<DisplayId>) -> String {
+    display
+        .map(|display| display.as_str().to_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

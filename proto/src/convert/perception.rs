@@ -1,13 +1,15 @@
 use super::{
-    duration, into_messages, non_empty, optional, require, try_from_messages, wire_duration,
+    display_name, duration, into_messages, non_empty, optional, require, try_from_messages,
+    wire_duration,
 };
+use crate::domain::frame::Display;
 use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::error::FieldError;
 use crate::service::{
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameTile, FrameUpdate,
-    IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest,
-    ParsedImage, Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest,
-    WaitForIdleRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
+    FrameTile, FrameUpdate, IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest,
+    ParseOptions, ParseRequest, ParsedImage, Redaction, SceneDelta, SensitiveText, StageTiming,
+    StreamRequest, WaitForIdleRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::perception as wire;
@@ -120,27 +122,16 @@ impl From<Redaction> for wire::Redaction {
             Redaction::Region(region) => Target::Region(region.into()),
             Redaction::TextPattern(pattern) => Target::TextPattern(pattern),
             Redaction::Window(window) => Target::Window(window),
-            Redaction::SensitiveText(SensitiveText::CardNumber) => {
-                Target::SensitiveText(wire::SensitiveText::CardNumber.into())
-            }
-            Redaction::SensitiveText(SensitiveText::EmailAddress) => {
-                Target::SensitiveText(wire::SensitiveText::EmailAddress.into())
+            Redaction::SensitiveText(kind) => {
+                Target::SensitiveText(wire::SensitiveText::from(kind).into())
             }
         };
         Self { target: Some(what) }
     }
 }
 
-fn sensitive_text(kind: i32) -> Result<SensitiveText, FieldError> {
-    match wire::SensitiveText::try_from(kind) {
-        Ok(wire::SensitiveText::CardNumber) => Ok(SensitiveText::CardNumber),
-        Ok(wire::SensitiveText::EmailAddress) => Ok(SensitiveText::EmailAddress),
-        Ok(wire::SensitiveText::Unspecified) => Err(FieldError::missing("sensitive_text")),
-        Err(_) => Err(FieldError::new(
-            "sensitive_text",
-            format!("has the unknown value {kind}"),
-        )),
-    }
+enumerations! {
+    required sensitive_text("sensitive_text"): wire::SensitiveText => SensitiveText { CardNumber, EmailAddress }
 }
 
 impl TryFrom<wire::ParseOptions> for ParseOptions {
@@ -172,114 +163,103 @@ impl From<ParseOptions> for wire::ParseOptions {
     }
 }
 
-impl TryFrom<wire::CaptureRequest> for CaptureRequest {
-    type Error = FieldError;
-
-    fn try_from(request: wire::CaptureRequest) -> Result<Self, FieldError> {
-        Ok(Self {
-            display: non_empty(request.display).map(DisplayId::new),
-            area: optional("area", request.area)?.unwrap_or_default(),
-            omit_cursor: request.omit_cursor,
-            image: optional("image", request.image)?,
-            redactions: try_from_messages("redactions", request.redactions)?,
-            mark_pointer: request.mark_pointer,
-        })
-    }
+one_field_messages! {
+    repeated ListDisplaysResponse.displays: Vec<Display>;
 }
 
-fn display_name(display: Option<DisplayId>) -> String {
-    display
-        .map(|display| display.as_str().to_owned())
-        .unwrap_or_default()
+conversions! {
+    wire::CaptureRequest => CaptureRequest {
+        display: optional_id(DisplayId),
+        area: default,
+        omit_cursor: same,
+        image: optional,
+        redactions: repeated,
+        mark_pointer: same,
+    }
+
+    wire::CaptureResponse => CapturedFrame {
+        frame: required,
+        image: optional,
+    }
+
+    wire::ObserveRequest => ObserveRequest {
+        capture: default,
+        max_elements: limit,
+        annotated_image: optional,
+        since_frame: optional_id(FrameId),
+        parsing: default,
+    }
+
+    wire::StageTiming => StageTiming {
+        stage: same,
+        elapsed: default_duration,
+    }
+
+    wire::ObserveResponse => Observation {
+        frame: required,
+        image: optional,
+        scene: required,
+        annotated_image: optional,
+        prompt_lines: same,
+        delta: optional,
+        timings: repeated,
+    }
+
+    wire::ParseRequest => ParseRequest {
+        image: required,
+        max_elements: limit,
+        annotated_image: optional,
+        parsing: default,
+    }
+
+    wire::ParseResponse => ParsedImage {
+        size: required,
+        scene: required,
+        annotated_image: optional,
+        prompt_lines: same,
+        timings: repeated,
+    }
+
+    wire::CompareResponse => Comparison {
+        change: required,
+        measured_shares: same,
+    }
+
+    wire::WaitForIdleResponse => IdleReport {
+        settled: same,
+        changed: same,
+        elapsed: default_duration,
+        first_change_after: duration,
+        still_changing: repeated,
+        background_motion: repeated,
+    }
+
+    wire::FrameTile => FrameTile {
+        bounds: required,
+        image: required,
+    }
+
+    wire::StreamFramesResponse => FrameUpdate {
+        sequence: same,
+        frame: required,
+        tiles: repeated,
+    }
+
+    wire::GetFrameRequest => FrameRequest {
+        frame: required_id(FrameId),
+        image: default,
+    }
+
+    wire::GetFrameResponse => CapturedFrame {
+        frame: required,
+        image: optional,
+    }
 }
 
 fn frame_name(frame: Option<FrameId>) -> String {
     frame
         .map(|frame| frame.as_str().to_owned())
         .unwrap_or_default()
-}
-
-impl From<CaptureRequest> for wire::CaptureRequest {
-    fn from(request: CaptureRequest) -> Self {
-        Self {
-            display: display_name(request.display),
-            area: Some(request.area.into()),
-            omit_cursor: request.omit_cursor,
-            image: request.image.map(Into::into),
-            redactions: into_messages(request.redactions),
-            mark_pointer: request.mark_pointer,
-        }
-    }
-}
-
-impl TryFrom<wire::CaptureResponse> for CapturedFrame {
-    type Error = FieldError;
-
-    fn try_from(response: wire::CaptureResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            frame: require("frame", response.frame)?,
-            image: optional("image", response.image)?,
-        })
-    }
-}
-
-impl From<CapturedFrame> for wire::CaptureResponse {
-    fn from(captured: CapturedFrame) -> Self {
-        Self {
-            frame: Some(captured.frame.into()),
-            image: captured.image.map(Into::into),
-        }
-    }
-}
-
-fn limit(max_elements: u32) -> Option<u32> {
-    (max_elements != 0).then_some(max_elements)
-}
-
-impl TryFrom<wire::ObserveRequest> for ObserveRequest {
-    type Error = FieldError;
-
-    fn try_from(request: wire::ObserveRequest) -> Result<Self, FieldError> {
-        Ok(Self {
-            capture: optional("capture", request.capture)?.unwrap_or_default(),
-            max_elements: limit(request.max_elements),
-            annotated_image: optional("annotated_image", request.annotated_image)?,
-            since_frame: non_empty(request.since_frame).map(FrameId::new),
-            parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
-        })
-    }
-}
-
-impl From<ObserveRequest> for wire::ObserveRequest {
-    fn from(request: ObserveRequest) -> Self {
-        Self {
-            capture: Some(request.capture.into()),
-            max_elements: request.max_elements.unwrap_or_default(),
-            annotated_image: request.annotated_image.map(Into::into),
-            since_frame: frame_name(request.since_frame),
-            parsing: Some(request.parsing.into()),
-        }
-    }
-}
-
-impl TryFrom<wire::StageTiming> for StageTiming {
-    type Error = FieldError;
-
-    fn try_from(timing: wire::StageTiming) -> Result<Self, FieldError> {
-        Ok(Self {
-            stage: timing.stage,
-            elapsed: duration("elapsed", timing.elapsed)?.unwrap_or_default(),
-        })
-    }
-}
-
-impl From<StageTiming> for wire::StageTiming {
-    fn from(timing: StageTiming) -> Self {
-        Self {
-            stage: timing.stage,
-            elapsed: Some(wire_duration(timing.elapsed)),
-        }
-    }
 }
 
 fn element_ids(numbers: Vec<u32>) -> Vec<ElementId> {
@@ -310,86 +290,6 @@ impl From<SceneDelta> for common_wire::SceneDelta {
             added: element_numbers(delta.added),
             removed: element_numbers(delta.removed),
             changed: element_numbers(delta.changed),
-        }
-    }
-}
-
-impl TryFrom<wire::ObserveResponse> for Observation {
-    type Error = FieldError;
-
-    fn try_from(response: wire::ObserveResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            frame: require("frame", response.frame)?,
-            image: optional("image", response.image)?,
-            scene: require("scene", response.scene)?,
-            annotated_image: optional("annotated_image", response.annotated_image)?,
-            prompt_lines: response.prompt_lines,
-            delta: optional("delta", response.delta)?,
-            timings: try_from_messages("timings", response.timings)?,
-        })
-    }
-}
-
-impl From<Observation> for wire::ObserveResponse {
-    fn from(observation: Observation) -> Self {
-        Self {
-            frame: Some(observation.frame.into()),
-            image: observation.image.map(Into::into),
-            scene: Some(observation.scene.into()),
-            annotated_image: observation.annotated_image.map(Into::into),
-            prompt_lines: observation.prompt_lines,
-            delta: observation.delta.map(Into::into),
-            timings: into_messages(observation.timings),
-        }
-    }
-}
-
-impl TryFrom<wire::ParseRequest> for ParseRequest {
-    type Error = FieldError;
-
-    fn try_from(request: wire::ParseRequest) -> Result<Self, FieldError> {
-        Ok(Self {
-            image: require("image", request.image)?,
-            max_elements: limit(request.max_elements),
-            annotated_image: optional("annotated_image", request.annotated_image)?,
-            parsing: optional("parsing", request.parsing)?.unwrap_or_default(),
-        })
-    }
-}
-
-impl From<ParseRequest> for wire::ParseRequest {
-    fn from(request: ParseRequest) -> Self {
-        Self {
-            image: Some(request.image.into()),
-            max_elements: request.max_elements.unwrap_or_default(),
-            annotated_image: request.annotated_image.map(Into::into),
-            parsing: Some(request.parsing.into()),
-        }
-    }
-}
-
-impl TryFrom<wire::ParseResponse> for ParsedImage {
-    type Error = FieldError;
-
-    fn try_from(response: wire::ParseResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            size: require("size", response.size)?,
-            scene: require("scene", response.scene)?,
-            annotated_image: optional("annotated_image", response.annotated_image)?,
-            prompt_lines: response.prompt_lines,
-            timings: try_from_messages("timings", response.timings)?,
-        })
-    }
-}
-
-impl From<ParsedImage> for wire::ParseResponse {
-    fn from(parsed: ParsedImage) -> Self {
-        Self {
-            size: Some(parsed.size.into()),
-            scene: Some(parsed.scene.into()),
-            annotated_image: parsed.annotated_image.map(Into::into),
-            prompt_lines: parsed.prompt_lines,
-            timings: into_messages(parsed.timings),
         }
     }
 }
@@ -432,17 +332,6 @@ impl From<CompareRequest> for wire::CompareRequest {
     }
 }
 
-impl TryFrom<wire::CompareResponse> for Comparison {
-    type Error = FieldError;
-
-    fn try_from(response: wire::CompareResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            change: require("change", response.change)?,
-            measured_shares: response.measured_shares,
-        })
-    }
-}
-
 impl TryFrom<wire::WaitForIdleRequest> for WaitForIdleRequest {
     type Error = FieldError;
 
@@ -479,34 +368,6 @@ impl From<WaitForIdleRequest> for wire::WaitForIdleRequest {
     }
 }
 
-impl TryFrom<wire::WaitForIdleResponse> for IdleReport {
-    type Error = FieldError;
-
-    fn try_from(response: wire::WaitForIdleResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            settled: response.settled,
-            changed: response.changed,
-            elapsed: duration("elapsed", response.elapsed)?.unwrap_or_default(),
-            first_change_after: duration("first_change_after", response.first_change_after)?,
-            still_changing: try_from_messages("still_changing", response.still_changing)?,
-            background_motion: try_from_messages("background_motion", response.background_motion)?,
-        })
-    }
-}
-
-impl From<IdleReport> for wire::WaitForIdleResponse {
-    fn from(quiet: IdleReport) -> Self {
-        Self {
-            settled: quiet.settled,
-            changed: quiet.changed,
-            elapsed: Some(wire_duration(quiet.elapsed)),
-            first_change_after: quiet.first_change_after.map(wire_duration),
-            still_changing: into_messages(quiet.still_changing),
-            background_motion: into_messages(quiet.background_motion),
-        }
-    }
-}
-
 impl TryFrom<wire::StreamFramesRequest> for StreamRequest {
     type Error = FieldError;
 
@@ -531,48 +392,6 @@ impl From<StreamRequest> for wire::StreamFramesRequest {
             max_frames_per_second: request.max_frames_per_second,
             image: Some(request.image.into()),
             redactions: into_messages(request.redactions),
-        }
-    }
-}
-
-impl TryFrom<wire::FrameTile> for FrameTile {
-    type Error = FieldError;
-
-    fn try_from(tile: wire::FrameTile) -> Result<Self, FieldError> {
-        Ok(Self {
-            bounds: require("bounds", tile.bounds)?,
-            image: require("image", tile.image)?,
-        })
-    }
-}
-
-impl From<FrameTile> for wire::FrameTile {
-    fn from(tile: FrameTile) -> Self {
-        Self {
-            bounds: Some(tile.bounds.into()),
-            image: Some(tile.image.into()),
-        }
-    }
-}
-
-impl TryFrom<wire::StreamFramesResponse> for FrameUpdate {
-    type Error = FieldError;
-
-    fn try_from(response: wire::StreamFramesResponse) -> Result<Self, FieldError> {
-        Ok(Self {
-            sequence: response.sequence,
-            frame: require("frame", response.frame)?,
-            tiles: try_from_messages("tiles", response.tiles)?,
-        })
-    }
-}
-
-impl From<FrameUpdate> for wire::StreamFramesResponse {
-    fn from(update: FrameUpdate) -> Self {
-        Self {
-            sequence: update.sequence,
-            frame: Some(update.frame.into()),
-            tiles: into_messages(update.tiles),
         }
     }
 }

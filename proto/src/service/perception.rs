@@ -1,48 +1,65 @@
-//! The Perception service as a trait, with its server and client adapters.
+//! The Perception service: its definition and its types.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use tokio_stream::StreamExt;
-use tonic::codegen::{Body, Bytes, StdError};
-use tonic::{Request, Response, Status};
-
-use super::{Result, ResultStream, response};
-use crate::convert::{self, require};
+use super::ResultStream;
 use crate::domain::effect::ChangeMap;
 use crate::domain::element::Scene;
 use crate::domain::frame::{Display, Frame, Image};
 use crate::domain::geometry::{CaptureRect, CaptureSize};
 use crate::domain::id::{DisplayId, ElementId, FrameId};
-use crate::error::{ErrorReport, FieldError};
 use crate::limits::MAX_IMAGE_MESSAGE_BYTES;
-use crate::v1::perception as wire;
 use crate::v1::perception::perception_service_client::PerceptionServiceClient;
 use crate::v1::perception::perception_service_server::{
     PerceptionService, PerceptionServiceServer,
 };
 
-/// Captures and parses the screen. All calls are read-only and may be retried; dropping a call's future cancels it.
-#[async_trait]
-pub trait Perception: Send + Sync + 'static {
-    /// Lists the displays that can be captured, the default one first.
-    async fn list_displays(&self) -> Result<Vec<Display>>;
-    /// Captures a frame without parsing it. The frame is stored.
-    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame>;
-    /// Captures a frame and parses it.
-    async fn observe(&self, request: ObserveRequest) -> Result<Observation>;
-    /// Parses an image that the caller supplies.
-    async fn parse(&self, request: ParseRequest) -> Result<ParsedImage>;
-    /// Compares two stored frames.
-    async fn compare(&self, request: CompareRequest) -> Result<Comparison>;
-    /// Waits until the screen is idle.
-    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport>;
-    /// Streams frames for live viewing.
-    async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>>;
-    /// Gets the image of a stored frame.
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame>;
+/// Passes the definition of the Perception service to a macro.
+#[macro_export]
+macro_rules! perception_service {
+    ($expand:ident) => {
+        $expand! {
+            /// Captures and parses the screen. All calls are read-only and may be retried; dropping a call's future
+            /// cancels it.
+            service Perception in perception {
+                proto "motorium.perception.v1.PerceptionService";
+                transport {
+                    server PerceptionServer(PerceptionService, PerceptionServiceServer, MAX_IMAGE_MESSAGE_BYTES);
+                    client PerceptionClient(PerceptionServiceClient, MAX_IMAGE_MESSAGE_BYTES);
+                };
+
+                /// Lists the displays that can be captured, the default one first.
+                unary unrecorded fn list_displays() -> Vec<Display>
+                    = rpc ListDisplays(ListDisplaysRequest) returns ListDisplaysResponse;
+                /// Captures a frame without parsing it. The frame is stored.
+                unary recorded fn capture(request: CaptureRequest) -> CapturedFrame
+                    = rpc Capture(CaptureRequest) returns CaptureResponse;
+                /// Captures a frame and parses it.
+                unary recorded fn observe(request: ObserveRequest) -> Observation
+                    = rpc Observe(ObserveRequest) returns ObserveResponse;
+                /// Parses an image that the caller supplies.
+                unary unrecorded fn parse(request: ParseRequest) -> ParsedImage
+                    = rpc Parse(ParseRequest) returns ParseResponse;
+                /// Compares two stored frames.
+                unary recorded fn compare(request: CompareRequest) -> Comparison
+                    = rpc Compare(CompareRequest) returns CompareResponse;
+                /// Waits until the screen is idle.
+                unary recorded fn wait_for_idle(request: WaitForIdleRequest) -> IdleReport
+                    = rpc WaitForIdle(WaitForIdleRequest) returns WaitForIdleResponse;
+                /// Streams frames for live viewing.
+                stream unrecorded fn stream_frames(request: StreamRequest) -> ResultStream<FrameUpdate>
+                    = rpc StreamFrames(StreamFramesRequest) returns StreamFramesResponse as StreamFramesStream;
+                /// Gets the image of a stored frame.
+                unary unrecorded fn get_frame(request: FrameRequest) -> CapturedFrame
+                    = rpc GetFrame(GetFrameRequest) returns GetFrameResponse;
+            }
+        }
+    };
 }
+
+perception_service!(service_trait);
+perception_service!(service_server);
+perception_service!(service_client);
 
 /// Format of an encoded image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -294,228 +311,9 @@ pub struct FrameTile {
     pub image: Image,
 }
 
-/// Serves a [`Perception`] over gRPC.
-#[derive(Clone)]
-pub struct PerceptionServer {
-    inner: Arc<dyn Perception>,
-}
-
-impl std::fmt::Debug for PerceptionServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PerceptionServer").finish_non_exhaustive()
-    }
-}
-
-impl PerceptionServer {
-    /// Returns the tonic service, with the message limits of the contract.
-    pub fn tonic(inner: Arc<dyn Perception>) -> PerceptionServiceServer<Self> {
-        PerceptionServiceServer::new(Self { inner })
-            .max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES)
-    }
-}
-
-#[async_trait]
-impl PerceptionService for PerceptionServer {
-    type StreamFramesStream = super::WireStream<wire::StreamFramesResponse>;
-
-    async fn list_displays(
-        &self,
-        _: Request<wire::ListDisplaysRequest>,
-    ) -> std::result::Result<Response<wire::ListDisplaysResponse>, Status> {
-        let displays = self.inner.list_displays().await?;
-        Ok(Response::new(wire::ListDisplaysResponse {
-            displays: convert::into_messages(displays),
-        }))
-    }
-
-    async fn capture(
-        &self,
-        request: Request<wire::CaptureRequest>,
-    ) -> std::result::Result<Response<wire::CaptureResponse>, Status> {
-        let captured = self.inner.capture(request.into_inner().try_into()?).await?;
-        Ok(Response::new(captured.into()))
-    }
-
-    async fn observe(
-        &self,
-        request: Request<wire::ObserveRequest>,
-    ) -> std::result::Result<Response<wire::ObserveResponse>, Status> {
-        let observation = self.inner.observe(request.into_inner().try_into()?).await?;
-        Ok(Response::new(observation.into()))
-    }
-
-    async fn parse(
-        &self,
-        request: Request<wire::ParseRequest>,
-    ) -> std::result::Result<Response<wire::ParseResponse>, Status> {
-        let parsed = self.inner.parse(request.into_inner().try_into()?).await?;
-        Ok(Response::new(parsed.into()))
-    }
-
-    async fn compare(
-        &self,
-        request: Request<wire::CompareRequest>,
-    ) -> std::result::Result<Response<wire::CompareResponse>, Status> {
-        let comparison = self.inner.compare(request.into_inner().try_into()?).await?;
-        let response = wire::CompareResponse {
-            change: Some(comparison.change.into()),
-            measured_shares: comparison.measured_shares,
-        };
-        Ok(Response::new(response))
-    }
-
-    async fn wait_for_idle(
-        &self,
-        request: Request<wire::WaitForIdleRequest>,
-    ) -> std::result::Result<Response<wire::WaitForIdleResponse>, Status> {
-        let quiet = self
-            .inner
-            .wait_for_idle(request.into_inner().try_into()?)
-            .await?;
-        Ok(Response::new(quiet.into()))
-    }
-
-    async fn stream_frames(
-        &self,
-        request: Request<wire::StreamFramesRequest>,
-    ) -> std::result::Result<Response<Self::StreamFramesStream>, Status> {
-        let updates = self
-            .inner
-            .stream_frames(request.into_inner().try_into()?)
-            .await?;
-        Ok(Response::new(super::to_wire(updates)))
-    }
-
-    async fn get_frame(
-        &self,
-        request: Request<wire::GetFrameRequest>,
-    ) -> std::result::Result<Response<wire::GetFrameResponse>, Status> {
-        let request = request.into_inner();
-        if request.frame.is_empty() {
-            return Err(FieldError::missing("frame").into());
-        }
-        let image = request
-            .image
-            .unwrap_or_default()
-            .try_into()
-            .map_err(|error: FieldError| error.within("image"))?;
-        let captured = self
-            .inner
-            .get_frame(FrameId::new(request.frame), image)
-            .await?;
-        Ok(Response::new(wire::GetFrameResponse {
-            frame: Some(captured.frame.into()),
-            image: captured.image.map(Into::into),
-        }))
-    }
-}
-
-/// A [`Perception`] across the network.
-#[derive(Debug, Clone)]
-pub struct PerceptionClient<C> {
-    inner: PerceptionServiceClient<C>,
-}
-
-impl<C> PerceptionClient<C>
-where
-    C: tonic::client::GrpcService<tonic::body::Body>,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-{
-    /// Creates a client over a channel.
-    pub fn new(channel: C) -> Self {
-        Self {
-            inner: PerceptionServiceClient::new(channel)
-                .max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES),
-        }
-    }
-}
-
-#[async_trait]
-impl<C> Perception for PerceptionClient<C>
-where
-    C: tonic::client::GrpcService<tonic::body::Body> + Clone + Send + Sync + 'static,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-    C::Future: Send,
-{
-    async fn list_displays(&self) -> Result<Vec<Display>> {
-        let response = self
-            .inner
-            .clone()
-            .list_displays(wire::ListDisplaysRequest {})
-            .await;
-        let displays = super::received(response)?.displays;
-        convert::try_from_messages("displays", displays).map_err(super::malformed_response)
-    }
-
-    async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
-        response(
-            self.inner
-                .clone()
-                .capture(wire::CaptureRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
-        response(
-            self.inner
-                .clone()
-                .observe(wire::ObserveRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn parse(&self, request: ParseRequest) -> Result<ParsedImage> {
-        response(
-            self.inner
-                .clone()
-                .parse(wire::ParseRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
-        response(
-            self.inner
-                .clone()
-                .compare(wire::CompareRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn wait_for_idle(&self, request: WaitForIdleRequest) -> Result<IdleReport> {
-        response(
-            self.inner
-                .clone()
-                .wait_for_idle(wire::WaitForIdleRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
-        let response = self
-            .inner
-            .clone()
-            .stream_frames(wire::StreamFramesRequest::from(request))
-            .await;
-        let updates = super::received(response)?.map(|update| match update {
-            Ok(update) => FrameUpdate::try_from(update).map_err(super::malformed_response),
-            Err(status) => Err(ErrorReport::from_status(&status)),
-        });
-        Ok(Box::pin(updates))
-    }
-
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame> {
-        let request = wire::GetFrameRequest {
-            frame: frame.as_str().to_owned(),
-            image: Some(image.into()),
-        };
-        let response = super::received(self.inner.clone().get_frame(request).await)?;
-        let frame = require("frame", response.frame).map_err(super::malformed_response)?;
-        let image =
-            convert::optional("image", response.image).map_err(super::malformed_response)?;
-        Ok(CapturedFrame { frame, image })
-    }
+/// Request of [`Perception::get_frame`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameRequest {
+    pub frame: FrameId,
+    pub image: ImageOptions,
 }

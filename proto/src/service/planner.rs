@@ -1,15 +1,9 @@
-//! The Planner service as a trait, with its server and client adapters.
+//! The Planner service: its definition and its types.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes as Opaque;
-use tonic::codegen::{Body, Bytes, StdError};
-use tonic::{Request, Response, Status};
 
-use super::{Result, received, response};
-use crate::convert;
 use crate::domain::action::Target;
 use crate::domain::decision::{
     Decision, FunctionDeclaration, PastStep, RemainingLimits, Usage, ValueSource,
@@ -20,26 +14,48 @@ use crate::domain::frame::{Frame, Image};
 use crate::domain::geometry::{CapturePoint, CaptureRect};
 use crate::domain::id::ElementId;
 use crate::limits::{MAX_IMAGE_MESSAGE_BYTES, MAX_MESSAGE_BYTES};
-use crate::v1::planner as wire;
 use crate::v1::planner::planner_service_client::PlannerServiceClient;
 use crate::v1::planner::planner_service_server::{PlannerService, PlannerServiceServer};
 
-/// Decides the next step of a task. Stateless: each request has everything that a decision needs.
-#[async_trait]
-pub trait Planner: Send + Sync + 'static {
-    /// Decides the next step.
-    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision>;
-    /// Writes the final answer for the user.
-    async fn summarize(&self, request: SummarizeRequest) -> Result<Summary>;
-    /// Extracts structured data from the screen.
-    async fn extract(&self, request: ExtractRequest) -> Result<Extraction>;
-    /// Checks whether the pointer is on its target.
-    async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck>;
-    /// Resolves a target to a point of a scene.
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget>;
-    /// Lists the backends, in fallback order.
-    async fn list_backends(&self) -> Result<Vec<BackendInfo>>;
+/// Passes the definition of the Planner service to a macro.
+#[macro_export]
+macro_rules! planner_service {
+    ($expand:ident) => {
+        $expand! {
+            /// Decides the next step of a task. Stateless: each request has everything that a decision needs.
+            service Planner in planner {
+                proto "motorium.planner.v1.PlannerService";
+                transport {
+                    server PlannerServer(PlannerService, PlannerServiceServer, MAX_IMAGE_MESSAGE_BYTES);
+                    client PlannerClient(PlannerServiceClient, MAX_MESSAGE_BYTES);
+                };
+
+                /// Decides the next step.
+                unary recorded fn plan(request: PlanRequest) -> PlannedDecision
+                    = rpc Plan(PlanRequest) returns PlanResponse;
+                /// Writes the final answer for the user.
+                unary unrecorded fn summarize(request: SummarizeRequest) -> Summary
+                    = rpc Summarize(SummarizeRequest) returns SummarizeResponse;
+                /// Extracts structured data from the screen.
+                unary recorded fn extract(request: ExtractRequest) -> Extraction
+                    = rpc Extract(ExtractRequest) returns ExtractResponse;
+                /// Checks whether the pointer is on its target.
+                unary recorded fn locate_pointer(request: PointerRequest) -> PointerCheck
+                    = rpc LocatePointer(LocatePointerRequest) returns LocatePointerResponse;
+                /// Resolves a target to a point of a scene.
+                unary recorded fn resolve_target(request: ResolveRequest) -> ResolvedTarget
+                    = rpc ResolveTarget(ResolveTargetRequest) returns ResolveTargetResponse;
+                /// Lists the backends, in fallback order.
+                unary recorded fn list_backends() -> Vec<BackendInfo>
+                    = rpc ListBackends(ListBackendsRequest) returns ListBackendsResponse;
+            }
+        }
+    };
 }
+
+planner_service!(service_trait);
+planner_service!(service_server);
+planner_service!(service_client);
 
 /// Request of [`Planner::plan`].
 #[derive(Debug, Clone, PartialEq)]
@@ -218,169 +234,4 @@ pub struct BackendInfo {
     pub median_latency: Option<Duration>,
     pub usage: Usage,
     pub needs_image: bool,
-}
-
-/// Serves a [`Planner`] over gRPC.
-#[derive(Clone)]
-pub struct PlannerServer {
-    inner: Arc<dyn Planner>,
-}
-
-impl std::fmt::Debug for PlannerServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PlannerServer").finish_non_exhaustive()
-    }
-}
-
-impl PlannerServer {
-    /// Returns the tonic service, with the message limits of the contract.
-    pub fn tonic(inner: Arc<dyn Planner>) -> PlannerServiceServer<Self> {
-        PlannerServiceServer::new(Self { inner }).max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES)
-    }
-}
-
-#[async_trait]
-impl PlannerService for PlannerServer {
-    async fn plan(
-        &self,
-        request: Request<wire::PlanRequest>,
-    ) -> std::result::Result<Response<wire::PlanResponse>, Status> {
-        let planned = self.inner.plan(request.into_inner().try_into()?).await?;
-        Ok(Response::new(planned.into()))
-    }
-
-    async fn summarize(
-        &self,
-        request: Request<wire::SummarizeRequest>,
-    ) -> std::result::Result<Response<wire::SummarizeResponse>, Status> {
-        let summary = self
-            .inner
-            .summarize(request.into_inner().try_into()?)
-            .await?;
-        Ok(Response::new(summary.into()))
-    }
-
-    async fn extract(
-        &self,
-        request: Request<wire::ExtractRequest>,
-    ) -> std::result::Result<Response<wire::ExtractResponse>, Status> {
-        let extraction = self.inner.extract(request.into_inner().try_into()?).await?;
-        Ok(Response::new(extraction.into()))
-    }
-
-    async fn locate_pointer(
-        &self,
-        request: Request<wire::LocatePointerRequest>,
-    ) -> std::result::Result<Response<wire::LocatePointerResponse>, Status> {
-        let check = self
-            .inner
-            .locate_pointer(request.into_inner().try_into()?)
-            .await?;
-        Ok(Response::new(check.into()))
-    }
-
-    async fn resolve_target(
-        &self,
-        request: Request<wire::ResolveTargetRequest>,
-    ) -> std::result::Result<Response<wire::ResolveTargetResponse>, Status> {
-        let resolved = self
-            .inner
-            .resolve_target(request.into_inner().try_into()?)
-            .await?;
-        Ok(Response::new(resolved.into()))
-    }
-
-    async fn list_backends(
-        &self,
-        _: Request<wire::ListBackendsRequest>,
-    ) -> std::result::Result<Response<wire::ListBackendsResponse>, Status> {
-        let backends = self.inner.list_backends().await?;
-        Ok(Response::new(wire::ListBackendsResponse {
-            backends: convert::into_messages(backends),
-        }))
-    }
-}
-
-/// A [`Planner`] across the network.
-#[derive(Debug, Clone)]
-pub struct PlannerClient<C> {
-    inner: PlannerServiceClient<C>,
-}
-
-impl<C> PlannerClient<C>
-where
-    C: tonic::client::GrpcService<tonic::body::Body>,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-{
-    /// Creates a client over a channel.
-    pub fn new(channel: C) -> Self {
-        Self {
-            inner: PlannerServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES),
-        }
-    }
-}
-
-#[async_trait]
-impl<C> Planner for PlannerClient<C>
-where
-    C: tonic::client::GrpcService<tonic::body::Body> + Clone + Send + Sync + 'static,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-    C::Future: Send,
-{
-    async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
-        response(
-            self.inner
-                .clone()
-                .plan(wire::PlanRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
-        response(
-            self.inner
-                .clone()
-                .summarize(wire::SummarizeRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
-        response(
-            self.inner
-                .clone()
-                .extract(wire::ExtractRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
-        response(
-            self.inner
-                .clone()
-                .locate_pointer(wire::LocatePointerRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
-        response(
-            self.inner
-                .clone()
-                .resolve_target(wire::ResolveTargetRequest::from(request))
-                .await,
-        )
-    }
-
-    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
-        let response = received(
-            self.inner
-                .clone()
-                .list_backends(wire::ListBackendsRequest {})
-                .await,
-        )?;
-        convert::try_from_messages("backends", response.backends).map_err(super::malformed_response)
-    }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionOutcome;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::domain::id::DisplayId;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, Executor, FileInfo, HumanInput, PageText,
-    PerformRequest, PutFile, Result, ResultStream,
+    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, FileInfo, FileRequest,
+    HumanInput, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest,
+    RenewRequest, Result, ResultStream,
 };
 
 use crate::desktop::Desktop;
@@ -85,6 +85,8 @@ fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
     .into())
 }
 
+// Every method of the contract is served: a default would hide a forgotten one.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Executor for ExecutorService {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
@@ -95,18 +97,15 @@ impl Executor for ExecutorService {
             .await?)
     }
 
-    async fn renew_lease(
-        &self,
-        display: DisplayId,
-        epoch: DesktopEpoch,
-        ttl: Duration,
-    ) -> Result<Lease> {
-        check_ttl(ttl)?;
-        Ok(self.desktop(Some(&display))?.renew(epoch, ttl).await?)
+    async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
+        check_ttl(request.ttl)?;
+        let desktop = self.desktop(Some(&request.display))?;
+        Ok(desktop.renew(request.epoch, request.ttl).await?)
     }
 
-    async fn release_desktop(&self, display: DisplayId, epoch: DesktopEpoch) -> Result<()> {
-        Ok(self.desktop(Some(&display))?.release(epoch).await?)
+    async fn release_desktop(&self, request: ReleaseRequest) -> Result<()> {
+        let desktop = self.desktop(Some(&request.display))?;
+        Ok(desktop.release(request.epoch).await?)
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
@@ -119,12 +118,9 @@ impl Executor for ExecutorService {
             .await?)
     }
 
-    async fn look_up_action(
-        &self,
-        display: Option<DisplayId>,
-        action_id: ActionId,
-    ) -> Result<ActionProgress> {
-        Ok(self.desktop(display.as_ref())?.look_up(&action_id))
+    async fn look_up_action(&self, request: LookUpRequest) -> Result<ActionProgress> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        Ok(desktop.look_up(&request.action_id))
     }
 
     async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>> {
@@ -143,13 +139,9 @@ impl Executor for ExecutorService {
         Ok(self.desktop(display.as_ref())?.pointer().await?)
     }
 
-    async fn read_page(
-        &self,
-        display: Option<DisplayId>,
-        max_characters: usize,
-    ) -> Result<PageText> {
-        let desktop = self.desktop(display.as_ref())?;
-        let most = max_characters.min(MAX_PAGE_CHARACTERS);
+    async fn read_page(&self, request: ReadPageRequest) -> Result<PageText> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        let most = request.max_characters.min(MAX_PAGE_CHARACTERS);
         Ok(desktop.read_page(most).await?)
     }
 
@@ -157,19 +149,18 @@ impl Executor for ExecutorService {
         Ok(self.desktop(file.display.as_ref())?.put_file(file).await?)
     }
 
-    async fn get_file(&self, display: Option<DisplayId>, name: &str) -> Result<(FileInfo, Bytes)> {
-        let (info, content) = self
-            .desktop(display.as_ref())?
-            .get_file(name.to_owned())
-            .await?;
-        Ok((info, content.into()))
+    async fn get_file(&self, request: FileRequest) -> Result<DownloadedFile> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        let (info, content) = desktop.get_file(request.name).await?;
+        Ok(DownloadedFile {
+            info,
+            content: content.into(),
+        })
     }
 
-    async fn stat_file(&self, display: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
-        Ok(self
-            .desktop(display.as_ref())?
-            .stat_file(name.to_owned())
-            .await?)
+    async fn stat_file(&self, request: FileRequest) -> Result<Option<FileInfo>> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        Ok(desktop.stat_file(request.name).await?)
     }
 
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {

@@ -82,6 +82,8 @@ impl PlannerService {
     }
 }
 
+// Every method of the contract is served: a default would hide a forgotten one.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Planner for PlannerService {
     async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {

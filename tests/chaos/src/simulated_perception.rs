@@ -14,11 +14,10 @@ use motorium_proto::domain::geometry::{
     CapturePoint, CaptureRect, LogicalSize, NormalisedPoint, NormalisedRect,
 };
 use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
-use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameUpdate, IdleReport,
-    ImageOptions, Observation, ObserveRequest, ParseRequest, ParsedImage, Perception, Result,
-    ResultStream, StreamRequest, WaitForIdleRequest,
+    CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest, IdleReport,
+    Observation, ObserveRequest, Perception, Result, WaitForIdleRequest,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
@@ -222,10 +221,6 @@ impl Perception for SimulatedPerception {
         })
     }
 
-    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
-        not_served()
-    }
-
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
         let (before, after) = (self.kept(&request.before)?, self.kept(&request.after)?);
         let places = differences(&before, &after, &request.ignore);
@@ -284,22 +279,10 @@ impl Perception for SimulatedPerception {
         }
     }
 
-    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
-        not_served()
-    }
-
-    async fn get_frame(&self, id: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
-        self.kept(&id)?;
-        let frame = frame(id);
+    async fn get_frame(&self, request: FrameRequest) -> Result<CapturedFrame> {
+        self.kept(&request.frame)?;
+        let frame = frame(request.frame);
         let image = Some(picture(&frame));
         Ok(CapturedFrame { frame, image })
     }
-}
-
-fn not_served<T>() -> Result<T> {
-    Err(ErrorReport::new(
-        Code::Unimplemented,
-        reason::NOT_SERVED,
-        "not simulated",
-    ))
 }

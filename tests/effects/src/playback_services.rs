@@ -4,7 +4,7 @@
 //! Targets come from the recording's label, otherwise from the real planner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,16 +14,13 @@ use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
-use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
-use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, BackendInfo, Capabilities, Executor, ExtractRequest,
-    Extraction, FileInfo, HumanInput, PageText, PerformRequest, PlanRequest, PlannedDecision,
-    Planner, PointerCheck, PointerRequest, PutFile, ResolveRequest, ResolvedTarget, Result,
-    ResultStream, SummarizeRequest, Summary, TargetQuery,
+    AcquireRequest, ActionProgress, BackendInfo, Capabilities, Executor, FileInfo, FileRequest,
+    LookUpRequest, PerformRequest, PlanRequest, PlannedDecision, Planner, ReleaseRequest,
+    RenewRequest, ResolveRequest, ResolvedTarget, Result, TargetQuery, not_served,
 };
 use tokio::sync::watch;
-use tonic::Code;
 
 use crate::recording::ClipLabel;
 
@@ -126,21 +123,9 @@ impl Planner for PlaybackServices {
         })
     }
 
-    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
-        not_served()
-    }
-
-    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
-        not_served()
-    }
-
-    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
-        not_served()
-    }
-
     async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
         let TargetQuery::Target(Target::Point(point)) = request.target else {
-            return not_served();
+            return Err(not_served("ResolveTarget"));
         };
         let labelled = self.state().target;
         match labelled.filter(|bounds| bounds.contains(point)) {
@@ -170,20 +155,15 @@ impl Executor for PlaybackServices {
         })
     }
 
-    async fn renew_lease(
-        &self,
-        display: DisplayId,
-        epoch: DesktopEpoch,
-        ttl: Duration,
-    ) -> Result<Lease> {
+    async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
         Ok(Lease {
-            display,
-            epoch,
-            expires_at: SystemTime::now() + ttl,
+            display: request.display,
+            epoch: request.epoch,
+            expires_at: SystemTime::now() + request.ttl,
         })
     }
 
-    async fn release_desktop(&self, _: DisplayId, _: DesktopEpoch) -> Result<()> {
+    async fn release_desktop(&self, _: ReleaseRequest) -> Result<()> {
         Ok(())
     }
 
@@ -205,7 +185,7 @@ impl Executor for PlaybackServices {
         Ok(ActionOutcome::new(ActionResult::Performed, ""))
     }
 
-    async fn look_up_action(&self, _: Option<DisplayId>, _: ActionId) -> Result<ActionProgress> {
+    async fn look_up_action(&self, _: LookUpRequest) -> Result<ActionProgress> {
         Ok(ActionProgress::NotStarted)
     }
 
@@ -217,19 +197,7 @@ impl Executor for PlaybackServices {
         Ok(self.state().pointer)
     }
 
-    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
-        not_served()
-    }
-
-    async fn put_file(&self, _: PutFile) -> Result<FileInfo> {
-        not_served()
-    }
-
-    async fn get_file(&self, _: Option<DisplayId>, _: &str) -> Result<(FileInfo, Bytes)> {
-        not_served()
-    }
-
-    async fn stat_file(&self, _: Option<DisplayId>, _: &str) -> Result<Option<FileInfo>> {
+    async fn stat_file(&self, _: FileRequest) -> Result<Option<FileInfo>> {
         Ok(None)
     }
 
@@ -245,16 +213,4 @@ impl Executor for PlaybackServices {
             limitations: vec![],
         })
     }
-
-    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
-        not_served()
-    }
-}
-
-fn not_served<T>() -> Result<T> {
-    Err(ErrorReport::new(
-        Code::Unimplemented,
-        reason::NOT_SERVED,
-        "not available during playback",
-    ))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use motorium_proto::service::{AcquireRequest, Executor as _, ExecutorClient};
+use motorium_proto::service::{AcquireRequest, Executor as _, ExecutorClient, ReleaseRequest};
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::programs::{Process, ProgramResult};
@@ -87,7 +87,10 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
     let words = ["act", "--executor", &url, "move", "10", "20"];
     check(&setup.motorium(&words).await, 2, "leased by `a task`");
     executor
-        .release_desktop(lease.display, lease.epoch)
+        .release_desktop(ReleaseRequest {
+            display: lease.display,
+            epoch: lease.epoch,
+        })
         .await
         .unwrap();
     check(&setup.motorium(&words).await, 0, "pointer at 10, 20");

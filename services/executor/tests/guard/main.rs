@@ -32,8 +32,8 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::domain::key::Key;
 use motorium_proto::error::{ErrorReport, reason as common};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, PerformRequest,
-    PutFile,
+    AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, FileRequest,
+    LookUpRequest, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
@@ -192,7 +192,10 @@ impl ServiceFixture {
 
     async fn progress(&self, id: &str) -> ActionProgress {
         self.executor
-            .look_up_action(None, ActionId::new(id))
+            .look_up_action(LookUpRequest {
+                display: None,
+                action_id: ActionId::new(id),
+            })
             .await
             .unwrap()
     }
@@ -318,25 +321,22 @@ async fn one_holder_acts_at_a_time(scene: ServiceFixture) {
         scene.perform(3, "a", move_to(50, 50)).await.unwrap().result,
         ActionResult::Performed
     );
-    let display = DisplayId::new(":1");
+    let renewal = |epoch| RenewRequest {
+        display: DisplayId::new(":1"),
+        epoch: DesktopEpoch(epoch),
+        ttl: TTL,
+    };
     check_reason(
-        scene
-            .executor
-            .renew_lease(display.clone(), DesktopEpoch(2), TTL)
-            .await,
+        scene.executor.renew_lease(renewal(2)).await,
         reason::LEASE_SUPERSEDED,
     );
-    scene
-        .executor
-        .renew_lease(display.clone(), DesktopEpoch(3), TTL)
-        .await
-        .unwrap();
+    scene.executor.renew_lease(renewal(3)).await.unwrap();
     for _ in 0..2 {
-        scene
-            .executor
-            .release_desktop(display.clone(), DesktopEpoch(3))
-            .await
-            .unwrap();
+        let release = ReleaseRequest {
+            display: DisplayId::new(":1"),
+            epoch: DesktopEpoch(3),
+        };
+        scene.executor.release_desktop(release).await.unwrap();
     }
     check_reason(
         scene.perform(3, "b", move_to(50, 50)).await,
@@ -585,6 +585,10 @@ async fn files_are_put_and_fetched(scene: ServiceFixture) {
         overwrite: false,
         content: content.into(),
     };
+    let named = |name: &str| FileRequest {
+        display: None,
+        name: name.to_owned(),
+    };
     let content: Vec<u8> = (0..=255).cycle().take(700_000).collect();
     let info = scene
         .executor
@@ -593,18 +597,22 @@ async fn files_are_put_and_fetched(scene: ServiceFixture) {
         .unwrap();
     assert_eq!(info.size_bytes, 700_000);
     assert_eq!(
-        scene.executor.stat_file(None, "a.bin").await.unwrap(),
+        scene.executor.stat_file(named("a.bin")).await.unwrap(),
         Some(info.clone())
     );
-    assert_eq!(scene.executor.stat_file(None, "b.bin").await.unwrap(), None);
-    let (fetched, bytes) = scene.executor.get_file(None, "a.bin").await.unwrap();
-    assert_eq!((fetched, &bytes[..]), (info, &content[..]));
+    assert_eq!(
+        scene.executor.stat_file(named("b.bin")).await.unwrap(),
+        None
+    );
+    let fetched = scene.executor.get_file(named("a.bin")).await.unwrap();
+    assert_eq!(fetched.info, info);
+    assert_eq!(fetched.content, content);
     check_reason(
-        scene.executor.get_file(None, "b.bin").await,
+        scene.executor.get_file(named("b.bin")).await,
         reason::FILE_NOT_FOUND,
     );
     check_reason(
-        scene.executor.get_file(None, "../secrets/x").await,
+        scene.executor.get_file(named("../secrets/x")).await,
         common::INVALID_FIELD,
     );
     check_reason(
@@ -643,7 +651,11 @@ async fn what_is_there_is_told(scene: ServiceFixture) {
         scene.executor.get_pointer(None).await.unwrap(),
         CapturePoint::zero()
     );
-    check_reason(scene.executor.read_page(None, 10).await, common::NOT_SERVED);
+    let page = ReadPageRequest {
+        display: None,
+        max_characters: 10,
+    };
+    check_reason(scene.executor.read_page(page).await, common::NOT_SERVED);
     check_reason(
         scene.executor.watch_human_input(None).await.map(|_| ()),
         common::NOT_SERVED,
@@ -783,7 +795,10 @@ async fn without_a_display_nothing_is_begun() {
     );
     assert_eq!(report.metadata["display"], ":64999");
     let progress = executor
-        .look_up_action(None, ActionId::new("a"))
+        .look_up_action(LookUpRequest {
+            display: None,
+            action_id: ActionId::new("a"),
+        })
         .await
         .unwrap();
     assert_eq!(

@@ -10,7 +10,7 @@ use motorium_executor::error::reason;
 use motorium_proto::domain::effect::{ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch};
-use motorium_proto::service::{ActionProgress, Executor as _, PerformRequest};
+use motorium_proto::service::{ActionProgress, Executor as _, LookUpRequest, PerformRequest};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::timeout;
@@ -179,9 +179,10 @@ impl RequestGenerator {
     /// Returns the progress of an action that is no longer running.
     async fn progress(&self, number: u32) -> ActionProgress {
         let asked = || {
-            self.served
-                .executor
-                .look_up_action(None, ActionId::new(id(number)))
+            self.served.executor.look_up_action(LookUpRequest {
+                display: None,
+                action_id: ActionId::new(id(number)),
+            })
         };
         loop {
             match asked().await.unwrap() {

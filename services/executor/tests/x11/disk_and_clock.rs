@@ -8,7 +8,7 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
-use motorium_proto::service::{ActionProgress, Executor as _};
+use motorium_proto::service::{ActionProgress, Executor as _, LookUpRequest, RenewRequest};
 
 use crate::support::page::{self, Page};
 use crate::support::served::{ExecutorProcess, PROGRAM, TTL};
@@ -84,7 +84,10 @@ async fn on_a_full_disk_nothing_is_done_and_nothing_is_lost() {
     }
     let never = served
         .executor
-        .look_up_action(None, ActionId::new("as well"))
+        .look_up_action(LookUpRequest {
+            display: None,
+            action_id: ActionId::new("as well"),
+        })
         .await;
     assert_eq!(never.unwrap(), ActionProgress::NotStarted);
     let last = served.request(epoch, "last", chord("f9"));
@@ -133,7 +136,11 @@ async fn setting_the_clock_ends_no_lease_and_repeats_no_action() {
         );
         served
             .executor
-            .renew_lease(served.display.clone(), epoch, TTL)
+            .renew_lease(RenewRequest {
+                display: served.display.clone(),
+                epoch,
+                ttl: TTL,
+            })
             .await
             .unwrap();
     }

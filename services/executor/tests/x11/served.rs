@@ -7,7 +7,9 @@ use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::domain::key::Key;
-use motorium_proto::service::{ActionProgress, Executor as _};
+use motorium_proto::service::{
+    ActionProgress, Executor as _, LookUpRequest, ReadPageRequest, RenewRequest,
+};
 
 use crate::browser::{chromium, free_port};
 use crate::support::page::{self, Page};
@@ -113,7 +115,10 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     assert!(foreigner.lent().is_empty());
     let progress = served
         .executor
-        .look_up_action(None, ActionId::new("holds"))
+        .look_up_action(LookUpRequest {
+            display: None,
+            action_id: ActionId::new("holds"),
+        })
         .await
         .unwrap();
     assert_eq!(progress, ActionProgress::Unknown);
@@ -157,8 +162,12 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
     served.executor.perform(down("one", epoch)).await.unwrap();
     assert_eq!(foreigner.pressed(), ["button 1"]);
     // Shortened only now, so that the lease does not expire before the button is pressed.
-    let display = served.display.clone();
-    let renewed = served.executor.renew_lease(display, epoch, SHORT).await;
+    let request = RenewRequest {
+        display: served.display.clone(),
+        epoch,
+        ttl: SHORT,
+    };
+    let renewed = served.executor.renew_lease(request).await;
     renewed.unwrap();
     wait_for("the end of the lease", || {
         foreigner.pressed().is_empty().then_some(())
@@ -231,7 +240,13 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
     };
     configured("");
     let served = ExecutorProcess::start(&desktop).await;
-    let read = async || served.executor.read_page(None, 1_000).await;
+    let read = async || {
+        let request = ReadPageRequest {
+            display: None,
+            max_characters: 1_000,
+        };
+        served.executor.read_page(request).await
+    };
     let error = read().await.unwrap_err();
     assert_eq!(error.reason, "BROWSER_UNREACHABLE");
 

@@ -24,7 +24,8 @@ use motorium_proto::domain::id::{ActionId, DisplayId};
 use motorium_proto::domain::key::Key;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Executor, ExecutorClient, PerformRequest,
+    AcquireRequest, ActionProgress, Executor, ExecutorClient, LookUpRequest, PerformRequest,
+    ReleaseRequest, RenewRequest,
 };
 use tokio::net::TcpStream;
 use uuid::Uuid;
@@ -141,8 +142,12 @@ async fn perform(
         () = interrupted.draining() => None,
         performed = with_lease_renewal(executor, &lease, executor.perform(request)) => Some(performed),
     };
+    let release = ReleaseRequest {
+        display: lease.display.clone(),
+        epoch: lease.epoch,
+    };
     let released = tokio::select! {
-        released = executor.release_desktop(lease.display.clone(), lease.epoch) => released,
+        released = executor.release_desktop(release) => released,
         () = interrupted.stopping() => Ok(()),
     };
     let performed = match performed {
@@ -165,20 +170,22 @@ async fn perform(
 async fn interrupted_outcome(
     executor: &dyn Executor,
     display: DisplayId,
-    action: ActionId,
+    action_id: ActionId,
 ) -> motorium_proto::service::Result<ActionOutcome> {
-    Ok(
-        match executor.look_up_action(Some(display), action).await? {
-            ActionProgress::Finished(outcome) => outcome,
-            ActionProgress::NotStarted => ActionOutcome::new(
-                ActionResult::Cancelled,
-                "interrupted before the action started",
-            ),
-            ActionProgress::Running | ActionProgress::Unknown => {
-                ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen")
-            }
-        },
-    )
+    let request = LookUpRequest {
+        display: Some(display),
+        action_id,
+    };
+    Ok(match executor.look_up_action(request).await? {
+        ActionProgress::Finished(outcome) => outcome,
+        ActionProgress::NotStarted => ActionOutcome::new(
+            ActionResult::Cancelled,
+            "interrupted before the action started",
+        ),
+        ActionProgress::Running | ActionProgress::Unknown => {
+            ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen")
+        }
+    })
 }
 
 /// Runs `work` while renewing the lease: some actions take longer than its duration.
@@ -193,9 +200,13 @@ async fn with_lease_renewal<T>(
             done = &mut work => return done,
             // A third of the duration: one failed renewal does not lose the lease.
             () = tokio::time::sleep(AcquireRequest::DEFAULT_TTL / 3) => {
-                let ttl = AcquireRequest::DEFAULT_TTL;
+                let request = RenewRequest {
+                    display: lease.display.clone(),
+                    epoch: lease.epoch,
+                    ttl: AcquireRequest::DEFAULT_TTL,
+                };
                 // If the lease is lost, the action fails with that error.
-                let _ = executor.renew_lease(lease.display.clone(), lease.epoch, ttl).await;
+                let _ = executor.renew_lease(request).await;
             }
         }
     }

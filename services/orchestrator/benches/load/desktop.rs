@@ -12,23 +12,20 @@ use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
-use motorium_proto::domain::frame::{Display, Frame, Image, ImageContent};
+use motorium_proto::domain::frame::{Frame, Image, ImageContent};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureRect, CaptureSize, NormalisedPoint, NormalisedRect,
 };
-use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
-use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId, ElementId, FrameId};
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendInfo, BackendState, Capabilities, CaptureRequest,
-    CapturedFrame, CompareRequest, Comparison, Executor, ExtractRequest, Extraction, FileInfo,
-    FrameUpdate, HumanInput, IdleReport, ImageOptions, Observation, ObserveRequest, PageText,
-    ParseRequest, ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner,
-    PointerCheck, PointerRequest, PutFile, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
+    CapturedFrame, CompareRequest, Comparison, Executor, FileInfo, FileRequest, IdleReport,
+    ImageOptions, LookUpRequest, Observation, ObserveRequest, Perception, PerformRequest,
+    PlanRequest, PlannedDecision, Planner, ReleaseRequest, RenewRequest, ResolveRequest,
+    ResolvedTarget, Result, WaitForIdleRequest,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
-use tonic::Code;
 
 const OBSERVE_TIME: Duration = Duration::from_millis(60);
 /// Average time of a decision. Individual times vary as a real model's do: with equal ones, all tasks would step in
@@ -115,14 +112,6 @@ impl Drop for Call<'_> {
             ledger.idle_since = Some(Instant::now());
         }
     }
-}
-
-fn not_served<T>() -> Result<T> {
-    Err(ErrorReport::new(
-        Code::Unimplemented,
-        reason::NOT_SERVED,
-        "not simulated",
-    ))
 }
 
 fn place(number: u32) -> CaptureRect {
@@ -226,10 +215,6 @@ fn scene(frame: &Frame) -> Scene {
 
 #[async_trait]
 impl Perception for SimulatedDesktop {
-    async fn list_displays(&self) -> Result<Vec<Display>> {
-        not_served()
-    }
-
     async fn capture(&self, _: CaptureRequest) -> Result<CapturedFrame> {
         let _call = self.call();
         sleep(CAPTURE_TIME).await;
@@ -255,10 +240,6 @@ impl Perception for SimulatedDesktop {
             delta: None,
             timings: vec![],
         })
-    }
-
-    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
-        not_served()
     }
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
@@ -291,14 +272,6 @@ impl Perception for SimulatedDesktop {
             still_changing: vec![],
             background_motion: vec![],
         })
-    }
-
-    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
-        not_served()
-    }
-
-    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
-        not_served()
     }
 }
 
@@ -358,18 +331,6 @@ impl Planner for SimulatedDesktop {
         })
     }
 
-    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
-        not_served()
-    }
-
-    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
-        not_served()
-    }
-
-    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
-        not_served()
-    }
-
     async fn resolve_target(&self, _: ResolveRequest) -> Result<ResolvedTarget> {
         let _call = self.call();
         Ok(ResolvedTarget {
@@ -405,20 +366,15 @@ impl Executor for SimulatedDesktop {
         })
     }
 
-    async fn renew_lease(
-        &self,
-        display: DisplayId,
-        epoch: DesktopEpoch,
-        ttl: Duration,
-    ) -> Result<Lease> {
+    async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
         Ok(Lease {
-            display,
-            epoch,
-            expires_at: SystemTime::now() + ttl,
+            display: request.display,
+            epoch: request.epoch,
+            expires_at: SystemTime::now() + request.ttl,
         })
     }
 
-    async fn release_desktop(&self, _: DisplayId, _: DesktopEpoch) -> Result<()> {
+    async fn release_desktop(&self, _: ReleaseRequest) -> Result<()> {
         Ok(())
     }
 
@@ -428,7 +384,7 @@ impl Executor for SimulatedDesktop {
         Ok(ActionOutcome::new(ActionResult::Performed, ""))
     }
 
-    async fn look_up_action(&self, _: Option<DisplayId>, _: ActionId) -> Result<ActionProgress> {
+    async fn look_up_action(&self, _: LookUpRequest) -> Result<ActionProgress> {
         Ok(ActionProgress::NotStarted)
     }
 
@@ -440,19 +396,7 @@ impl Executor for SimulatedDesktop {
         Ok(place(3).center())
     }
 
-    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
-        not_served()
-    }
-
-    async fn put_file(&self, _: PutFile) -> Result<FileInfo> {
-        not_served()
-    }
-
-    async fn get_file(&self, _: Option<DisplayId>, _: &str) -> Result<(FileInfo, Bytes)> {
-        not_served()
-    }
-
-    async fn stat_file(&self, _: Option<DisplayId>, _: &str) -> Result<Option<FileInfo>> {
+    async fn stat_file(&self, _: FileRequest) -> Result<Option<FileInfo>> {
         Ok(None)
     }
 
@@ -467,9 +411,5 @@ impl Executor for SimulatedDesktop {
             secrets: vec![],
             limitations: vec![],
         })
-    }
-
-    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
-        not_served()
     }
 }

@@ -8,7 +8,9 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{ActionProgress, PerformRequest, ResolveRequest, TargetQuery};
+use motorium_proto::service::{
+    ActionProgress, LookUpRequest, PerformRequest, ResolveRequest, TargetQuery,
+};
 use tokio::time::{Duration, Instant};
 
 use super::permission::IntendedAction;
@@ -328,10 +330,13 @@ impl Runner {
 
     /// Returns the outcome of an action that was stopped halfway, waiting only briefly because the task is ending.
     async fn outcome_after_stop(&self, action_id: ActionId) -> ActionOutcome {
+        let request = LookUpRequest {
+            display: self.display(),
+            action_id,
+        };
         let asked = async {
             loop {
-                let id = action_id.clone();
-                let asked = self.ports.executor.look_up_action(self.display(), id).await;
+                let asked = self.ports.executor.look_up_action(request.clone()).await;
                 match asked {
                     Ok(ActionProgress::Running) => self.recording.sleep(LOOKUP_INTERVAL).await,
                     asked => return asked.unwrap_or(ActionProgress::Unknown),
@@ -346,11 +351,14 @@ impl Runner {
     pub(super) async fn look_up(&mut self, action_id: ActionId) -> RunResult<ActionProgress> {
         let began = self.recording.start_timer();
         loop {
-            let (display, id) = (self.display(), action_id.clone());
+            let request = LookUpRequest {
+                display: self.display(),
+                action_id: action_id.clone(),
+            };
             let progress = self
                 .call("looking up an action", move |ports| {
-                    let (display, id) = (display.clone(), id.clone());
-                    async move { ports.executor.look_up_action(display, id).await }
+                    let request = request.clone();
+                    async move { ports.executor.look_up_action(request).await }
                 })
                 .await?;
             if progress != ActionProgress::Running

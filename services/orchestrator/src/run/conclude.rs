@@ -3,7 +3,9 @@
 use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::service::{Observation, ResolveRequest, TargetQuery, WaitForIdleRequest};
+use motorium_proto::service::{
+    FileRequest, Observation, ResolveRequest, TargetQuery, WaitForIdleRequest,
+};
 use tokio::time::Duration;
 use tonic::Code;
 
@@ -182,11 +184,14 @@ impl Runner {
     }
 
     async fn has_file(&mut self, name: String) -> RunResult<bool> {
-        let display = self.display();
+        let request = FileRequest {
+            display: self.display(),
+            name,
+        };
         let file = self
             .call("looking for a file", move |ports| {
-                let (display, name) = (display.clone(), name.clone());
-                async move { ports.executor.stat_file(display, &name).await }
+                let request = request.clone();
+                async move { ports.executor.stat_file(request).await }
             })
             .await?;
         Ok(file.is_some())
@@ -235,8 +240,12 @@ impl Runner {
                 error: self.task.text(message),
             }
         };
-        let content = match self.ports.executor.get_file(self.display(), name).await {
-            Ok((_, content)) => content,
+        let request = FileRequest {
+            display: self.display(),
+            name: name.to_owned(),
+        };
+        let content = match self.ports.executor.get_file(request).await {
+            Ok(file) => file.content,
             Err(report) => return failed(report.message),
         };
         match self

@@ -1,7 +1,7 @@
 //! Extracts data from the screen for the planner.
 
 use motorium_messages::Message;
-use motorium_proto::service::ExtractRequest;
+use motorium_proto::service::{ExtractRequest, ReadPageRequest};
 use tokio::time::Instant;
 
 use super::decide::stored_image;
@@ -95,11 +95,14 @@ impl Runner {
 
     /// Returns the text of the active page, if a browser driver provides it.
     async fn page_text(&mut self) -> RunResult<Option<String>> {
-        let display = self.display();
+        let request = ReadPageRequest {
+            display: self.display(),
+            max_characters: MAX_PAGE_TEXT_CHARS,
+        };
         let page = self
             .try_call("reading the page", move |ports| {
-                let display = display.clone();
-                async move { ports.executor.read_page(display, MAX_PAGE_TEXT_CHARS).await }
+                let request = request.clone();
+                async move { ports.executor.read_page(request).await }
             })
             .await?;
         Ok(page.ok().map(|page| page.text))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
-use motorium_proto::service::{AcquireRequest, Result};
+use motorium_proto::service::{AcquireRequest, ReleaseRequest, RenewRequest, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::Code;
@@ -74,7 +74,9 @@ pub(super) async fn acquire_lease(ports: Ports, request: AcquireRequest) -> Resu
 }
 
 async fn release_lease(ports: &Ports, display: DisplayId, epoch: DesktopEpoch) {
-    let released = ports.executor.release_desktop(display, epoch);
+    let released = ports
+        .executor
+        .release_desktop(ReleaseRequest { display, epoch });
     let problem = match tokio::time::timeout(LEASE_RELEASE_TIMEOUT, released).await {
         Ok(Ok(())) => return,
         Ok(Err(report)) => report.message,
@@ -87,14 +89,14 @@ async fn release_lease(ports: &Ports, display: DisplayId, epoch: DesktopEpoch) {
 }
 
 async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, stop: StopSignal) {
-    let ttl = AcquireRequest::DEFAULT_TTL;
+    let request = RenewRequest {
+        display,
+        epoch,
+        ttl: AcquireRequest::DEFAULT_TTL,
+    };
     loop {
-        tokio::time::sleep(ttl / 3).await;
-        match ports
-            .executor
-            .renew_lease(display.clone(), epoch, ttl)
-            .await
-        {
+        tokio::time::sleep(request.ttl / 3).await;
+        match ports.executor.renew_lease(request.clone()).await {
             Ok(_) => {}
             Err(report) if report.code == Code::FailedPrecondition => {
                 stop.request(StopReason::LeaseLost(report.message));

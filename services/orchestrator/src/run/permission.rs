@@ -11,7 +11,7 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, PlannedAction, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{
-    CaptureArea, CaptureRequest, CapturedFrame, ImageFormat, ImageOptions,
+    CaptureArea, CaptureRequest, CapturedFrame, ImageFormat, ImageOptions, ReadPageRequest,
 };
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
@@ -396,7 +396,11 @@ impl Runner {
         if !self.is_in_a_browser(rules) {
             return None;
         }
-        let asked = self.ports.executor.read_page(self.display(), 1);
+        let request = ReadPageRequest {
+            display: self.display(),
+            max_characters: 1,
+        };
+        let asked = self.ports.executor.read_page(request);
         let page = tokio::time::timeout(PAGE_URL_TIMEOUT, asked).await;
         Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
     }

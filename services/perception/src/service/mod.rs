@@ -29,8 +29,8 @@ use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
 use motorium_proto::domain::id::{ElementId, FrameId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameUpdate,
-    IdleReport, ImageOptions, Observation, ObserveRequest, ParseOptions, ParseRequest, ParsedImage,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
+    FrameUpdate, IdleReport, Observation, ObserveRequest, ParseOptions, ParseRequest, ParsedImage,
     Perception, Result, ResultStream, SceneDelta, StageTiming, StreamRequest, WaitForIdleRequest,
 };
 use tokio::sync::{Semaphore, watch};
@@ -401,6 +401,8 @@ impl PerceptionService {
     }
 }
 
+// Every method of the contract is served: a default would hide a forgotten one.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Perception for PerceptionService {
     async fn list_displays(&self) -> Result<Vec<Display>> {
@@ -453,11 +455,11 @@ impl Perception for PerceptionService {
         Ok(Box::pin(counted))
     }
 
-    async fn get_frame(&self, frame: FrameId, image: ImageOptions) -> Result<CapturedFrame> {
-        let stored = self.frames.get(&frame)?;
+    async fn get_frame(&self, request: FrameRequest) -> Result<CapturedFrame> {
+        let stored = self.frames.get(&request.frame)?;
         let frame = stored.frame.clone();
         let wanted = images::RequestedImages {
-            plain: Some(image),
+            plain: Some(request.image),
             ..images::RequestedImages::default()
         };
         let made = images::render(stored, wanted, Vec::new()).await?;

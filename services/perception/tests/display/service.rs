@@ -17,9 +17,9 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, ImageFormat, ImageOptions,
-    ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient, PerceptionServer,
-    Redaction, SensitiveText, StreamRequest, WaitForIdleRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, FrameRequest, ImageFormat,
+    ImageOptions, ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient,
+    PerceptionServer, Redaction, SensitiveText, StreamRequest, WaitForIdleRequest,
 };
 use tokio::time::{Instant, timeout};
 
@@ -37,6 +37,10 @@ pub(crate) async fn service(displays: &[&str]) -> PerceptionService {
         .start()
         .await
         .unwrap()
+}
+
+fn frame_request(frame: FrameId, image: ImageOptions) -> FrameRequest {
+    FrameRequest { frame, image }
 }
 
 /// Serves the service on a free port and returns a client.
@@ -219,7 +223,7 @@ async fn pictures_are_as_they_were_asked_for() {
             fit: Some(CaptureSize::new(400, 400)),
         };
         let image = service
-            .get_frame(plain.frame.id.clone(), options)
+            .get_frame(frame_request(plain.frame.id.clone(), options))
             .await
             .unwrap()
             .image
@@ -228,7 +232,10 @@ async fn pictures_are_as_they_were_asked_for() {
         assert_eq!(pixels(&image).dimensions(), (400, 300));
     }
     let error = service
-        .get_frame(FrameId::new("no-such"), ImageOptions::default())
+        .get_frame(frame_request(
+            FrameId::new("no-such"),
+            ImageOptions::default(),
+        ))
         .await
         .unwrap_err();
     check_error(&error, "FRAME_EXPIRED", "capture again");
@@ -267,7 +274,7 @@ async fn a_frame_that_is_kept_no_longer_says_so() {
         .id;
     assert!(
         service
-            .get_frame(second.clone(), ImageOptions::default())
+            .get_frame(frame_request(second.clone(), ImageOptions::default()))
             .await
             .is_ok()
     );
@@ -552,7 +559,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         "{digits:?}, {card:?}"
     );
     let stored = service
-        .get_frame(hidden.frame.id, ImageOptions::default())
+        .get_frame(frame_request(hidden.frame.id, ImageOptions::default()))
         .await
         .unwrap()
         .image
@@ -912,7 +919,10 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
     ];
     let hidden = service.observe(request(&redactions)).await.unwrap();
     let stored = service
-        .get_frame(hidden.frame.id.clone(), ImageOptions::default())
+        .get_frame(frame_request(
+            hidden.frame.id.clone(),
+            ImageOptions::default(),
+        ))
         .await
         .unwrap();
     let pictures = [&hidden.image, &hidden.annotated_image, &stored.image];
@@ -1072,7 +1082,7 @@ async fn a_hidden_window_is_never_seen() {
         .collect();
     assert_eq!(titles, ["in front", "", ""]);
     let stored = service
-        .get_frame(captured.frame.id, ImageOptions::default())
+        .get_frame(frame_request(captured.frame.id, ImageOptions::default()))
         .await;
     check(stored.unwrap().image.as_ref().unwrap());
     let mut stream = service.stream_frames(watching(10)).await.unwrap();

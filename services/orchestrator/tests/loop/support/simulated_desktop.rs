@@ -18,21 +18,20 @@ use motorium_proto::domain::effect::{
     ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
 };
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
-use motorium_proto::domain::frame::{Display, Frame, Image, ImageContent};
+use motorium_proto::domain::frame::{Frame, Image, ImageContent};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureRect, NormalisedPoint, NormalisedRect,
 };
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, FrameId};
-use motorium_proto::error::{ErrorReport, reason};
-use motorium_proto::service::Capabilities;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, CaptureArea,
-    CaptureRequest, CapturedFrame, CompareRequest, Comparison, Executor, ExtractRequest,
-    Extraction, FileInfo, FrameUpdate, HumanInput, HumanInputKind, IdleReport, ImageOptions,
-    Observation, ObserveRequest, PageText, ParseRequest, ParsedImage, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ResolveRequest,
-    ResolvedTarget, Result, ResultStream, StreamRequest, SummarizeRequest, Summary, TargetQuery,
-    WaitForIdleRequest,
+    AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
+    Executor, ExtractRequest, Extraction, FileInfo, FileRequest, HumanInput, HumanInputKind,
+    IdleReport, ImageOptions, LookUpRequest, Observation, ObserveRequest, Perception,
+    PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile,
+    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -675,25 +674,12 @@ fn picture(frame: &FrameId) -> Image {
     }
 }
 
-fn not_scripted<T>(call: &str) -> Result<T> {
-    let message = format!("{call} is not scripted");
-    Err(ErrorReport::new(
-        Code::Unimplemented,
-        reason::NOT_SERVED,
-        message,
-    ))
-}
-
 /// The three services, sharing one simulated desktop.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeServices(pub(crate) Arc<SimulatedDesktop>);
 
 #[async_trait]
 impl Perception for FakeServices {
-    async fn list_displays(&self) -> Result<Vec<Display>> {
-        not_scripted("ListDisplays")
-    }
-
     async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
         self.0.enter("capture").await?;
         let frame = self.0.frame();
@@ -729,10 +715,6 @@ impl Perception for FakeServices {
             delta: None,
             timings: Vec::new(),
         })
-    }
-
-    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
-        not_scripted("Parse")
     }
 
     async fn compare(&self, request: CompareRequest) -> Result<Comparison> {
@@ -790,14 +772,6 @@ impl Perception for FakeServices {
             background_motion: Vec::new(),
         })
     }
-
-    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
-        not_scripted("StreamFrames")
-    }
-
-    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
-        not_scripted("GetFrame")
-    }
 }
 
 #[async_trait]
@@ -831,15 +805,11 @@ impl Planner for FakeServices {
         })
     }
 
-    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
-        not_scripted("Summarize")
-    }
-
     async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
         self.0.enter("extract").await?;
         let answer = self.0.state().extractions.pop_front();
         match answer {
-            None => not_scripted("Extract"),
+            None => Err(not_served("Extract")),
             Some(answer) => Ok(Extraction {
                 sources: Vec::new(),
                 json: answer?.to_owned(),
@@ -857,7 +827,7 @@ impl Planner for FakeServices {
         self.0.enter("locate_pointer").await?;
         assert!(request.annotated_image.is_some(), "a model wants to see it");
         let answer = self.0.state().located.pop_front();
-        answer.map_or_else(|| not_scripted("LocatePointer"), Ok)
+        answer.ok_or_else(|| not_served("LocatePointer"))
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
@@ -876,7 +846,7 @@ impl Planner for FakeServices {
                 });
             }
             TargetQuery::Target(Target::Text(_)) | TargetQuery::Described { .. } => {
-                return not_scripted("ResolveTarget for text");
+                return Err(not_served("ResolveTarget for text"));
             }
         };
         let Some(element) = request.scene.element(id) else {
@@ -968,26 +938,21 @@ impl Executor for FakeServices {
         })
     }
 
-    async fn renew_lease(
-        &self,
-        display: DisplayId,
-        epoch: DesktopEpoch,
-        ttl: Duration,
-    ) -> Result<Lease> {
+    async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
         self.0.enter("renew_lease").await?;
-        self.0.check_lease(epoch)?;
-        let expires_at = SystemTime::now() + ttl;
+        self.0.check_lease(request.epoch)?;
+        let expires_at = SystemTime::now() + request.ttl;
         self.0.state().held_until = Some(expires_at);
         Ok(Lease {
-            display,
-            epoch,
+            display: request.display,
+            epoch: request.epoch,
             expires_at,
         })
     }
 
-    async fn release_desktop(&self, _: DisplayId, epoch: DesktopEpoch) -> Result<()> {
+    async fn release_desktop(&self, request: ReleaseRequest) -> Result<()> {
         self.0.enter("release_desktop").await?;
-        self.0.check_lease(epoch)?;
+        self.0.check_lease(request.epoch)?;
         self.0.state().holder = None;
         self.0.calls.send_modify(|calls| calls.push("released"));
         Ok(())
@@ -1026,7 +991,8 @@ impl Executor for FakeServices {
         Ok(outcome)
     }
 
-    async fn look_up_action(&self, _: Option<DisplayId>, id: ActionId) -> Result<ActionProgress> {
+    async fn look_up_action(&self, request: LookUpRequest) -> Result<ActionProgress> {
+        let id = request.action_id;
         self.0.state().lookups.push(id.clone());
         self.0.enter("look_up_action").await?;
         let state = self.0.state();
@@ -1047,10 +1013,6 @@ impl Executor for FakeServices {
         Ok(self.0.state().pointer)
     }
 
-    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
-        not_scripted("ReadPage")
-    }
-
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
         self.0.enter("put_file").await?;
         self.0.check_lease(file.epoch)?;
@@ -1059,9 +1021,9 @@ impl Executor for FakeServices {
         Ok(info)
     }
 
-    async fn get_file(&self, _: Option<DisplayId>, name: &str) -> Result<(FileInfo, Bytes)> {
+    async fn get_file(&self, FileRequest { name, .. }: FileRequest) -> Result<DownloadedFile> {
         self.0.enter("get_file").await?;
-        let content = self.0.state().files.get(name).cloned();
+        let content = self.0.state().files.get(&name).cloned();
         let content = content.ok_or_else(|| {
             ErrorReport::new(
                 Code::NotFound,
@@ -1069,13 +1031,16 @@ impl Executor for FakeServices {
                 format!("there is no file {name}"),
             )
         })?;
-        Ok((describe(name, &content), content))
+        Ok(DownloadedFile {
+            info: describe(&name, &content),
+            content,
+        })
     }
 
-    async fn stat_file(&self, _: Option<DisplayId>, name: &str) -> Result<Option<FileInfo>> {
+    async fn stat_file(&self, FileRequest { name, .. }: FileRequest) -> Result<Option<FileInfo>> {
         self.0.enter("stat_file").await?;
-        let content = self.0.state().files.get(name).cloned();
-        Ok(content.map(|content| describe(name, &content)))
+        let content = self.0.state().files.get(&name).cloned();
+        Ok(content.map(|content| describe(&name, &content)))
     }
 
     async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {

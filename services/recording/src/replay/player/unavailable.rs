@@ -1,23 +1,11 @@
-//! Services that never respond.
+//! Services that never respond, expanded from their definitions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::ActionOutcome;
-use motorium_proto::domain::frame::Display;
-use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, FrameId};
-use motorium_proto::service::{
-    AcquireRequest, ActionProgress, BackendInfo, Capabilities, CaptureRequest, CapturedFrame,
-    CompareRequest, Comparison, Executor, ExtractRequest, Extraction, FileInfo, FrameUpdate,
-    HumanInput, IdleReport, ImageOptions, Observation, ObserveRequest, PageText, ParseRequest,
-    ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
-    PointerRequest, PutFile, ResolveRequest, ResolvedTarget, Result, ResultStream, StreamRequest,
-    SummarizeRequest, Summary, WaitForIdleRequest,
-};
+use motorium_proto::service::Result;
+use motorium_proto::service::definition::*;
+use motorium_proto::{executor_service, perception_service, planner_service};
 
 use crate::ports::Ports;
 
@@ -33,123 +21,41 @@ pub fn unavailable_services() -> Ports {
 
 struct UnavailableServices;
 
-async fn never<T>() -> Result<T> {
-    futures::future::pending().await
+/// Expands to a service that never responds.
+macro_rules! unavailable_service {
+    (
+        $(#[$about:meta])*
+        service $Service:ident in $module:ident {
+            proto $proto:literal;
+            transport $transport:tt;
+            $(
+                $(#[$doc:meta])*
+                $kind:ident $recorded:ident fn $method:ident($($arg:ident: $Request:ty)?) -> $Response:ty
+                    = rpc $rpc:ident($In:ident) returns $Out:ident $(as $Stream:ident)?;
+            )+
+        }
+    ) => {
+        #[async_trait]
+        impl $Service for UnavailableServices {
+            $(
+                async fn $method(&self $(, _: $Request)?) -> Result<$Response> {
+                    never!($method)
+                }
+            )+
+        }
+    };
 }
 
-#[async_trait]
-impl Perception for UnavailableServices {
-    async fn list_displays(&self) -> Result<Vec<Display>> {
-        never().await
-    }
-
-    async fn capture(&self, _: CaptureRequest) -> Result<CapturedFrame> {
-        never().await
-    }
-
-    async fn observe(&self, _: ObserveRequest) -> Result<Observation> {
-        never().await
-    }
-
-    async fn parse(&self, _: ParseRequest) -> Result<ParsedImage> {
-        never().await
-    }
-
-    async fn compare(&self, _: CompareRequest) -> Result<Comparison> {
-        never().await
-    }
-
-    async fn wait_for_idle(&self, _: WaitForIdleRequest) -> Result<IdleReport> {
-        never().await
-    }
-
-    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
-        never().await
-    }
-
-    async fn get_frame(&self, _: FrameId, _: ImageOptions) -> Result<CapturedFrame> {
-        never().await
-    }
-}
-
-#[async_trait]
-impl Planner for UnavailableServices {
-    async fn plan(&self, _: PlanRequest) -> Result<PlannedDecision> {
-        never().await
-    }
-
-    async fn summarize(&self, _: SummarizeRequest) -> Result<Summary> {
-        never().await
-    }
-
-    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
-        never().await
-    }
-
-    async fn locate_pointer(&self, _: PointerRequest) -> Result<PointerCheck> {
-        never().await
-    }
-
-    async fn resolve_target(&self, _: ResolveRequest) -> Result<ResolvedTarget> {
-        never().await
-    }
-
-    async fn list_backends(&self) -> Result<Vec<BackendInfo>> {
-        never().await
-    }
-}
-
-#[async_trait]
-impl Executor for UnavailableServices {
-    async fn acquire_desktop(&self, _: AcquireRequest) -> Result<Lease> {
-        never().await
-    }
-
-    async fn renew_lease(&self, _: DisplayId, _: DesktopEpoch, _: Duration) -> Result<Lease> {
-        never().await
-    }
-
-    async fn release_desktop(&self, _: DisplayId, _: DesktopEpoch) -> Result<()> {
+macro_rules! never {
+    // A run releases its lease when it ends, and must not wait for that.
+    (release_desktop) => {
         Ok(())
-    }
-
-    async fn perform(&self, _: PerformRequest) -> Result<ActionOutcome> {
-        never().await
-    }
-
-    async fn look_up_action(&self, _: Option<DisplayId>, _: ActionId) -> Result<ActionProgress> {
-        never().await
-    }
-
-    async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
-        never().await
-    }
-
-    async fn get_pointer(&self, _: Option<DisplayId>) -> Result<CapturePoint> {
-        never().await
-    }
-
-    async fn read_page(&self, _: Option<DisplayId>, _: usize) -> Result<PageText> {
-        never().await
-    }
-
-    async fn put_file(&self, _: PutFile) -> Result<FileInfo> {
-        never().await
-    }
-
-    async fn get_file(&self, _: Option<DisplayId>, _: &str) -> Result<(FileInfo, Bytes)> {
-        never().await
-    }
-
-    async fn stat_file(&self, _: Option<DisplayId>, _: &str) -> Result<Option<FileInfo>> {
-        never().await
-    }
-
-    async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
-        never().await
-    }
-
-    async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
-        Ok(Box::pin(futures::stream::pending()))
-    }
+    };
+    ($method:ident) => {
+        futures::future::pending().await
+    };
 }
+
+perception_service!(unavailable_service);
+planner_service!(unavailable_service);
+executor_service!(unavailable_service);
