@@ -82,18 +82,18 @@ class Visit:
             time.monotonic() < end and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < least
         ):
             time.sleep(0.2)
-        self.session.still(12)
+        self.session.wait_for_idle(12)
 
     def take(self, what: str) -> list:
         """Captures a screenshot with its boxes, if both are consistent and certain."""
         from session import same
-        from tree import Reader, Unfit
+        from tree import Reader, UnlabelledScreen
 
-        before, windows = self.session.still(), self.session.screen.windows()
+        before, windows = self.session.wait_for_idle(), self.session.screen.windows()
         try:
             found = Reader(before, windows, int(self.around["scale"])).read()
-        except Unfit as unfit:
-            print(f"{self.seed} {what}: discarded, {unfit}", file=sys.stderr)
+        except UnlabelledScreen as error:
+            print(f"{self.seed} {what}: discarded, {error}", file=sys.stderr)
             return []
         changed = windows != self.session.screen.windows() or not same(self.session.picture(), before)
         if len(found) < LEAST_BOXES or changed:

@@ -237,9 +237,9 @@ class Session:
         line, colours = struct.unpack(">I", data[48:52])[0], struct.unpack(">I", data[76:80])[0]
         return Image.frombuffer("RGB", (width, height), data[head + colours * 12 :], "raw", "BGRX", line, 1).copy()
 
-    def still(self, patience: float = 8) -> Image.Image:
+    def wait_for_idle(self, timeout: float = 8) -> Image.Image:
         """Waits until the screen has not changed for a moment and returns it; a blinking caret is ignored."""
-        last, since, end = self.picture(), time.monotonic(), time.monotonic() + patience
+        last, since, end = self.picture(), time.monotonic(), time.monotonic() + timeout
         while time.monotonic() < end and time.monotonic() - since < 0.6:
             time.sleep(0.15)
             now = self.picture()

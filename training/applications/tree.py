@@ -64,7 +64,7 @@ LISTS = {"table", "tree table", "tree", "list"}
 CLASSES_WITH_CHECKS = {"checkbox", "radio", "switch"}
 
 
-class Unfit(Exception):
+class UnlabelledScreen(Exception):
     """The screen cannot be labelled with certainty."""
 
 
@@ -122,24 +122,24 @@ class Reader:
             size = min(place[2] - place[0], place[3] - place[1])
             inside = any(one.popup and _area(_cut(one.box, place)) for one in self.found)
             if over and size > 60 and not inside:
-                raise Unfit("an open popup is unknown to AT-SPI")
+                raise UnlabelledScreen("an open popup is unknown to AT-SPI")
 
     def _need_windows(self) -> None:
         """Rejects the screen if a visible window has no known frame, because its content would have no boxes."""
         for number, place, over in self.windows:
             if not over and number not in self.named and self._share(place, number, False) > 0:
-                raise Unfit("a visible window is unknown to AT-SPI")
+                raise UnlabelledScreen("a visible window is unknown to AT-SPI")
 
     def _need_one_list(self, seen: Box, window: int | None) -> None:
         """Rejects the screen if two lists share a place: Qt reports a list on a hidden tab page as visible."""
         if any(window == other and _are_one(seen, place) for other, place in self.lists):
-            raise Unfit("two lists are reported in the same place")
+            raise UnlabelledScreen("two lists are reported in the same place")
         self.lists.append((window, seen))
 
     def _visit(self, node: Atspi.Accessible, clip: Box, window: int | None, depth: int) -> None:
         self.nodes += 1
         if self.nodes > MOST_NODES or depth > 50:
-            raise Unfit("the tree is too large")
+            raise UnlabelledScreen("the tree is too large")
         try:
             role, states = node.get_role_name(), node.get_state_set()
             box = _extents(node, self.factor)
@@ -151,7 +151,7 @@ class Reader:
         if window is None and box and role in ("frame", "dialog", "window", "alert", "file chooser", "color chooser"):
             window = self._window_of(box, states.contains(Atspi.StateType.ACTIVE))
             if window is None and showing and depth == 1 and role != "window":
-                raise Unfit(f"a {role} is in no window")
+                raise UnlabelledScreen(f"a {role} is in no window")
             if window is not None:
                 self.named.add(window)
         inner = clip
@@ -191,7 +191,7 @@ class Reader:
         best = max(fits.values(), default=0)
         fitting = [number for number, fit in fits.items() if fit > 0.6 and fit > best - AS_GOOD]
         if len(fitting) > 2:
-            raise Unfit("several windows are in the same place")
+            raise UnlabelledScreen("several windows are in the same place")
         return None if not fitting else fitting[-1] if active else fitting[0]
 
     def _share(self, box: Box, window: int | None, popup: bool) -> float:
@@ -237,7 +237,7 @@ class Reader:
                 return
             box = seen = self._mark(seen)
             if seen is None:
-                raise Unfit(f"no mark found in a {role}")
+                raise UnlabelledScreen(f"no mark found in a {role}")
         if not _area(seen):
             return
         inside = _area(seen) / _area(box)
@@ -277,9 +277,9 @@ class Reader:
         if role == "icon" and _role_of_parent(node) not in ("layered pane", "icon view"):
             return None
         if role == "label" and _links(node):
-            raise Unfit("links in a text have no boxes")
+            raise UnlabelledScreen("links in a text have no boxes")
         if role == "calendar":
-            raise Unfit("a calendar does not name its days")
+            raise UnlabelledScreen("a calendar does not name its days")
         return PLAIN.get(role)
 
     def _button(self, node, role: str, box: Box) -> str:
@@ -350,7 +350,7 @@ class Reader:
         for role, box, states in marks:
             mark = self._mark(box, box[2] - box[0])
             if mark is None:
-                raise Unfit(f"no mark found in a cell with a {role}")
+                raise UnlabelledScreen(f"no mark found in a cell with a {role}")
             self.found.append(Found(MARKS[role], mark, _states(MARKS[role], role, states)))
         headers = [one for one in headers if min(one[2] - one[0], one[3] - one[1]) >= SMALLEST]
         top = max((one[3] for one in headers), default=clip[1])

@@ -5,7 +5,7 @@ import unittest
 from unittest import mock
 
 from PIL import Image
-from tree import Found, Reader, Unfit, once_each
+from tree import Found, Reader, UnlabelledScreen, once_each
 from widgets.words import SHOWS_A_PICTOGRAM, SHOWS_WORDS
 
 BELOW, ABOVE, MENU = (1, (0, 0, 100, 100), False), (2, (60, 0, 200, 50), False), (3, (0, 20, 30, 100), True)
@@ -43,7 +43,7 @@ class Windows(unittest.TestCase):
     def test_a_window_of_which_nothing_is_known_makes_the_screen_unfit(self) -> None:
         found = reader(BELOW, ABOVE)
         found.named = {1}
-        with self.assertRaises(Unfit):
+        with self.assertRaises(UnlabelledScreen):
             found._need_windows()
         found.named = {1, 2}
         found._need_windows()
@@ -60,7 +60,7 @@ class Lists(unittest.TestCase):
         found._need_one_list((0, 0, 100, 80), 1)
         found._need_one_list((0, 80, 100, 100), 1)
         found._need_one_list((0, 0, 100, 80), 2)
-        with self.assertRaises(Unfit):
+        with self.assertRaises(UnlabelledScreen):
             found._need_one_list((0, 2, 100, 80), 1)
 
 

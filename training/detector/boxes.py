@@ -1,21 +1,6 @@
-"""Box arithmetic on x1, y1, x2, y2, in torch for training and in numpy for evaluation."""
+"""Box arithmetic on x1, y1, x2, y2, for evaluation."""
 
 import numpy
-import torch
-from torch import Tensor
-
-
-def generalised_overlap(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns IoU and generalised IoU (GIoU, Rezatofighi et al. 2019) of paired boxes."""
-    shared = _area(torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:]))
-    union = _area(a[..., :2], a[..., 2:]) + _area(b[..., :2], b[..., 2:]) - shared
-    around = _area(torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:]))
-    overlap = shared / union.clamp(min=1e-6)
-    return overlap, overlap - (around - union) / around.clamp(min=1e-6)
-
-
-def _area(upper: Tensor, lower: Tensor) -> Tensor:
-    return (lower - upper).clamp(min=0).prod(-1)
 
 
 def area(boxes: numpy.ndarray) -> numpy.ndarray:

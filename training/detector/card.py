@@ -9,24 +9,24 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from . import classes, figures, screens, weights
-from .crops import FILLING
+from . import classes, json_report, screens, weights
 from .evaluate import as_text, markdown_table
-from .looks import LARGE
+from .inference import LARGE
+from .samples import PADDING_VALUE
 
 TEMPLATE = Path(__file__).parent / "MODEL_CARD.template.md"
 
-WEAK = 0.9
+WEAKNESS_THRESHOLD = 0.9
 """Recall, AP50 or click accuracy below this counts as a weakness."""
-FEW = 20
+MIN_ELEMENTS = 20
 """Minimum number of elements for a meaningful value."""
-SPURIOUS = 0.1
+MAX_FALSE_POSITIVE_RATE = 0.1
 
 
 def card(measured: dict[str, Any], export: dict[str, Any], about: dict[str, Any], read: dict[str, list[screens.Screen]]) -> str:
     return Template(TEMPLATE.read_text()).substitute(
         classes=len(classes.NAMES),
-        filling=FILLING,
+        filling=PADDING_VALUE,
         large=LARGE,
         outputs=4 + len(classes.NAMES),
         names=", ".join(classes.NAMES),
@@ -78,17 +78,17 @@ def weaknesses(measured: dict[str, Any]) -> list[str]:
     """Lists values below the threshold, worst first."""
     found = []
     for name, one in measured["classes"].items():
-        if one["elements"] < FEW:
+        if one["elements"] < MIN_ELEMENTS:
             found.append((0.0, f"{name}: only {one['elements']} in the {measured['split']} screens, too few for a result"))
-        elif one["average_precision"] < WEAK:
+        elif one["average_precision"] < WEAKNESS_THRESHOLD:
             found.append((one["average_precision"], f"{name}: AP50 {one['average_precision']:.3f}"))
     for name, one in measured["sizes"].items():
-        if one["elements"] >= FEW and one["recall"] < WEAK:
+        if one["elements"] >= MIN_ELEMENTS and one["recall"] < WEAKNESS_THRESHOLD:
             found.append((one["recall"], f"elements of {name} pixels: recall {one['recall']:.3f}"))
     for group, entries in measured["groups"].items():
         for name, one in entries.items():
-            if one["elements"] >= FEW and (one["recall"] < WEAK or one["spurious"] > SPURIOUS):
-                found.append((one["recall"], f"{group} {name}: recall {one['recall']:.3f}, false positives {one['spurious']:.3f}"))
+            if one["elements"] >= MIN_ELEMENTS and (one["recall"] < WEAKNESS_THRESHOLD or one["false_positive_rate"] > MAX_FALSE_POSITIVE_RATE):
+                found.append((one["recall"], f"{group} {name}: recall {one['recall']:.3f}, false positives {one['false_positive_rate']:.3f}"))
     return [words for _, words in sorted(found)]
 
 
@@ -102,7 +102,7 @@ def main() -> None:
     read = {split: screens.read(arguments.screens / split) for split in splits}
     if arguments.applications:
         read |= {f"{split}, applications": screens.read(arguments.applications / split) for split in splits}
-    measured, export = (figures.read(arguments.run / name) for name in ("metrics.json", "export.json"))
+    measured, export = (json_report.read(arguments.run / name) for name in ("metrics.json", "export.json"))
     _, about = weights.load(arguments.run / "weights.pt")
     path = arguments.run / "MODEL_CARD.md"
     path.write_text(card(measured, export, about, read))

@@ -4,8 +4,10 @@
 
 Writes FOLDER/metrics.json, prints it as tables, and with --gallery writes images of the worst mistakes. The confidence
 threshold is chosen on the validation screens, never on the reported ones; if real applications are given, on both kinds
-of screens together, because the product has a single threshold. --least-score uses the threshold of the product
-instead.
+of screens together, because the product has a single threshold. --confidence-threshold uses another one instead, such
+as that of the product.
+
+Boxes are those that the product would return: postprocess.py runs its code.
 """
 
 import argparse
@@ -17,16 +19,17 @@ from typing import Any
 import torch
 
 from . import classes, gallery, metrics, models, screens
-from .figures import write
-from .found import Found
-from .frame import MOST_PIXELS, Model, look
+from .detections import Detections
+from .inference import MOST_PIXELS, Model, detect
+from .json_report import write
 from .metrics import Judged
+from .postprocess import PostProcessor
 from .screens import Screen
 
 LOWEST_SCORE = 0.02
 """Lowest score of the precision-recall curve."""
 
-Seen = list[tuple[Screen, Found]]
+Seen = list[tuple[Screen, Detections]]
 
 GROUPS: dict[str, Callable[[dict], str]] = {
     "image size": lambda about: f"{about['size'][0]}x{about['size'][1]}",
@@ -37,31 +40,31 @@ GROUPS: dict[str, Callable[[dict], str]] = {
 }
 
 
-def see(model: Model, read: list[Screen], most_pixels: int, large_from: float | None) -> Seen:
-    return [(screen, look(model, screen.pixels(), LOWEST_SCORE, most_pixels, large_from)) for screen in read]
+def see(model: Model, processor: PostProcessor, read: list[Screen], most_pixels: int, large_from: float | None) -> Seen:
+    return [(screen, detect(model, processor, screen.pixels(), LOWEST_SCORE, most_pixels, large_from)) for screen in read]
 
 
-def judge(seen: Seen, least_score: float) -> list[Judged]:
-    return [metrics.judge(screen, found, least_score) for screen, found in seen]
+def judge(seen: Seen, confidence_threshold: float) -> list[Judged]:
+    return [metrics.judge(screen, found, confidence_threshold) for screen, found in seen]
 
 
-def report(judged: list[Judged], least_score: float) -> dict[str, Any]:
-    per_class = {name: asdict(metrics.of_class(judged, kind, least_score)) for kind, name in enumerate(classes.NAMES)}
+def report(judged: list[Judged], confidence_threshold: float) -> dict[str, Any]:
+    per_class = {name: asdict(metrics.of_class(judged, kind, confidence_threshold)) for kind, name in enumerate(classes.NAMES)}
     present = [one["average_precision"] for one in per_class.values() if one["elements"]]
     sizes = {name: {"elements": count, "recall": share} for name, (count, share) in metrics.recall_by_size(judged).items()}
     return {
-        "least_score": least_score,
-        "all": asdict(metrics.general(judged, least_score)),
+        "confidence_threshold": confidence_threshold,
+        "all": asdict(metrics.general(judged, confidence_threshold)),
         "mean_average_precision": sum(present) / len(present) if present else float("nan"),
         "classes": per_class,
         "sizes": sizes,
-        "groups": {name: _grouped(judged, least_score, key) for name, key in GROUPS.items()},
+        "groups": {name: _grouped(judged, confidence_threshold, key) for name, key in GROUPS.items()},
     }
 
 
-def _grouped(judged: list[Judged], least_score: float, key: Callable[[dict], str]) -> dict[str, Any]:
+def _grouped(judged: list[Judged], confidence_threshold: float, key: Callable[[dict], str]) -> dict[str, Any]:
     names = sorted({key(one.about) for one in judged})
-    return {name: asdict(metrics.general((one for one in judged if key(one.about) == name), least_score)) for name in names}
+    return {name: asdict(metrics.general((one for one in judged if key(one.about) == name), confidence_threshold)) for name in names}
 
 
 def as_text(figures: dict[str, Any]) -> str:
@@ -74,7 +77,7 @@ def as_text(figures: dict[str, Any]) -> str:
 
 def _tables(figures: dict[str, Any]) -> str:
     parts = [
-        f"Confidence threshold {figures['least_score']}; mean AP50 {figures['mean_average_precision']:.3f}.",
+        f"Confidence threshold {figures['confidence_threshold']}; mean AP50 {figures['mean_average_precision']:.3f}.",
         general_table("screens", {"all": figures["all"]}),
         *(general_table(name, group) for name, group in figures["groups"].items()),
         markdown_table(["class", "elements", "AP50", "recall", "precision"], _class_rows(figures["classes"])),
@@ -85,7 +88,7 @@ def _tables(figures: dict[str, Any]) -> str:
 
 def general_table(name: str, group: dict[str, Any]) -> str:
     head = [name, "images", "elements", "recall", "click accuracy", "clickable", "reachable", "false positives", "class accuracy"]
-    columns = ["recall", "click_point", "clickable", "reached", "spurious", "kind_right"]
+    columns = ["recall", "click_accuracy", "clickable", "reached", "false_positive_rate", "class_accuracy"]
     return markdown_table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
 
 
@@ -112,7 +115,7 @@ def main() -> None:
     parser.add_argument("--applications", type=Path, help="folder with screenshots of applications")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--split", default="test", help="split to report on")
-    parser.add_argument("--least-score", type=float, help="use this confidence threshold instead of the best one on the validation screens")
+    parser.add_argument("--confidence-threshold", type=float, help="use this confidence threshold instead of the best one on the validation screens")
     parser.add_argument("--gallery", action="store_true")
     parser.add_argument("--most", type=int, help="maximum number of screens")
     parser.add_argument("--most-pixels", type=int, default=MOST_PIXELS, help="scale down images with more pixels")
@@ -125,25 +128,26 @@ def main() -> None:
     sources = {name: folder for name, folder in sources.items() if folder}
 
     def seen_of(split: str) -> dict[str, Seen]:
-        return {
-            name: see(model, screens.read(folder / split)[: arguments.most], arguments.most_pixels, large_from)
-            for name, folder in sources.items()
-        }
+        with PostProcessor() as processor:
+            return {
+                name: see(model, processor, screens.read(folder / split)[: arguments.most], arguments.most_pixels, large_from)
+                for name, folder in sources.items()
+            }
 
     seen: dict[str, Seen] | None = None
-    least_score = arguments.least_score
-    if least_score is None:
+    confidence_threshold = arguments.confidence_threshold
+    if confidence_threshold is None:
         seen = seen_of("validation")
-        least_score = metrics.best_score([one for pictures in seen.values() for one in judge(pictures, LOWEST_SCORE)])
+        confidence_threshold = metrics.best_threshold([one for pictures in seen.values() for one in judge(pictures, LOWEST_SCORE)])
     if seen is None or arguments.split != "validation":
         seen = seen_of(arguments.split)
     arguments.out.mkdir(parents=True, exist_ok=True)
     figures: dict[str, Any] = {"split": arguments.split}
     for name, pictures in seen.items():
-        judged = judge(pictures, least_score)
-        figures |= report(judged, least_score) if name == "drawn" else {name: report(judged, least_score)}
+        judged = judge(pictures, confidence_threshold)
+        figures |= report(judged, confidence_threshold) if name == "drawn" else {name: report(judged, confidence_threshold)}
         if arguments.gallery:
-            print(gallery.write(pictures, judged, least_score, arguments.out / "gallery" / name))
+            print(gallery.write(pictures, judged, confidence_threshold, arguments.out / "gallery" / name))
     write(arguments.out / "metrics.json", figures)
     print(as_text(figures))
 

@@ -25,9 +25,8 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from . import classes, models, screens, weights
-from .figures import as_text, write
-from .frame import own_scale, prepare
-from .looks import LARGE
+from .inference import LARGE, base_scale, prepare
+from .json_report import as_text, write
 from .network import Exported, Network
 
 OPSET = 17
@@ -61,7 +60,7 @@ def to_onnx(network: Network, path: Path) -> None:
             opset_version=OPSET,
             dynamo=False,
         )
-    _tell(path)
+    _set_detector_metadata(path)
 
 
 def halve(path: Path) -> None:
@@ -84,7 +83,7 @@ def halve(path: Path) -> None:
     onnx.save(model, path)
 
 
-def tell(path: Path, properties: dict[str, str]) -> None:
+def set_metadata(path: Path, properties: dict[str, str]) -> None:
     """Writes metadata into the model file."""
     model = onnx.load(path)
     onnx.helper.set_model_props(model, properties)
@@ -92,9 +91,9 @@ def tell(path: Path, properties: dict[str, str]) -> None:
     onnx.save(model, path)
 
 
-def _tell(path: Path) -> None:
+def _set_detector_metadata(path: Path) -> None:
     """Writes the class names under the usual key, and the size from which elements are taken from the smaller scales."""
-    tell(path, {"names": json.dumps(dict(enumerate(classes.NAMES))), "large_from": str(LARGE)})
+    set_metadata(path, {"names": json.dumps(dict(enumerate(classes.NAMES))), "large_from": str(LARGE)})
 
 
 class Pictures(CalibrationDataReader):
@@ -123,7 +122,7 @@ def to_int8(floats: Path, path: Path, pictures: list[numpy.ndarray]) -> None:
         calibrate_method=CalibrationMethod.MinMax,
     )
     prepared.unlink()
-    _tell(path)
+    _set_detector_metadata(path)
 
 
 def kept_in_float(graph: onnx.GraphProto) -> list[str]:
@@ -145,10 +144,10 @@ def calibration(folder: Path) -> list[numpy.ndarray]:
     read = screens.read(folder / "validation")
     step = max(1, len(read) // CALIBRATION_PICTURES)
     pictures = (screen.pixels() for screen in read[::step][:CALIBRATION_PICTURES])
-    return [prepare(pixels, own_scale(pixels, CALIBRATION_PIXELS)) for pixels in pictures]
+    return [prepare(pixels, base_scale(pixels, CALIBRATION_PIXELS)) for pixels in pictures]
 
 
-def farthest(network: Network, path: Path, pictures: list[numpy.ndarray], exactly: bool) -> dict[str, float]:
+def max_deviation(network: Network, path: Path, pictures: list[numpy.ndarray], exactly: bool) -> dict[str, float]:
     """Maximum deviation of a file from PyTorch, where either detects something: scores, and boxes in pixels. With
     `exactly`, the file is computed as written instead of with the fast path of this CPU."""
     ours, theirs = models.from_network(network), models.from_onnx(path, 2, exactly)
@@ -190,8 +189,8 @@ def main() -> None:
     for name, path in (("float", floats), ("int8", int8)):
         figures[name] = {
             "bytes": path.stat().st_size,
-            "farthest_from_pytorch": farthest(network, path, pictures[:8], exactly=True),
-            "farthest_as_computed_here": farthest(network, path, pictures[:8], exactly=False),
+            "farthest_from_pytorch": max_deviation(network, path, pictures[:8], exactly=True),
+            "farthest_as_computed_here": max_deviation(network, path, pictures[:8], exactly=False),
             "milliseconds_1_thread": milliseconds(path, 1),
             "milliseconds_2_threads": milliseconds(path, 2),
         }

@@ -13,14 +13,14 @@ import numpy
 
 from . import classes
 from .boxes import overlaps, shared_area
-from .found import Found
-from .metrics import SAME, Judged
+from .detections import Detections
+from .metrics import MATCH_IOU, Judged
 from .screens import Screen
 
-EACH = 20
+MAX_MISTAKES = 20
 """Maximum number of misses and of false positives."""
 
-OF_A_CAUSE = 5
+MAX_PER_CAUSE = 5
 """Maximum number per cause, so that every cause is shown."""
 
 AROUND = 48
@@ -43,16 +43,16 @@ class Mistake:
     how_bad: float
 
 
-def write(seen: list[tuple[Screen, Found]], judged: list[Judged], least_score: float, folder: Path) -> Path:
+def write(seen: list[tuple[Screen, Detections]], judged: list[Judged], confidence_threshold: float, folder: Path) -> Path:
     """Writes one image per mistake and `errors.md`, which shows them; returns its path."""
-    found = [one for index in range(len(seen)) for one in mistakes(index, *seen[index], judged[index], least_score)]
+    found = [one for index in range(len(seen)) for one in mistakes(index, *seen[index], judged[index], confidence_threshold)]
     worst = [*_worst(found, is_miss=True), *_worst(found, is_miss=False)]
     folder.mkdir(parents=True, exist_ok=True)
     causes: dict[str, list[str]] = defaultdict(list)
     for number, mistake in enumerate(worst):
         screen, boxes = seen[mistake.picture]
         name = f"{number:02}.png"
-        cv2.imwrite(str(folder / name), drawn(screen, boxes, mistake, least_score))
+        cv2.imwrite(str(folder / name), drawn(screen, boxes, mistake, confidence_threshold))
         causes[mistake.cause].append(f"![]({name}) {_words(screen, mistake)}")
     counted = Counter(one.cause for one in found)
     order = sorted(counted, key=lambda cause: -counted[cause])
@@ -62,11 +62,11 @@ def write(seen: list[tuple[Screen, Found]], judged: list[Judged], least_score: f
     return page
 
 
-def mistakes(picture: int, screen: Screen, found: Found, judged: Judged, least_score: float) -> list[Mistake]:
+def mistakes(picture: int, screen: Screen, found: Detections, judged: Judged, confidence_threshold: float) -> list[Mistake]:
     """Finds missed interactable elements and false positives."""
     can_act = numpy.array(classes.INTERACTABLE)
     overlap = overlaps(found.boxes, screen.boxes)
-    sure = found.scores >= least_score
+    sure = found.scores >= confidence_threshold
     result = []
     for element in numpy.flatnonzero(screen.acts & (judged.matched < 0)):
         near = overlap[:, element]
@@ -80,7 +80,7 @@ def mistakes(picture: int, screen: Screen, found: Found, judged: Judged, least_s
 
 def _why_missed(near: numpy.ndarray, scores: numpy.ndarray, sure: numpy.ndarray, side: float) -> tuple[str, float]:
     """Returns the cause, and the score of the best matching box."""
-    fits = near >= SAME
+    fits = near >= MATCH_IOU
     seen_at = float(scores[fits].max()) if fits.any() else 0.0
     if (fits & sure).any():
         return "missed: its box matched a neighbour", seen_at
@@ -94,7 +94,7 @@ def _why_missed(near: numpy.ndarray, scores: numpy.ndarray, sure: numpy.ndarray,
 
 
 def _why_false(box: numpy.ndarray, near: numpy.ndarray, screen: Screen) -> str:
-    if (near >= SAME).any():
+    if (near >= MATCH_IOU).any():
         return "false: duplicate box"
     if (near >= 0.2).any():
         return "false: box does not fit"
@@ -110,13 +110,13 @@ def _worst(found: list[Mistake], is_miss: bool) -> list[Mistake]:
     result: list[Mistake] = []
     for mistake in sorted((one for one in found if one.is_miss == is_miss), key=lambda one: -one.how_bad):
         group = mistake.cause, mistake.kind
-        if len(result) < EACH and taken[group] < 3 and taken[(mistake.cause,)] < OF_A_CAUSE:
+        if len(result) < MAX_MISTAKES and taken[group] < 3 and taken[(mistake.cause,)] < MAX_PER_CAUSE:
             taken.update((group, (mistake.cause,)))
             result.append(mistake)
     return result
 
 
-def drawn(screen: Screen, found: Found, mistake: Mistake, least_score: float) -> numpy.ndarray:
+def drawn(screen: Screen, found: Detections, mistake: Mistake, confidence_threshold: float) -> numpy.ndarray:
     """Draws a mistake as a BGR image."""
     pixels = screen.pixels()
     height, width = pixels.shape[:2]
@@ -125,7 +125,7 @@ def drawn(screen: Screen, found: Found, mistake: Mistake, least_score: float) ->
     part = numpy.ascontiguousarray(pixels[top:bottom, left:right])
     for box in screen.boxes:
         _frame(part, box, left, top, GREEN, 1)
-    for box in found.boxes[found.scores >= least_score]:
+    for box in found.boxes[found.scores >= confidence_threshold]:
         _frame(part, box, left, top, RED, 1)
     _frame(part, mistake.box, left, top, GREEN if mistake.is_miss else RED, 2)
     scale = min(2.0, LARGEST / max(part.shape[:2]))

@@ -12,8 +12,8 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from . import classes, crops
-from .loss import Truth
+from . import classes, samples
+from .loss import GroundTruth
 from .screens import Screen
 
 SHAPES = ((640, 640), (640, 640), (640, 640), (480, 864), (864, 480), (352, 1152), (256, 1600))
@@ -30,27 +30,27 @@ class Plan:
     """Samples per batch."""
     pictures: int = 16
     """Images per group."""
-    crops: int = 4
+    samples: int = 4
     """Samples per image."""
     shapes: tuple[tuple[int, int], ...] = SHAPES
     spoilt: bool = True
     """True to augment colours."""
 
     def __post_init__(self) -> None:
-        if self.pictures * self.crops % self.batch:
-            raise ValueError(f"{self.pictures} pictures of {self.crops} crops do not fill whole batches of {self.batch}")
+        if self.pictures * self.samples % self.batch:
+            raise ValueError(f"{self.pictures} pictures of {self.samples} samples do not fill whole batches of {self.batch}")
 
     @property
     def batches(self) -> int:
         """Number of batches per group."""
-        return self.pictures * self.crops // self.batch
+        return self.pictures * self.samples // self.batch
 
 
 @dataclass(frozen=True)
 class Batch:
     pixels: torch.Tensor
     """`[batch, height, width, 3]`, bytes: a quarter of the size of floats between processes."""
-    truth: Truth
+    truth: GroundTruth
 
     @property
     def size(self) -> tuple[int, int]:
@@ -81,25 +81,25 @@ class Groups(Dataset):
     def __getitem__(self, number: int) -> list[Batch]:
         plan = self.plan
         random = numpy.random.default_rng((plan.seed, 1, number))
-        slots = random.permutation(plan.pictures * plan.crops)
+        slots = random.permutation(plan.pictures * plan.samples)
         shapes = [plan.shapes[index] for index in random.integers(0, len(plan.shapes), plan.batches)]
-        found: list[crops.Crop | None] = [None] * len(slots)
+        found: list[samples.Sample | None] = [None] * len(slots)
         kinds: list[numpy.ndarray] = [numpy.empty(0, numpy.int64)] * len(slots)
         for index in range(plan.pictures):
             screen = self.screens[self.picture(number * plan.pictures + index)]
             pixels = screen.pixels()
-            for slot in slots[index * plan.crops : (index + 1) * plan.crops]:
-                found[slot] = self.crop(random, screen, pixels, shapes[slot // plan.batch])
+            for slot in slots[index * plan.samples : (index + 1) * plan.samples]:
+                found[slot] = self.sample(random, screen, pixels, shapes[slot // plan.batch])
                 kinds[slot] = screen.kinds[found[slot].elements]
         starts = range(0, len(slots), plan.batch)
-        return [together(found[at : at + plan.batch], kinds[at : at + plan.batch]) for at in starts]
+        return [collate(found[at : at + plan.batch], kinds[at : at + plan.batch]) for at in starts]
 
     def picture(self, number: int) -> int:
         """Index of the screen at a position: every screen once, then every screen once in another order."""
         round_, place = divmod(number, len(self.screens))
         return int(numpy.random.default_rng((self.plan.seed, 2, round_)).permutation(len(self.screens))[place])
 
-    def crop(self, random: numpy.random.Generator, screen: Screen, pixels: numpy.ndarray, size: tuple[int, int]) -> crops.Crop:
+    def sample(self, random: numpy.random.Generator, screen: Screen, pixels: numpy.ndarray, size: tuple[int, int]) -> samples.Sample:
         towards = None
         if len(screen.kinds) and random.random() < TOWARDS:
             # Chooses a class first, then one of its elements, so that a switch is as likely as one of a hundred rows.
@@ -107,11 +107,11 @@ class Groups(Dataset):
             chances = self.weights[present]
             kind = random.choice(present, p=chances / chances.sum())
             towards = screen.boxes[random.choice(numpy.flatnonzero(screen.kinds == kind))]
-        place = crops.somewhere(random, pixels.shape[:2], size, towards)
-        crop = crops.cut(pixels, screen.boxes, screen.visible, place, size, crops.way_of(random, place))
+        place = samples.random_place(random, pixels.shape[:2], size, towards)
+        sample = samples.cut(pixels, screen.boxes, screen.visible, place, size, samples.way_of(random, place))
         if not self.plan.spoilt:
-            return crop
-        return crops.Crop(crops.recoloured(random, crop.pixels), crop.boxes, crop.elements)
+            return sample
+        return samples.Sample(samples.recoloured(random, sample.pixels), sample.boxes, sample.elements)
 
 
 def weights(screens: list[Screen]) -> numpy.ndarray:
@@ -120,17 +120,17 @@ def weights(screens: list[Screen]) -> numpy.ndarray:
     return 1 / numpy.sqrt(counts + 1)
 
 
-def together(found: list[crops.Crop], kinds: list[numpy.ndarray]) -> Batch:
-    pictures = numpy.repeat(numpy.arange(len(found)), [len(crop.boxes) for crop in found])
-    truth = Truth(
-        boxes=torch.from_numpy(numpy.concatenate([crop.boxes for crop in found])),
+def collate(found: list[samples.Sample], kinds: list[numpy.ndarray]) -> Batch:
+    pictures = numpy.repeat(numpy.arange(len(found)), [len(sample.boxes) for sample in found])
+    truth = GroundTruth(
+        boxes=torch.from_numpy(numpy.concatenate([sample.boxes for sample in found])),
         classes=torch.from_numpy(numpy.concatenate(kinds)),
         pictures=torch.from_numpy(pictures),
     )
-    return Batch(torch.from_numpy(numpy.stack([crop.pixels for crop in found])), truth)
+    return Batch(torch.from_numpy(numpy.stack([sample.pixels for sample in found])), truth)
 
 
-class From:
+class CountFrom:
     """Endless sampler of group indices."""
 
     def __init__(self, first: int) -> None:
@@ -147,7 +147,7 @@ def groups(screens: list[Screen], plan: Plan, first: int, workers: int, pinned: 
     """Loads groups from `first` on in worker processes; `pinned` for a GPU."""
     # Uses spawn, because a forked copy of a process with library threads may deadlock.
     ahead = {"prefetch_factor": 2, "worker_init_fn": _alone, "multiprocessing_context": "spawn"} if workers else {}
-    loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=From(first), num_workers=workers, pin_memory=pinned, **ahead)
+    loader = DataLoader(Groups(screens, plan), batch_size=None, sampler=CountFrom(first), num_workers=workers, pin_memory=pinned, **ahead)
     return iter(loader)
 
 

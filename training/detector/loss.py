@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .boxes import generalised_overlap
 from .network import STRIDES
 
-NEAR = 2
+CANDIDATE_REACH = 2
 """Reach of candidates to each side of the central cell, in cells."""
 
 BAR_CELLS = 4
@@ -34,7 +33,7 @@ LEAST_BOX_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
-class Truth:
+class GroundTruth:
     """Elements of a batch, concatenated."""
 
     boxes: Tensor
@@ -44,11 +43,11 @@ class Truth:
     pictures: Tensor
     """Index of the image of each element: `[elements]`."""
 
-    def to(self, device: torch.device) -> "Truth":
-        return Truth(*(value.to(device, non_blocking=True) for value in (self.boxes, self.classes, self.pictures)))
+    def to(self, device: torch.device) -> "GroundTruth":
+        return GroundTruth(*(value.to(device, non_blocking=True) for value in (self.boxes, self.classes, self.pictures)))
 
-    def pin_memory(self) -> "Truth":
-        return Truth(self.boxes.pin_memory(), self.classes.pin_memory(), self.pictures.pin_memory())
+    def pin_memory(self) -> "GroundTruth":
+        return GroundTruth(self.boxes.pin_memory(), self.classes.pin_memory(), self.pictures.pin_memory())
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Assignment:
     """Target score."""
 
 
-def loss(logits: Tensor, boxes: Tensor, truth: Truth, size: tuple[int, int]) -> tuple[Tensor, dict[str, float]]:
+def loss(logits: Tensor, boxes: Tensor, truth: GroundTruth, size: tuple[int, int]) -> tuple[Tensor, dict[str, float]]:
     """Returns the loss and its parts for the log. `size` is height and width of the images."""
     classes = logits.shape[-1]
     flat_logits, flat_boxes = logits.reshape(-1, classes), boxes.reshape(-1, 4)
@@ -90,7 +89,7 @@ def importance(elements: Tensor, count: int) -> Tensor:
     return (POSITIVES / cells[elements]).sqrt()
 
 
-def assign(logits: Tensor, boxes: Tensor, truth: Truth, size: tuple[int, int]) -> Assignment:
+def assign(logits: Tensor, boxes: Tensor, truth: GroundTruth, size: tuple[int, int]) -> Assignment:
     """Assigns cells to elements. `logits` and `boxes` contain the cells of all images, concatenated."""
     cells, valid = candidates(truth, size)
     overlap, _ = generalised_overlap(boxes[cells], truth.boxes[:, None])
@@ -111,13 +110,13 @@ def assign(logits: Tensor, boxes: Tensor, truth: Truth, size: tuple[int, int]) -
     return Assignment(cells, elements, fit / best_fit[elements] * best_overlap[elements])
 
 
-def candidates(truth: Truth, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
+def candidates(truth: GroundTruth, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """Returns the candidate cells of each element, `[elements, candidates]`, and whether each is valid.
 
     A cell is valid if its centre is in the box, or within half a cell of the centre of a smaller box.
     """
     device = truth.boxes.device
-    steps = torch.arange(-NEAR, NEAR + 1, device=device)
+    steps = torch.arange(-CANDIDATE_REACH, CANDIDATE_REACH + 1, device=device)
     middle = (truth.boxes[:, :2] + truth.boxes[:, 2:]) / 2
     extent = truth.boxes[:, 2:] - truth.boxes[:, :2]
     all_cells = sum((size[0] // stride) * (size[1] // stride) for stride in STRIDES)
@@ -146,6 +145,19 @@ def along(middle: Tensor, reach: Tensor, steps: Tensor, cells: int, stride: int)
     away = ((index + 0.5) * stride - middle[:, None]).abs()
     valid = (index >= 0) & (index < cells) & (away <= reach[:, None])
     return index.clamp(0, cells - 1), valid
+
+
+def generalised_overlap(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns IoU and generalised IoU (GIoU, Rezatofighi et al. 2019) of paired boxes x1, y1, x2, y2."""
+    shared = _area(torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:]))
+    union = _area(a[..., :2], a[..., 2:]) + _area(b[..., :2], b[..., 2:]) - shared
+    around = _area(torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:]))
+    overlap = shared / union.clamp(min=1e-6)
+    return overlap, overlap - (around - union) / around.clamp(min=1e-6)
+
+
+def _area(upper: Tensor, lower: Tensor) -> Tensor:
+    return (lower - upper).clamp(min=0).prod(-1)
 
 
 def first_of_each(values: Tensor) -> Tensor:

@@ -11,13 +11,13 @@ import numpy
 
 from . import classes
 from .boxes import area, overlaps, shared_area
-from .found import Found
+from .detections import Detections
 from .screens import Screen
 
-SAME = 0.5
+MATCH_IOU = 0.5
 """IoU from which a detection matches an element."""
 
-INSIDE = 0.9
+MIN_FRACTION_INSIDE = 0.9
 """Minimum fraction of an element that must be inside another one."""
 
 SIZES = ((16, "under 16"), (32, "16 to 31"), (96, "32 to 95"), (numpy.inf, "96 and more"))
@@ -49,10 +49,10 @@ class Judged:
     """Index of the matched element, whatever its class; -1 if none."""
 
 
-def judge(screen: Screen, found: Found, least_score: float) -> Judged:
-    """Evaluates detections. `found` includes low scores; `least_score` is the threshold of the product."""
+def judge(screen: Screen, found: Detections, confidence_threshold: float) -> Judged:
+    """Evaluates detections. `found` includes low scores; `confidence_threshold` is the threshold of the product."""
     overlap = overlaps(found.boxes, screen.boxes)
-    sure = found.scores >= least_score
+    sure = found.scores >= confidence_threshold
     found_true = matches(numpy.where(sure[:, None], overlap, 0))
     matched = numpy.full(len(screen.boxes), -1)
     matched[found_true[found_true >= 0]] = numpy.flatnonzero(found_true >= 0)
@@ -79,9 +79,9 @@ def matches(overlap: numpy.ndarray) -> numpy.ndarray:
     result = numpy.full(len(overlap), -1)
     if not overlap.shape[1]:
         return result
-    for row in numpy.flatnonzero(overlap.max(1) >= SAME):
+    for row in numpy.flatnonzero(overlap.max(1) >= MATCH_IOU):
         best = int(free[row].argmax())
-        if free[row, best] >= SAME:
+        if free[row, best] >= MATCH_IOU:
             result[row] = best
             free[:, best] = 0
     return result
@@ -92,7 +92,7 @@ def clicks(true: numpy.ndarray, found: numpy.ndarray, matched: numpy.ndarray) ->
     result = numpy.zeros(len(true), bool)
     if not len(true):
         return result
-    lies_in = shared_area(true, true) >= INSIDE * area(true)[:, None]
+    lies_in = shared_area(true, true) >= MIN_FRACTION_INSIDE * area(true)[:, None]
     smaller = area(true)[:, None] < area(true)[None]
     for element in numpy.flatnonzero(matched >= 0):
         box = found[matched[element]]
@@ -122,27 +122,27 @@ def _shorter(boxes: numpy.ndarray) -> numpy.ndarray:
 
 
 @dataclass(frozen=True)
-class General:
+class OverallMetrics:
     """Metrics over all interactable elements."""
 
     pictures: int
     elements: int
     recall: float
-    click_point: float
+    click_accuracy: float
     """Fraction of the found elements that a click at the centre of the detection hits."""
     clickable: float
     """The same as a fraction of all elements."""
     reached: float
     """Fraction of all elements that a click at the centre of any detection hits: an upper bound for a planner that uses
     the boxes."""
-    spurious: float
+    false_positive_rate: float
     """Fraction of false positives among the detections."""
-    kind_right: float
+    class_accuracy: float
     """Fraction of the found elements with the right class."""
 
 
 @dataclass(frozen=True)
-class OfClass:
+class ClassMetrics:
     elements: int
     recall: float
     precision: float
@@ -150,7 +150,7 @@ class OfClass:
     """AP50: the area under the precision-recall curve over all scores."""
 
 
-def general(judged: Iterable[Judged], least_score: float) -> General:
+def general(judged: Iterable[Judged], confidence_threshold: float) -> OverallMetrics:
     can_act = numpy.array(classes.INTERACTABLE)
     pictures = elements = found = clicked = hit = boxes = wrong = right = 0
     for one in judged:
@@ -160,26 +160,26 @@ def general(judged: Iterable[Judged], least_score: float) -> General:
         elements, found = elements + int(acts.sum()), found + int(is_found.sum())
         clicked, hit = clicked + int((is_found & one.clicked).sum()), hit + int((acts & one.reached).sum())
         right += int((one.found_kinds[one.matched[is_found]] == one.true_kinds[is_found]).sum())
-        said = (one.found_scores >= least_score) & can_act[one.found_kinds]
+        said = (one.found_scores >= confidence_threshold) & can_act[one.found_kinds]
         boxes, wrong = boxes + int(said.sum()), wrong + int((said & (one.found_true < 0)).sum())
-    return General(
+    return OverallMetrics(
         pictures,
         elements,
         recall=_share(found, elements),
-        click_point=_share(clicked, found),
+        click_accuracy=_share(clicked, found),
         clickable=_share(clicked, elements),
         reached=_share(hit, elements),
-        spurious=_share(wrong, boxes),
-        kind_right=_share(right, found),
+        false_positive_rate=_share(wrong, boxes),
+        class_accuracy=_share(right, found),
     )
 
 
-def of_class(judged: list[Judged], kind: int, least_score: float) -> OfClass:
+def of_class(judged: list[Judged], kind: int, confidence_threshold: float) -> ClassMetrics:
     elements = sum(int((one.true_kinds == kind).sum()) for one in judged)
     scores = numpy.concatenate([one.found_scores[one.found_kinds == kind] for one in judged])
     right = numpy.concatenate([one.found_right[one.found_kinds == kind] for one in judged])
-    sure = scores >= least_score
-    return OfClass(
+    sure = scores >= confidence_threshold
+    return ClassMetrics(
         elements,
         recall=_share(int(right[sure].sum()), elements),
         precision=_share(int(right[sure].sum()), int(sure.sum())),
@@ -211,7 +211,7 @@ def average_precision(scores: numpy.ndarray, right: numpy.ndarray, elements: int
     return float(best[right].sum() / elements)
 
 
-def best_score(judged: list[Judged]) -> float:
+def best_threshold(judged: list[Judged]) -> float:
     """Confidence threshold with the best F1 over interactable elements.
 
     Matches are taken at the lowest score, which is accurate enough for this choice.

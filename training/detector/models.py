@@ -8,8 +8,7 @@ import onnxruntime
 import torch
 
 from . import weights
-from .frame import Model
-from .looks import LARGE
+from .inference import LARGE, Model
 from .network import Exported, Network
 
 

@@ -24,9 +24,6 @@ from torch import Tensor, nn
 
 STRIDES = (8, 16, 32)
 
-GRID = max(STRIDES)
-"""Sides of the input must be multiples of this."""
-
 LARGEST_LOGARITHM = 5.5
 """exp of it is 245 cells: 1,960 pixels at stride 8, enough for a table row across a screen."""
 

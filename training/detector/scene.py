@@ -24,8 +24,8 @@ import numpy
 from . import classes, screens
 from .boxes import overlaps
 from .evaluate import markdown_table
-from .figures import write
-from .metrics import SAME, matches
+from .json_report import write
+from .metrics import matches
 from .screens import Screen
 
 ALIKE = 0.9
@@ -56,21 +56,21 @@ def counts(screen: Screen, elements: list[dict[str, Any]]) -> Counter[str]:
     boxes = numpy.array([one["bbox"] for one in elements], numpy.float32).reshape(-1, 4) * scale
     found_true = matches(overlaps(boxes, screen.boxes))
     counted: Counter[str] = Counter(elements=int(screen.acts.sum()), acting=sum(one["interactable"] for one in elements))
-    counted["spurious"] = sum(one["interactable"] and found_true[index] < 0 for index, one in enumerate(elements))
+    counted["false_positives"] = sum(one["interactable"] and found_true[index] < 0 for index, one in enumerate(elements))
     for index, true in enumerate(found_true):
         if true < 0 or not screen.acts[true]:
             continue
         counted["found"] += 1
         counted["offered"] += elements[index]["interactable"]
-        counted["kind_right"] += elements[index]["kind"] == classes.NAMES[screen.kinds[true]]
+        counted["class_correct"] += elements[index]["kind"] == classes.NAMES[screen.kinds[true]]
         text = screen.texts[true]
         if text and screen.visible[true] >= WHOLE:
             counted["labelled"] += 1
-            counted["label_right"] += is_same(elements[index]["content"], text)
+            counted["label_correct"] += is_same(elements[index]["content"], text)
         for name, said in elements[index]["state"].items():
             if name in screen.states[true]:
-                counted["told"] += 1
-                counted["told_rightly"] += said == screen.states[true][name]
+                counted["states_predicted"] += 1
+                counted["states_correct"] += said == screen.states[true][name]
     return Counter({what: int(count) for what, count in counted.items()})
 
 
@@ -96,8 +96,8 @@ def _row(group: str, counted: Iterable[Counter[str]]) -> list:
     total = sum(counted, Counter())
     share = lambda part, whole: f"{total[part] / total[whole]:.3f}" if total[whole] else "–"
     return [
-        group, len(counted), total["elements"], share("found", "elements"), share("kind_right", "found"), total["labelled"],
-        share("label_right", "labelled"), total["told"], share("told_rightly", "told"), share("spurious", "acting"),
+        group, len(counted), total["elements"], share("found", "elements"), share("class_correct", "found"), total["labelled"],
+        share("label_correct", "labelled"), total["states_predicted"], share("states_correct", "states_predicted"), share("false_positives", "acting"),
     ]  # fmt: skip
 
 

@@ -24,26 +24,27 @@ import torch
 from torch import nn
 
 from . import classes, screens, weights
+from .from_onnx import has_merged_norms
 from .loader import Batch, Plan, groups
 from .loss import loss
 from .network import Network
 from .optimizer import Optimizer
 from .screens import Screen
 
-RATE = 2e-3
-RISING = 3_200
+LEARNING_RATE = 2e-3
+WARM_UP_IMAGES = 3_200
 """Images of the warm-up."""
-RISING_AGAIN = 160
+RESUMED_WARM_UP_IMAGES = 160
 """Images of the warm-up for pretrained weights with a fresh optimiser state."""
-MEAN = 0.999
+EMA_DECAY = 0.999
 """Decay per step of the running mean of the weights."""
-LONGEST_GRADIENT = 10.0
-OF_APPLICATIONS = 0.3
+MAX_GRADIENT_NORM = 10.0
+APPLICATION_SHARE = 0.3
 """Fraction of samples from real applications, if any: they are few, and the purpose of the model."""
 CHECKPOINT_SECONDS = 120.0
 LOG_SECONDS = 20.0
-PROCESSOR = torch.device("cpu")
-PACES = 60
+CPU = torch.device("cpu")
+PACE_WINDOW = 60
 """Number of groups used to predict the pace; covers phases in which other programs use the CPU."""
 SETTLED_SECONDS = 30.0
 """Seconds ignored for the pace, while loaders and a GPU start."""
@@ -57,7 +58,7 @@ class Progress:
     """Next image."""
     risen_from: int = 0
     """First image of the warm-up: the first one, or the first after the optimiser state was reset."""
-    rising: int = RISING
+    rising: int = WARM_UP_IMAGES
     """Images of the warm-up."""
     finish_from: int | None = None
     finish_images: int = 0
@@ -72,10 +73,10 @@ class Training:
         self,
         network: Network,
         seed: int,
-        rate: float = RATE,
+        rate: float = LEARNING_RATE,
         progress: Progress | None = None,
         keeps_front: bool = False,
-        device: torch.device = PROCESSOR,
+        device: torch.device = CPU,
     ) -> None:
         """With `keeps_front` the layers before an eighth of the image size are frozen: edges and corners are learnt
         first, and their backward pass takes a third of a step without bfloat16."""
@@ -98,7 +99,7 @@ class Training:
             raise FloatingPointError(f"the loss is not a number after {self.progress.images} images; continue from trunk.pt with a lower learning rate")
         self.network.zero_grad(set_to_none=True)
         value.backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
+        nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRADIENT_NORM)
         self.optimizer.step(rate)
         self.progress.images += len(batch.pixels)
         self.progress.steps += 1
@@ -115,7 +116,7 @@ class Training:
     def _follow(self) -> None:
         """Updates the running mean; it follows quickly at first, while the weights change fast."""
         steps = self.progress.steps
-        share = 1 - min(MEAN, (1 + steps) / (10 + steps))
+        share = 1 - min(EMA_DECAY, (1 + steps) / (10 + steps))
         with torch.no_grad():
             followed, weights_ = self.mean.state_dict().values(), self.network.state_dict().values()
             pairs = [(a, b) for a, b in zip(followed, weights_) if a.is_floating_point()]
@@ -135,7 +136,7 @@ class Training:
         }
 
     @classmethod
-    def from_record(cls, record: dict, device: torch.device = PROCESSOR) -> "Training":
+    def from_record(cls, record: dict, device: torch.device = CPU) -> "Training":
         settings = record["settings"]
         network = Network(settings["classes"], tuple(settings["widths"]), settings["head"])
         training = cls(network, record["seed"], record["rate"], Progress(**record["progress"]), record["keeps_front"], device)
@@ -197,7 +198,7 @@ def train(training: Training, plan: Plan, arguments: argparse.Namespace) -> None
     started = saved = time.monotonic()
     until = started + 60 * arguments.minutes
     log = Log(arguments.run / "log.jsonl")
-    paces: deque[float] = deque(maxlen=PACES)
+    paces: deque[float] = deque(maxlen=PACE_WINDOW)
     drawn = screens.read(arguments.screens / "train")
     real = screens.read(arguments.applications / "train") if arguments.applications else []
     training.progress.screens |= Counter(screen.source for screen in drawn + real)
@@ -237,7 +238,7 @@ def begins_to_finish(progress: Progress, finish: int, images_left: float) -> boo
 
 def pictures_for(batch: int) -> int:
     """Images per group, so that its samples fill a batch."""
-    return max(Plan.pictures, math.ceil(batch / Plan.crops))
+    return max(Plan.pictures, math.ceil(batch / Plan.samples))
 
 
 def is_finished(progress: Progress) -> bool:
@@ -256,6 +257,8 @@ def begin(arguments: argparse.Namespace) -> Training:
     torch.manual_seed(arguments.seed)
     if arguments.weights:
         network, about = weights.load(arguments.weights)
+        if has_merged_norms(network) and not arguments.keep_norms:
+            raise ValueError(f"{arguments.weights} was converted from ONNX and has no statistics of its norms; train with --keep-norms")
         training = Training(network, arguments.seed, arguments.rate, after(about, arguments.rising), arguments.keep_front, arguments.device)
         if arguments.keep_norms:
             training.keep_norms()
@@ -263,7 +266,7 @@ def begin(arguments: argparse.Namespace) -> Training:
     return Training(Network(len(classes.NAMES)), arguments.seed, arguments.rate, device=arguments.device)
 
 
-def after(about: dict[str, Any], rising: int = RISING_AGAIN) -> Progress:
+def after(about: dict[str, Any], rising: int = RESUMED_WARM_UP_IMAGES) -> Progress:
     """Progress for training that continues from weights without a checkpoint: sample numbers continue, the optimiser
     state is reset."""
     images, plan = about["images"], Plan(seed=0)
@@ -275,15 +278,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--screens", type=Path, required=True, help="folder with the drawn screens")
     parser.add_argument("--applications", type=Path, help="folder with screenshots of applications")
-    parser.add_argument("--share", type=float, default=OF_APPLICATIONS, help="fraction of samples from applications")
+    parser.add_argument("--share", type=float, default=APPLICATION_SHARE, help="fraction of samples from applications")
     parser.add_argument("--run", type=Path, required=True, help="checkpoint folder; an existing checkpoint is continued")
     parser.add_argument("--weights", type=Path, help="initial weights if there is no checkpoint")
     parser.add_argument("--keep-norms", action="store_true", help="freeze the norms of the initial weights, for small batches")
     parser.add_argument("--keep-front", action="store_true", help="freeze the first layers of the initial weights; a step takes a third less time")
     parser.add_argument("--minutes", type=float, default=110)
     parser.add_argument("--finish", type=int, default=0, help="decay the learning rate over this number of last images")
-    parser.add_argument("--rate", type=float, default=RATE, help="learning rate if there is no checkpoint")
-    parser.add_argument("--rising", type=int, default=RISING_AGAIN, help="warm-up images for initial weights")
+    parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="learning rate if there is no checkpoint")
+    parser.add_argument("--rising", type=int, default=RESUMED_WARM_UP_IMAGES, help="warm-up images for initial weights")
     parser.add_argument("--batch", type=int, default=16, help="samples per step")
     parser.add_argument(
         "--precision",
@@ -291,7 +294,7 @@ def main() -> None:
         help="default: the fastest on this CPU",
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", type=torch.device, default=PROCESSOR, help="cuda for a GPU; increase --workers with it")
+    parser.add_argument("--device", type=torch.device, default=CPU, help="cuda for a GPU; increase --workers with it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args()

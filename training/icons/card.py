@@ -8,10 +8,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from detector import figures
+from detector import json_report
 from detector.evaluate import markdown_table
 
-from .crops import CROP
+from .samples import CROP
 
 TEMPLATE = Path(__file__).parent / "CARD.template.md"
 
@@ -34,14 +34,14 @@ def card(icons: dict[str, Any], states: dict[str, Any]) -> str:
 
 def of_icons(icons: dict[str, Any]) -> str:
     head = ["sets", "icons", "others", "top 1", "top 5", "named", "accuracy", "rejected errors", "rejected others"]
-    keys = ["top_1", "top_5", "named", "named_rightly", "unsure_where_the_first_would_be_wrong", "unsure_of_others"]
+    keys = ["top_1", "top_5", "named", "name_accuracy", "rejected_errors", "rejected_others"]
     rows = [[split, *(str(icons[split][key]) for key in ("icons", "others")), *(share(icons[split][key]) for key in keys)] for split in ("validation", "test")]
     return markdown_table(head, rows)
 
 
 def of_states(states: dict[str, Any]) -> str:
     head = ["state", "screens", "controls", "in the state", "confidence threshold", "predicted", "accuracy", "predicted of positives", "accuracy of positives"]
-    keys = ["said", "said_rightly", "said_of_the_true", "right_of_the_true"]
+    keys = ["predicted", "accuracy", "predicted_of_positives", "accuracy_of_positives"]
     rows = []
     for name, least in states["least_sureness"].items():
         for split in ("validation", "test"):
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="folder with icons.json and states.json")
     arguments = parser.parse_args()
     path = arguments.run / "ICONS_CARD.md"
-    path.write_text(card(*(figures.read(arguments.run / name) for name in ("icons.json", "states.json"))))
+    path.write_text(card(*(json_report.read(arguments.run / name) for name in ("icons.json", "states.json"))))
     print(path)
 
 

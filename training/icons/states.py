@@ -24,16 +24,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from detector import classes, screens
-from detector.crops import recoloured
-from detector.export import halve, tell
-from detector.figures import as_text
-from detector.figures import write as write_figures
+from detector.export import halve, set_metadata
+from detector.json_report import as_text
+from detector.json_report import write as write_figures
 from detector.models import session_of
+from detector.samples import recoloured
 from detector.screens import Screen
 from detector.weights import write
 
-from .crops import CROP, resized
 from .network import EMBEDDING, Trunk
+from .samples import CROP, resized
 
 STATES = ("checked", "selected", "disabled", "focused", "expanded", "placeholder")
 SILENT = ("selected", "disabled", "focused", "placeholder")
@@ -41,13 +41,13 @@ SILENT = ("selected", "disabled", "focused", "placeholder")
 
 AROUND = 0.25
 """Context beyond the element, as a fraction of its shorter side."""
-MOST_ALIKE = 1500
+MAX_PER_STATE = 1500
 """Maximum number of elements per class and state."""
-FEWEST = 12
+MIN_POSITIVES = 12
 """Minimum number of positives per class for a state to be learnt."""
 BATCH = 96
 RATE = 2e-3
-RIGHT = 0.97
+MIN_ACCURACY = 0.97
 """Required accuracy of the predictions."""
 UNKNOWN = -1
 
@@ -89,7 +89,7 @@ def collect(read: Iterable[Screen], seed: int) -> Elements:
     pieces, kinds, states = [], [], []
     for screen in read:
         groups = [(int(kind), tuple(sorted(state.items()))) for kind, state in zip(screen.kinds, screen.states)]
-        wanted = [index for index, group in enumerate(groups) if taken[group] < MOST_ALIKE]
+        wanted = [index for index, group in enumerate(groups) if taken[group] < MAX_PER_STATE]
         if not wanted:
             continue
         pixels = screen.pixels()
@@ -110,7 +110,7 @@ def applies(elements: Elements) -> numpy.ndarray:
     result = numpy.zeros((len(classes.NAMES), len(STATES)), bool)
     for kind in range(len(classes.NAMES)):
         known = elements.states[elements.kinds == kind]
-        result[kind] = ((known == 1).sum(0) >= FEWEST) & ((known == 0).sum(0) >= FEWEST)
+        result[kind] = ((known == 1).sum(0) >= MIN_POSITIVES) & ((known == 0).sum(0) >= MIN_POSITIVES)
     return result
 
 
@@ -193,7 +193,7 @@ def probabilities_of(network: States, elements: Elements) -> numpy.ndarray:
     return torch.cat(found).numpy()
 
 
-def least_sureness(probabilities: numpy.ndarray, true: numpy.ndarray) -> float:
+def calibrate_threshold(probabilities: numpy.ndarray, true: numpy.ndarray) -> float:
     """Confidence threshold at which enough predictions are right, for true and false alike; 1 if there is none."""
     result = 0.5
     for said in (True, False):
@@ -203,7 +203,7 @@ def least_sureness(probabilities: numpy.ndarray, true: numpy.ndarray) -> float:
             continue
         order = numpy.argsort(-sure[here], kind="stable")
         right = (true[here] == said)[order].cumsum() / numpy.arange(1, len(order) + 1)
-        enough = numpy.flatnonzero(right >= RIGHT)
+        enough = numpy.flatnonzero(right >= MIN_ACCURACY)
         if not len(enough):
             return 1.0
         if enough.max() < len(order) - 1:
@@ -222,10 +222,10 @@ def report(probabilities: numpy.ndarray, elements: Elements, can_have: numpy.nda
         result[name] = {
             "elements": int(known.sum()),
             "true": int(true.sum()),
-            "said": _share(said.sum(), len(said)),
-            "said_rightly": _share((said & right).sum(), said.sum()),
-            "said_of_the_true": _share((said & true).sum(), true.sum()),
-            "right_of_the_true": _share((said & right & true).sum(), (said & true).sum()),
+            "predicted": _share(said.sum(), len(said)),
+            "accuracy": _share((said & right).sum(), said.sum()),
+            "predicted_of_positives": _share((said & true).sum(), true.sum()),
+            "accuracy_of_positives": _share((said & right & true).sum(), (said & true).sum()),
         }
     return result
 
@@ -247,7 +247,7 @@ def export(network: States, about: dict, path: Path) -> dict[str, float]:
     with torch.inference_mode():
         farthest = float((whole(*batch) - torch.from_numpy(session_of(path, 2).run(None, feed)[0])).abs().max())
     halve(path)
-    tell(path, {"about": json.dumps(about)})
+    set_metadata(path, {"about": json.dumps(about)})
     session = session_of(path, 2)
     took = []
     for _ in range(12):
@@ -263,7 +263,7 @@ def finish(network: States, can_have: numpy.ndarray, validation: Elements, test:
     least = {}
     for column, name in enumerate(STATES):
         known = (validation.states[:, column] != UNKNOWN) & can_have[validation.kinds, column]
-        least[name] = least_sureness(found[known, column], validation.states[known, column] == 1) if known.any() else 1.0
+        least[name] = calibrate_threshold(found[known, column], validation.states[known, column] == 1) if known.any() else 1.0
     applying = {name: [STATES[column] for column in numpy.flatnonzero(can_have[kind])] for kind, name in enumerate(classes.NAMES)}
     figures = {"states": STATES, "least_sureness": least, "applies": applying}
     figures["validation"] = report(found, validation, can_have, least)

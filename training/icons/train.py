@@ -18,13 +18,13 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from detector.export import halve, tell
-from detector.figures import as_text
-from detector.figures import write as write_figures
+from detector.export import halve, set_metadata
+from detector.json_report import as_text
+from detector.json_report import write as write_figures
 from detector.models import session_of
 from detector.weights import write
 
-from . import crops
+from . import samples
 from .meanings import MEANINGS
 from .network import Calibrated, Names
 from .sets import OTHER, Icons, load
@@ -36,9 +36,9 @@ OTHERS = 0.15
 """Fraction of "other" icons."""
 SMOOTH = 0.1
 """Label smoothing: keeps probabilities from becoming extreme."""
-LOOKS = 6
+RENDERINGS = 6
 """Renderings of each icon in evaluation."""
-RIGHT = 0.9
+MIN_ACCURACY = 0.9
 """Required accuracy of the given names on the calibration sets."""
 LOG_SECONDS = 20.0
 
@@ -57,7 +57,7 @@ class Batches(Dataset):
         if OTHER in self.of_meaning:
             meanings = numpy.where(random.random(BATCH) < OTHERS, OTHER, meanings)
         chosen = [random.choice(self.of_meaning[meaning]) for meaning in meanings]
-        pictures = numpy.stack([crops.drawn(random, self.icons.pixels[index]) for index in chosen])
+        pictures = numpy.stack([samples.drawn(random, self.icons.pixels[index]) for index in chosen])
         return torch.from_numpy(pictures), torch.from_numpy(targets(meanings))
 
 
@@ -105,7 +105,7 @@ class Training:
 def train(training: Training, icons: Icons, minutes: float, workers: int) -> None:
     started, logged, losses = time.monotonic(), time.monotonic(), []
     ahead = {"multiprocessing_context": "spawn"} if workers else {}
-    loader = DataLoader(Batches(icons, training.seed), batch_size=None, sampler=_From(training.steps), num_workers=workers, **ahead)
+    loader = DataLoader(Batches(icons, training.seed), batch_size=None, sampler=_CountFrom(training.steps), num_workers=workers, **ahead)
     for batch, target in loader:
         left = 1 - (time.monotonic() - started) / (60 * minutes)
         if left <= 0:
@@ -116,7 +116,7 @@ def train(training: Training, icons: Icons, minutes: float, workers: int) -> Non
             logged, losses = time.monotonic(), []
 
 
-class _From:
+class _CountFrom:
     def __init__(self, first: int) -> None:
         self.first = first
 
@@ -130,10 +130,10 @@ class _From:
 def looked_at(network: Names, icons: Icons) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits and targets of every icon in several fixed renderings."""
     random = numpy.random.default_rng(1)
-    logits, order = [], numpy.repeat(numpy.arange(len(icons.meanings)), LOOKS)
+    logits, order = [], numpy.repeat(numpy.arange(len(icons.meanings)), RENDERINGS)
     with torch.inference_mode():
         for at in range(0, len(order), 256):
-            drawn = numpy.stack([crops.drawn(random, icons.pixels[index]) for index in order[at : at + 256]])
+            drawn = numpy.stack([samples.drawn(random, icons.pixels[index]) for index in order[at : at + 256]])
             logits.append(network(pictures_of(torch.from_numpy(drawn))))
     return torch.cat(logits), torch.from_numpy(targets(icons.meanings[order]))
 
@@ -145,12 +145,12 @@ def temperature_of(logits: torch.Tensor, target: torch.Tensor) -> float:
     return float(choices[losses.argmin()])
 
 
-def least_probability(probabilities: torch.Tensor, target: torch.Tensor) -> float:
+def calibrate_threshold(probabilities: torch.Tensor, target: torch.Tensor) -> float:
     """Confidence threshold at which enough of the given names are right; 1 if there is none."""
     best, said = probabilities[:, : len(MEANINGS)].max(1)
     order = best.argsort(descending=True)
     right = (said == target)[order].float().cumsum(0) / torch.arange(1, len(order) + 1)
-    enough = (right >= RIGHT).nonzero()
+    enough = (right >= MIN_ACCURACY).nonzero()
     return float(best[order[enough.max()]]) if len(enough) else 1.0
 
 
@@ -167,9 +167,9 @@ def report(probabilities: torch.Tensor, target: torch.Tensor, least: float) -> d
         "top_1": share(right & known, known),
         "top_5": share((ranked[:, :5] == target[:, None]).any(1) & known, known),
         "named": share(says & known, known),
-        "named_rightly": share(says & right, says),
-        "unsure_where_the_first_would_be_wrong": share(~says & ~right, ~right),
-        "unsure_of_others": share(~says & ~known, ~known),
+        "name_accuracy": share(says & right, says),
+        "rejected_errors": share(~says & ~right, ~right),
+        "rejected_others": share(~says & ~known, ~known),
     }
 
 
@@ -177,7 +177,7 @@ def export(network: Names, temperature: float, least: float, path: Path) -> dict
     """Exports ONNX with a dynamic batch, in half precision and with metadata; checks it against PyTorch and measures
     the time."""
     whole = Calibrated(network, temperature).eval()
-    crop = (torch.zeros(2, 3, crops.CROP, crops.CROP),)
+    crop = (torch.zeros(2, 3, samples.CROP, samples.CROP),)
     torch.onnx.export(
         whole,
         crop,
@@ -188,11 +188,11 @@ def export(network: Names, temperature: float, least: float, path: Path) -> dict
         opset_version=17,
         dynamo=False,
     )
-    batch = torch.rand(32, 3, crops.CROP, crops.CROP)
+    batch = torch.rand(32, 3, samples.CROP, samples.CROP)
     with torch.inference_mode():
         farthest = float((whole(batch) - torch.from_numpy(session_of(path, 2).run(None, {"crops": batch.numpy()})[0])).abs().max())
     halve(path)
-    tell(path, {"about": json.dumps({"names": MEANINGS, "least_probability": least})})
+    set_metadata(path, {"about": json.dumps({"names": MEANINGS, "least_probability": least})})
     session = session_of(path, 2)
     took = []
     for _ in range(12):
@@ -208,7 +208,7 @@ def finish(network: Names, icons: Icons, run: Path) -> dict:
     logits, target = looked_at(network, icons.of("validation"))
     temperature = temperature_of(logits, target)
     probabilities = (logits / temperature).softmax(1)
-    least = least_probability(probabilities, target)
+    least = calibrate_threshold(probabilities, target)
     figures = {"temperature": temperature, "least_probability": least, "validation": report(probabilities, target, least)}
     logits, target = looked_at(network, icons.of("test"))
     figures["test"] = report((logits / temperature).softmax(1), target, least)

@@ -3,7 +3,7 @@
 // `data-i` (interactable). measure.js reads them.
 
 import { controlsOf, signs } from './drawn.js';
-import { charts, photographs, scene } from './pictures.js';
+import { charts, photographs, scene } from './images.js';
 
 export const escape = (t) =>
   t.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);

@@ -11,7 +11,7 @@ import { fonts, iconSets, kits } from './kits.js';
 import { layouts as testLayouts } from './layouts/test.js';
 import { layouts as trainLayouts } from './layouts/train.js';
 import { layouts as validationLayouts } from './layouts/validation.js';
-import { scene } from './pictures.js';
+import { scene } from './images.js';
 import { chance } from './random.js';
 import { language, texts } from './words.js';
 

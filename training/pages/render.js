@@ -10,7 +10,7 @@ import { modules, withBrowser } from './browser.js';
 import { layouts, screen } from './grammar.js';
 import { pictogramFrom } from './icons.js';
 import { measure, settle } from './measure.js';
-import { sizeOf } from './picture-size.js';
+import { sizeOf } from './image-size.js';
 
 const { values: args } = parseArgs({
   options: {

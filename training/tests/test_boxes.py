@@ -3,6 +3,8 @@ import pytest
 import torch
 
 from detector import boxes, network
+from detector.inference import GRID
+from detector.loss import generalised_overlap
 
 
 @pytest.mark.parametrize("stride", network.STRIDES)
@@ -25,7 +27,11 @@ def test_overlaps_of_boxes_one_knows():
     a = numpy.array([[0.0, 0.0, 10.0, 10.0]])
     b = numpy.array([[0.0, 0.0, 10.0, 10.0], [5.0, 0.0, 15.0, 10.0], [20.0, 20.0, 30.0, 30.0]])
     assert boxes.overlaps(a, b)[0] == pytest.approx([1, 1 / 3, 0])
-    overlap, generalised = boxes.generalised_overlap(torch.tensor(a), torch.tensor(b))
+    overlap, generalised = generalised_overlap(torch.tensor(a), torch.tensor(b))
     assert overlap.tolist() == pytest.approx([1, 1 / 3, 0])
     # For distant boxes GIoU still measures the distance: the enclosing box has 900 pixels, 200 of them in either box.
     assert generalised.tolist() == pytest.approx([1, 1 / 3, -700 / 900])
+
+
+def test_the_input_grid_is_the_coarsest_stride():
+    assert max(network.STRIDES) == GRID

@@ -2,11 +2,11 @@ import numpy
 import pytest
 import torch
 
-from icons import crops
+from icons import samples
 from icons.meanings import MEANINGS, is_something_else, meaning_of
 from icons.network import Names
 from icons.sets import OTHER, Icons, pictogram
-from icons.train import Batches, Training, export, least_probability, report, temperature_of
+from icons.train import Batches, Training, calibrate_threshold, export, report, temperature_of
 
 CROSS = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="24" height="24" fill="none" stroke="currentColor" stroke-width="2"><path d="M18 6 6 18M6 6l12 12"/></svg>'
 PLUS = CROSS.replace("M18 6 6 18M6 6l12 12", "M12 4v16M4 12h16")
@@ -55,10 +55,10 @@ def test_a_pictogram_is_drawn_where_its_lines_are():
 def test_what_is_shown_of_a_box_is_square_and_stays_on_the_screen():
     screen = numpy.zeros((50, 50, 3), numpy.uint8)
     screen[10:30, 10:20] = 255
-    part = crops.shown(screen, numpy.array([10, 10, 20, 30]))
+    part = samples.shown(screen, numpy.array([10, 10, 20, 30]))
     assert part.shape == (40, 40, 3)
     assert part[20, 20].max() == 255 and part[20, 2].max() == 0
-    assert crops.shown(screen, numpy.array([40, 40, 50, 50])).shape == (40, 40, 3)
+    assert samples.shown(screen, numpy.array([40, 40, 50, 50])).shape == (40, 40, 3)
 
 
 def few() -> Icons:
@@ -69,7 +69,7 @@ def few() -> Icons:
 
 def test_drawn_icons_differ_but_show():
     random = numpy.random.default_rng(1)
-    looks = [crops.drawn(random, few().pixels[0]) for _ in range(20)]
+    looks = [samples.drawn(random, few().pixels[0]) for _ in range(20)]
     assert all(look.shape == (40, 40, 3) and look.std() > 1 for look in looks)
 
 
@@ -100,13 +100,13 @@ def test_names_are_said_from_where_enough_are_right():
     other = len(MEANINGS)
     probabilities = sure_of(*[(0, 0.9)] * 9, (1, 0.8), (2, 0.5), (2, 0.4))
     target = torch.tensor([0] * 9 + [0, 3, other])
-    least = least_probability(probabilities, target)
+    least = calibrate_threshold(probabilities, target)
     assert least == pytest.approx(0.8)
     figures = report(probabilities, target, least)
     assert figures["icons"] == 11 and figures["others"] == 1
     assert figures["top_1"] == pytest.approx(9 / 11, abs=1e-3)
-    assert figures["named"] == pytest.approx(10 / 11, abs=1e-3) and figures["named_rightly"] == 0.9
-    assert figures["unsure_of_others"] == 1
+    assert figures["named"] == pytest.approx(10 / 11, abs=1e-3) and figures["name_accuracy"] == 0.9
+    assert figures["rejected_others"] == 1
 
 
 def test_too_sure_logits_are_cooled():

@@ -1,6 +1,6 @@
 import torch
 
-from detector.loss import Truth, assign, candidates
+from detector.loss import GroundTruth, assign, candidates
 from detector.network import STRIDES, middles_of
 
 SIZE = (128, 128)
@@ -9,7 +9,7 @@ MIDDLES = torch.cat([middles_of(128 // stride, 128 // stride, stride) for stride
 
 def truth(*boxes, pictures=None):
     count = len(boxes)
-    return Truth(torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4), torch.zeros(count, dtype=torch.long), torch.tensor(pictures or [0] * count, dtype=torch.long))
+    return GroundTruth(torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4), torch.zeros(count, dtype=torch.long), torch.tensor(pictures or [0] * count, dtype=torch.long))
 
 
 def answers(boxes, scores=0.0):

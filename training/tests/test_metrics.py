@@ -2,8 +2,7 @@ import numpy
 import pytest
 
 from detector import classes, metrics
-from detector.found import Found
-from detector.frame import without_duplicates
+from detector.detections import Detections
 from detector.screens import Screen
 from tests.pictures import kind
 
@@ -17,7 +16,7 @@ def screen(*elements):
 
 def found(*boxes):
     boxes = sorted(boxes, key=lambda one: -one[2])
-    return Found(
+    return Detections(
         numpy.array([box for _, box, _ in boxes], numpy.float32).reshape(-1, 4),
         numpy.array([kind(name) for name, _, _ in boxes], numpy.int64),
         numpy.array([score for _, _, score in boxes], numpy.float32),
@@ -27,40 +26,40 @@ def found(*boxes):
 FIELD, CROSS, FAR = (0, 0, 200, 40), (90, 10, 110, 30), (400, 400, 440, 420)
 
 
-def general(true, seen, least_score=0.5):
-    return metrics.general([metrics.judge(screen(*true), found(*seen), least_score)], least_score)
+def general(true, seen, confidence_threshold=0.5):
+    return metrics.general([metrics.judge(screen(*true), found(*seen), confidence_threshold)], confidence_threshold)
 
 
 def test_all_found():
     result = general([("button", FIELD), ("icon", FAR)], [("button", FIELD, 0.9), ("icon", FAR, 0.8)])
-    assert (result.recall, result.click_point, result.clickable, result.spurious, result.kind_right) == (1, 1, 1, 0, 1)
+    assert (result.recall, result.click_accuracy, result.clickable, result.false_positive_rate, result.class_accuracy) == (1, 1, 1, 0, 1)
 
 
-def test_one_missed_and_one_spurious_and_one_taken_for_another():
+def test_one_missed_one_false_positive_and_one_of_another_class():
     result = general([("button", FIELD), ("icon", FAR)], [("link", FIELD, 0.9), ("button", (600, 0, 700, 30), 0.8), ("icon", FAR, 0.4)])
-    assert (result.elements, result.recall, result.spurious, result.kind_right) == (2, 0.5, 0.5, 0)
+    assert (result.elements, result.recall, result.false_positive_rate, result.class_accuracy) == (2, 0.5, 0.5, 0)
 
 
-def test_a_second_box_for_the_same_is_spurious():
+def test_a_second_box_for_the_same_is_a_false_positive():
     result = general([("button", FIELD)], [("button", FIELD, 0.9), ("button", (0, 0, 200, 30), 0.8)])
-    assert (result.recall, result.spurious) == (1, 0.5)
+    assert (result.recall, result.false_positive_rate) == (1, 0.5)
 
 
 def test_pictures_and_dialogs_are_nothing_one_acts_on():
     result = general([("image", FIELD), ("button", FAR)], [("button", FAR, 0.9), ("dialog", (0, 0, 800, 600), 0.9)])
-    assert (result.elements, result.recall, result.spurious) == (1, 1, 0)
+    assert (result.elements, result.recall, result.false_positive_rate) == (1, 1, 0)
 
 
 def test_a_click_that_hits_a_smaller_thing_inside_is_wrong():
     nested = [("text_field", FIELD), ("icon", CROSS)]
-    assert general(nested, [("text_field", FIELD, 0.9), ("icon", CROSS, 0.8)]).click_point == 0.5
+    assert general(nested, [("text_field", FIELD, 0.9), ("icon", CROSS, 0.8)]).click_accuracy == 0.5
     # Detected slightly to the left, the centre is on the field itself.
-    assert general(nested, [("text_field", (0, 0, 150, 40), 0.9), ("icon", CROSS, 0.8)]).click_point == 1
+    assert general(nested, [("text_field", (0, 0, 150, 40), 0.9), ("icon", CROSS, 0.8)]).click_accuracy == 1
 
 
 def test_a_pictogram_found_in_place_of_its_button_still_takes_a_click_there():
     result = general([("button", FIELD), ("icon", FAR)], [("icon", CROSS, 0.9)])
-    assert (result.recall, result.reached, result.spurious) == (0, 0.5, 1)
+    assert (result.recall, result.reached, result.false_positive_rate) == (0, 0.5, 1)
     nested = general([("text_field", FIELD), ("icon", CROSS)], [("text_field", FIELD, 0.9)])
     assert (nested.recall, nested.reached) == (0.5, 0.5), "the click goes to the pictogram"
     assert general([("button", FIELD)], [("button", FIELD, 0.4)]).reached == 0
@@ -68,7 +67,7 @@ def test_a_pictogram_found_in_place_of_its_button_still_takes_a_click_there():
 
 def test_a_window_over_it_is_no_smaller_thing_in_it():
     true = [("list_item", (0, 0, 300, 30)), ("dialog", (100, 0, 200, 200))]
-    assert general(true, [("list_item", (0, 0, 300, 30), 0.9)]).click_point == 1
+    assert general(true, [("list_item", (0, 0, 300, 30), 0.9)]).click_accuracy == 1
 
 
 def test_the_area_under_the_curve():
@@ -93,21 +92,16 @@ def test_recall_by_the_shorter_side():
     assert by_size["under 16"] == (1, 0) and by_size["32 to 95"] == (1, 1)
 
 
-def test_the_least_score_balances_missed_and_spurious():
+def test_the_threshold_balances_missed_and_false_positives():
     true = [("button", FIELD), ("icon", FAR)]
     seen = [("button", FIELD, 0.9), ("icon", FAR, 0.6), ("icon", (600, 0, 620, 20), 0.3), ("icon", (700, 0, 720, 20), 0.2)]
-    assert metrics.best_score([metrics.judge(screen(*true), found(*seen), 0.0)]) == pytest.approx(0.6)
+    assert metrics.best_threshold([metrics.judge(screen(*true), found(*seen), 0.0)]) == pytest.approx(0.6)
 
 
 def test_empty_screens_are_judged():
     judged = metrics.judge(screen(), found(("button", FIELD, 0.9)), 0.5)
-    assert metrics.general([judged], 0.5).spurious == 1
+    assert metrics.general([judged], 0.5).false_positive_rate == 1
     assert metrics.general([metrics.judge(screen(("button", FIELD)), found(), 0.5)], 0.5).recall == 0
-
-
-def test_of_boxes_for_the_same_thing_the_most_confident_stays():
-    boxes = numpy.array([[0, 0, 100, 100], [5, 0, 100, 100], [0, 0, 50, 50], [200, 0, 300, 100]], numpy.float32)
-    assert without_duplicates(boxes).tolist() == [0, 2, 3]
 
 
 def test_every_class_has_a_name_of_its_own():

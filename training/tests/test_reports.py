@@ -3,7 +3,7 @@
 import numpy
 
 from detector import card, classes, evaluate, gallery
-from detector.found import Found
+from detector.detections import Detections
 from tests.pictures import draw, kind
 
 BUTTON, ICON = (20, 20, 80, 50), (150, 100, 172, 122)
@@ -13,7 +13,7 @@ def seen(tmp_path, *boxes):
     """One screen with a button and an icon, and detections on it."""
     screens = draw(tmp_path, [[("button", BUTTON), ("icon", ICON)]])
     boxes = sorted(boxes, key=lambda one: -one[2])
-    found = Found(
+    found = Detections(
         numpy.array([box for _, box, _ in boxes], numpy.float32).reshape(-1, 4),
         numpy.array([kind(name) for name, _, _ in boxes]),
         numpy.array([score for _, _, score in boxes], numpy.float32),
@@ -63,6 +63,6 @@ def test_the_worst_comes_first_among_weaknesses():
         "split": "test",
         "classes": dict.fromkeys(classes.NAMES, good) | {"switch": good | {"average_precision": 0.6}},
         "sizes": {"under 16": {"elements": 50, "recall": 0.4}},
-        "groups": {"theme": {"dark": {"elements": 50, "recall": 0.95, "spurious": 0.3}}},
+        "groups": {"theme": {"dark": {"elements": 50, "recall": 0.95, "false_positive_rate": 0.3}}},
     }
     assert card.weaknesses(figures) == ["elements of under 16 pixels: recall 0.400", "switch: AP50 0.600", "theme dark: recall 0.950, false positives 0.300"]

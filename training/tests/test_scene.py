@@ -36,8 +36,8 @@ def test_what_is_right_is_counted_of_what_was_found():
     ]
     counted = counts(true, said)
     assert json.loads(json.dumps(counted)) == {
-        "elements": 4, "acting": 4, "spurious": 1, "found": 3, "offered": 3, "kind_right": 2,
-        "labelled": 1, "label_right": 1, "told": 2, "told_rightly": 1,
+        "elements": 4, "acting": 4, "false_positives": 1, "found": 3, "offered": 3, "class_correct": 2,
+        "labelled": 1, "label_correct": 1, "states_predicted": 2, "states_correct": 1,
     }  # fmt: skip
 
 

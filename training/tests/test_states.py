@@ -4,7 +4,7 @@ import torch
 
 from detector import classes
 from detector.screens import Screen
-from icons.states import STATES, UNKNOWN, Elements, States, applies, collect, export, least_sureness, pieces_of, report, table_of, train
+from icons.states import STATES, UNKNOWN, Elements, States, applies, calibrate_threshold, collect, export, pieces_of, report, table_of, train
 
 BOX = classes.INDEX["checkbox"]
 CHECKED = STATES.index("checked")
@@ -69,16 +69,16 @@ def test_filled_squares_are_learnt():
 def test_what_is_said_is_right_often_enough():
     sure = numpy.array([0.99] * 40 + [0.7, 0.65, 0.6, 0.02, 0.01])
     true = numpy.array([True] * 40 + [False, False, True, False, False])
-    assert least_sureness(sure, true) == pytest.approx(0.7), "one wrong of 41 is few enough, two of 42 are not"
-    assert least_sureness(sure[:40], true[:40]) == 0.5, "where all is right, everything may be said"
-    assert least_sureness(sure[:40], ~true[:40]) == 1
+    assert calibrate_threshold(sure, true) == pytest.approx(0.7), "one wrong of 41 is few enough, two of 42 are not"
+    assert calibrate_threshold(sure[:40], true[:40]) == 0.5, "where all is right, everything may be said"
+    assert calibrate_threshold(sure[:40], ~true[:40]) == 1
     elements = Elements(numpy.empty((45, 0)), numpy.full(45, BOX), numpy.full((45, len(STATES)), UNKNOWN))
     elements.states[:, CHECKED] = true
     can_have = numpy.zeros((len(classes.NAMES), len(STATES)), bool)
     can_have[BOX, CHECKED] = True
     table = numpy.tile(sure[:, None], (1, len(STATES)))
     figures = report(table, elements, can_have, dict.fromkeys(STATES, 0.9))
-    assert figures["checked"] == {"elements": 45, "true": 41, "said": round(42 / 45, 4), "said_rightly": 1, "said_of_the_true": round(40 / 41, 4), "right_of_the_true": 1}
+    assert figures["checked"] == {"elements": 45, "true": 41, "predicted": round(42 / 45, 4), "accuracy": 1, "predicted_of_positives": round(40 / 41, 4), "accuracy_of_positives": 1}
     assert figures["focused"]["elements"] == 0
 
 

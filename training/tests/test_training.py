@@ -6,16 +6,17 @@ import numpy
 import pytest
 import torch
 
-from detector import classes, evaluate, mean, metrics, models, weights
-from detector.frame import look
-from detector.loader import Groups, Plan, groups, weights as chances
-from detector.looks import LARGE
+from detector import classes, evaluate, metrics, models, weight_average, weights
+from detector.inference import LARGE
+from detector.loader import Groups, Plan, groups
+from detector.loader import weights as chances
 from detector.network import Exported, Network
-from detector.train import RISING, Progress, Training, after, begins_to_finish, is_finished, mixed, pictures_for, share_of_rate, train
+from detector.postprocess import PostProcessor
+from detector.train import WARM_UP_IMAGES, Progress, Training, after, begins_to_finish, is_finished, mixed, pictures_for, share_of_rate, train
 from tests.pictures import draw, some
 
 TINY = (16, 24, 32, 32)
-PLAN = Plan(seed=7, batch=4, pictures=4, crops=2, shapes=((128, 128), (96, 160)))
+PLAN = Plan(seed=7, batch=4, pictures=4, samples=2, shapes=((128, 128), (96, 160)))
 
 
 @pytest.fixture(autouse=True)
@@ -37,15 +38,16 @@ def drawn(folder, count=4):
 def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
     read = drawn(tmp_path)
     training = Training(tiny(), seed=1, rate=5e-3)
-    training.progress.images = RISING
-    plan = Plan(seed=1, batch=4, pictures=4, crops=4, shapes=((192, 192),), spoilt=False)
+    training.progress.images = WARM_UP_IMAGES
+    plan = Plan(seed=1, batch=4, pictures=4, samples=4, shapes=((192, 192),), spoilt=False)
     dataset = Groups(read, plan)
     losses = []
     for number in range(75):
         training.progress.images = max(training.progress.images, 8_000)
         losses += [training.step(batch)["loss"] for batch in dataset[number]]
     assert numpy.mean(losses[-10:]) < 0.4 * numpy.mean(losses[:10])
-    judged = evaluate.judge(evaluate.see(models.from_network(training.mean), read, 10**7, LARGE), 0.3)
+    with PostProcessor() as processor:
+        judged = evaluate.judge(evaluate.see(models.from_network(training.mean), processor, read, 10**7, LARGE), 0.3)
     learnt = [metrics.of_class(judged, kind, 0.3) for kind in range(len(classes.NAMES))]
     assert numpy.mean([one.average_precision for one in learnt if one.elements]) > 0.8
     figures = evaluate.report(judged, 0.3)
@@ -70,7 +72,7 @@ def test_every_screen_comes_before_any_comes_again(tmp_path):
 
 def test_boxes_of_a_batch_stand_on_what_they_name(tmp_path):
     read = drawn(tmp_path)
-    plan = Plan(seed=2, batch=4, pictures=4, crops=2, shapes=((160, 160),), spoilt=False)
+    plan = Plan(seed=2, batch=4, pictures=4, samples=2, shapes=((160, 160),), spoilt=False)
     from tests.pictures import COLOURS, kind
 
     by_kind = {kind(name): colour for name, colour in COLOURS.items()}
@@ -111,18 +113,18 @@ def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
     arguments = argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.05, finish=0, workers=0, applications=None, share=0.3)
     training = Training(tiny(), seed=1)
     train(training, PLAN, arguments)
-    assert training.progress.images == training.progress.group * PLAN.pictures * PLAN.crops > 0
+    assert training.progress.images == training.progress.group * PLAN.pictures * PLAN.samples > 0
 
 
 def test_the_rate_rises_stays_and_falls_when_it_is_to_end():
-    assert share_of_rate(Progress(images=0)) < share_of_rate(Progress(images=RISING // 2)) < share_of_rate(Progress(images=RISING))
-    assert share_of_rate(Progress(images=RISING)) == share_of_rate(Progress(images=800_000))
+    assert share_of_rate(Progress(images=0)) < share_of_rate(Progress(images=WARM_UP_IMAGES // 2)) < share_of_rate(Progress(images=WARM_UP_IMAGES))
+    assert share_of_rate(Progress(images=WARM_UP_IMAGES)) == share_of_rate(Progress(images=800_000))
     ending = [Progress(images=images, finish_from=10_000, finish_images=1_000) for images in (10_000, 10_250, 11_000)]
     assert share_of_rate(ending[0]) > share_of_rate(ending[1]) > share_of_rate(ending[2]) == 0
     assert [is_finished(one) for one in ending] == [False, False, True]
 
 
-def test_weights_alone_are_gone_on_from_with_other_crops_and_a_rate_that_rises_anew(tmp_path):
+def test_weights_alone_are_gone_on_from_with_other_samples_and_a_rate_that_rises_anew(tmp_path):
     progress = after({"images": 60_224, "screens": {"seed 1": 4_416}})
     assert progress.images == 60_224
     assert progress.group * 64 >= 60_224
@@ -157,18 +159,18 @@ def test_between_two_networks_lies_their_mean(tmp_path):
     before, after_it = tiny().eval(), tiny().eval()
     kernel = "down4.0.weight"
     first, second = before.state_dict()[kernel], after_it.state_dict()[kernel]
-    assert torch.allclose(mean.between(before, after_it, 0.75).state_dict()[kernel], 0.25 * first + 0.75 * second)
-    assert torch.equal(mean.between(before, after_it, 0.0).state_dict()[kernel], first)
-    with pytest.raises(ValueError, match="other sizes"):
-        mean.between(before, Network(len(classes.NAMES), (16, 24, 32, 40), head=16), 0.5)
+    assert torch.allclose(weight_average.average(before, after_it, 0.75).state_dict()[kernel], 0.25 * first + 0.75 * second)
+    assert torch.equal(weight_average.average(before, after_it, 0.0).state_dict()[kernel], first)
+    with pytest.raises(ValueError, match="different sizes"):
+        weight_average.average(before, Network(len(classes.NAMES), (16, 24, 32, 40), head=16), 0.5)
     after_it.down4[1].running_mean += 1
     with pytest.raises(ValueError, match="--keep-norms"):
-        mean.between(before, after_it, 0.5)
+        weight_average.average(before, after_it, 0.5)
     norm = "down4.1.running_mean"
-    assert torch.allclose(mean.between(before, after_it, 0.25, norms_too=True).state_dict()[norm], torch.tensor(0.25))
+    assert torch.allclose(weight_average.average(before, after_it, 0.25, norms_too=True).state_dict()[norm], torch.tensor(0.25))
 
 
-def test_a_group_has_crops_for_whole_batches():
+def test_a_group_has_samples_for_whole_batches():
     for batch in (8, 16, 64, 128):
         assert Plan(seed=1, batch=batch, pictures=pictures_for(batch)).batches >= 1
     with pytest.raises(ValueError, match="do not fill whole batches of 48"):
@@ -176,40 +178,9 @@ def test_a_group_has_crops_for_whole_batches():
 
 
 def test_a_mean_says_what_it_was_made_of():
-    about = mean.said({"images": 200_000, "screens": {}}, {"images": 300_000, "screens": {"seed 1": 4}, "finished": True}, 0.6)
+    about = weight_average.describe({"images": 200_000, "screens": {}}, {"images": 300_000, "screens": {"seed 1": 4}, "finished": True}, 0.6)
     assert about["images"] == 300_000 and about["screens"] == {"seed 1": 4}
     assert about["mean"] == "0.60 of these weights, 0.40 of those after 200,000 samples"
-
-
-def test_a_whole_picture_is_looked_at_in_its_own_pixels_up_to_a_limit(tmp_path):
-    shown = []
-
-    def model(pixels):
-        shown.append(pixels.shape)
-        answer = numpy.zeros((1, 4 + 19, 1), numpy.float32)
-        answer[0, :, 0] = [20, 10, 8, 4, 0.9, *([0] * 18)]
-        return answer
-
-    whole = look(model, numpy.zeros((100, 200, 3), numpy.uint8), 0.5)
-    halved = look(model, numpy.zeros((100, 200, 3), numpy.uint8), 0.5, most_pixels=5_000)
-    assert shown == [(1, 3, 128, 224), (1, 3, 64, 128)]
-    assert whole.boxes.tolist() == [[16, 8, 24, 12]]
-    assert halved.boxes.tolist() == [[32, 16, 48, 24]]
-
-
-def test_what_is_large_comes_from_the_looks_from_afar_and_only_that():
-    shown = []
-
-    def model(pixels):
-        shown.append(pixels.shape[2:])
-        answer = numpy.zeros((1, 4 + 19, 2), numpy.float32)
-        answer[0, :5, 0] = [20, 10, 8, 4, 0.9]
-        answer[0, :5, 1] = [400, 200, 300, 50, 0.8]
-        return answer
-
-    found = look(model, numpy.zeros((640, 1280, 3), numpy.uint8), 0.5)
-    assert shown == [(640, 1280), (320, 640), (160, 320)]
-    assert found.boxes.tolist() == [[16, 8, 24, 12], [250, 175, 550, 225], [500, 350, 1100, 450]]
 
 
 def test_visits_of_another_seed_are_other_screens(tmp_path):

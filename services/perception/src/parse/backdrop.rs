@@ -9,8 +9,8 @@
 //! Elements above the backdrop (a menu, the pointer) and beyond it (other windows, the browser's toolbar) are not.
 //!
 //! Text behind a backdrop is kept, because it can still be read. A barely visible backdrop is not detected. Pure.
-//! `training/detector/backdrop.py` implements the same for evaluation. The constants were chosen on 330 training
-//! screens: on screens with a dialog they remove 121 of 625 false positives and no true positive.
+//! The constants were chosen on 330 training screens: on screens with a dialog they remove 121 of 625 false positives
+//! and no true positive.
 
 use std::sync::Arc;
 
@@ -53,14 +53,16 @@ const MIN_CONTROLS: usize = 4;
 /// Minimum fraction of dim controls around the dialog.
 const MIN_DIM_FRACTION: f64 = 0.66;
 
-/// Removes the detections on `pixels` that a backdrop blocks.
+/// Removes the detections on `pixels` that a backdrop blocks. Those with less confidence than `min_confidence` are
+/// removed like the others, but are not evidence for a backdrop.
 pub(super) fn without_obscured(
     pixels: &RgbaImage,
     detections: Arc<[Detection]>,
+    min_confidence: f32,
 ) -> Arc<[Detection]> {
     let dialogs: Vec<CaptureRect> = detections
         .iter()
-        .filter(|found| found.kind == ElementKind::Dialog)
+        .filter(|found| found.kind == ElementKind::Dialog && found.confidence >= min_confidence)
         .map(|found| found.bounds)
         .collect();
     if dialogs.is_empty() || detections.len() < MIN_CONTROLS {
@@ -69,7 +71,8 @@ pub(super) fn without_obscured(
     let mut veiled = vec![false; detections.len()];
     let mut look = |brightness: &LumaTiles, through: f64| {
         for &dialog in &dialogs {
-            for index in obscured_by(brightness, dialog, through, &detections) {
+            let backdrop = Backdrop { dialog, through };
+            for index in obscured_by(brightness, &backdrop, &detections, min_confidence) {
                 veiled[index] = true;
             }
         }
@@ -88,12 +91,19 @@ pub(super) fn without_obscured(
         .collect()
 }
 
-/// Returns the indices of the detections blocked by the backdrop around a dialog, if there is one.
+/// Possible backdrop around a dialog.
+struct Backdrop {
+    dialog: CaptureRect,
+    /// Maximum fraction of the dialog's brightness behind it.
+    through: f64,
+}
+
+/// Returns the indices of the detections blocked by a backdrop, if it exists.
 fn obscured_by(
     brightness: &LumaTiles,
-    dialog: CaptureRect,
-    through: f64,
+    &Backdrop { dialog, through }: &Backdrop,
     detections: &[Detection],
+    min_confidence: f32,
 ) -> Vec<usize> {
     let inside = dialog.inflate(-DIALOG_INSET, -DIALOG_INSET);
     // Quantiles instead of extremes: single outlier pixels must not decide.
@@ -118,8 +128,11 @@ fn obscured_by(
         .collect();
     let is_dim = |&index: &usize| brightness.quantile(detections[index].bounds, 0.98) <= limit;
     let dim: Vec<usize> = around.iter().copied().filter(is_dim).collect();
-    let are_enough =
-        dim.len() >= MIN_CONTROLS && dim.len() as f64 >= MIN_DIM_FRACTION * around.len() as f64;
+    let is_evidence = |index: &&usize| detections[**index].confidence >= min_confidence;
+    let [dim_evidence, all_evidence] =
+        [&dim, &around].map(|found| found.iter().filter(is_evidence).count());
+    let are_enough = dim_evidence >= MIN_CONTROLS
+        && dim_evidence as f64 >= MIN_DIM_FRACTION * all_evidence as f64;
     if are_enough { dim } else { Vec::new() }
 }
 
@@ -293,6 +306,7 @@ mod tests {
 
     const INK: u8 = 20;
     const PAPER: u8 = 250;
+    const MIN_CONFIDENCE: f32 = 0.22;
 
     fn at(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
         CaptureRect::new(
@@ -368,7 +382,7 @@ mod tests {
         /// Returns the number of detections before and after filtering.
         fn count(self) -> (usize, usize) {
             let all = self.detections.len();
-            let left = without_obscured(&self.pixels, self.detections.into());
+            let left = without_obscured(&self.pixels, self.detections.into(), MIN_CONFIDENCE);
             (all, left.len())
         }
     }
@@ -431,6 +445,31 @@ mod tests {
         let (all, left) = page.count();
         assert!(all > 100);
         assert_eq!(left, 2 * 9 + 2 + 6);
+    }
+
+    #[test]
+    fn detections_below_the_threshold_are_removed_but_are_no_evidence() {
+        let page = |dialog_confidence: f32, confidence_behind: f32| {
+            let mut page = Page::new(PAPER);
+            page.buttons(0..18, PAPER, INK);
+            page.veil(whole(), 0, 0.5);
+            page.dialog(dialog());
+            let behind = page.detections.len() - 2;
+            for found in &mut page.detections[4..behind] {
+                found.confidence = confidence_behind;
+            }
+            page.detections[behind].confidence = dialog_confidence;
+            page.count()
+        };
+        let below = MIN_CONFIDENCE - 0.01;
+        // The dialog and its button stay; four confident buttons behind it are enough.
+        assert_eq!(page(0.8, below).1, 2);
+        // An uncertain dialog has no backdrop.
+        let (all, left) = page(below, 0.8);
+        assert_eq!(left, all);
+        let nothing = Arc::from(Vec::<Detection>::new());
+        let nothing = without_obscured(&RgbaImage::new(1, 1), nothing, MIN_CONFIDENCE);
+        assert!(nothing.is_empty());
     }
 
     #[test]

@@ -236,7 +236,8 @@ impl Parser for EmbeddedParser {
             let detecting = scope.spawn(|| {
                 let started = Instant::now();
                 let found = self.detect(pixels, before, cancel).map(|found| {
-                    let in_reach = backdrop::without_obscured(pixels, Arc::clone(&found));
+                    // 0: the detector has applied its confidence threshold, so that every detection is evidence.
+                    let in_reach = backdrop::without_obscured(pixels, Arc::clone(&found), 0.0);
                     (found, in_reach)
                 });
                 (found, started.elapsed())

@@ -2,9 +2,9 @@
 //!
 //! [`detect`] finds controls, [`describe`] classifies their icons and states, [`read`] detects and recognises text.
 //! Detector and reader are traits with exchangeable implementations. [`embedded`] combines them and scans only what
-//! changed ([`incremental`]); [`backdrop`] finds controls that a modal dialog blocks; [`remote`] and [`omniparser`]
-//! delegate to another server; [`queue`] limits concurrency, and [`fair_semaphore`] orders the callers; [`magnify`]
-//! parses small content enlarged. Merging, ordering, ids and prompt lines belong to `marks`.
+//! changed ([`incremental`]); [`backdrop`] finds controls that a modal dialog blocks; [`precomputed`] post-processes
+//! detector outputs of another program; [`remote`] and [`omniparser`] delegate to another server; [`queue`] limits
+//! concurrency, and [`fair_semaphore`] orders the callers; [`magnify`] parses small content enlarged. Merging, ordering, ids and prompt lines belong to `marks`.
 
 mod backdrop;
 mod cpu;
@@ -15,6 +15,7 @@ mod fair_semaphore;
 mod incremental;
 pub mod magnify;
 pub mod omniparser;
+pub mod precomputed;
 pub mod queue;
 pub mod read;
 pub mod remote;

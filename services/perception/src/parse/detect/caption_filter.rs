@@ -3,8 +3,7 @@
 //! In a form with labels above the fields, the space between two fields is as wide as the fields and touches both, and
 //! the model sometimes detects it as a field. Real fields that touch each other look alike to the model and get similar
 //! scores. Therefore a text field that exactly fills the gap between two fields with higher scores is dropped. Text is
-//! not considered. Pure. `training/detector/caption_filter.py` implements the same for evaluation: on 100 drawn
-//! validation screens it removed three boxes, all of them false positives.
+//! not considered. Pure. On 100 drawn validation screens it removed three boxes, all of them false positives.
 
 use motorium_proto::domain::element::ElementKind;
 

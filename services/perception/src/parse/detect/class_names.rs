@@ -25,7 +25,7 @@ pub(super) fn kinds(names: Option<&str>, count: usize) -> Vec<ElementKind> {
     for entry in ENTRY.captures_iter(names.unwrap_or_default()) {
         let name = entry.get(2).or_else(|| entry.get(3));
         let name = name.map_or("", |name| name.as_str());
-        let known = ElementKind::from_name(&name.trim().to_lowercase().replace([' ', '-'], "_"));
+        let known = kind(name);
         let place = entry[1]
             .parse()
             .ok()
@@ -35,6 +35,21 @@ pub(super) fn kinds(names: Option<&str>, count: usize) -> Vec<ElementKind> {
         }
     }
     kinds
+}
+
+/// Returns the kinds of classes that are given as a list, like [`kinds`].
+pub(super) fn kinds_of_list(names: &[String]) -> Vec<ElementKind> {
+    if names.len() == 1 {
+        return vec![ElementKind::Control];
+    }
+    let kinds = names.iter().map(|name| kind(name));
+    kinds
+        .map(|kind| kind.unwrap_or(ElementKind::Control))
+        .collect()
+}
+
+fn kind(name: &str) -> Option<ElementKind> {
+    ElementKind::from_name(&name.trim().to_lowercase().replace([' ', '-'], "_"))
 }
 
 #[cfg(test)]
@@ -61,5 +76,19 @@ mod tests {
         check(Some("{0: 'icon'}"), &[Control]);
         check(Some("nonsense"), &[Control, Control]);
         check(None, &[Control, Control]);
+    }
+
+    #[test]
+    fn lists_of_names_give_the_same_kinds() {
+        let check = |names: &[&str], expected: &[ElementKind]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(kinds_of_list(&names), expected, "{names:?}");
+        };
+        check(
+            &["Button", "text field", "poodle"],
+            &[Button, TextField, Control],
+        );
+        check(&["button"], &[Control]);
+        check(&[], &[]);
     }
 }

@@ -5,8 +5,8 @@
 //! side is therefore moved to the nearest position where the image changes along almost the whole side.
 //!
 //! Thin boxes are adjusted only at their short sides: the model predicts their thickness to the pixel, and grid lines
-//! of a table are close. Small boxes are not changed. Pure. `training/detector/edge_snapping.py` implements the same
-//! for evaluation: on 100 validation screens, 703 boxes of at least 100 pixels improved and 97 became worse.
+//! of a table are close. Small boxes are not changed. On 100 validation screens, 703 boxes of at least 100 pixels
+//! improved and 97 became worse. Pure.
 
 use std::ops::Range;
 

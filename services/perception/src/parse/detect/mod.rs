@@ -3,15 +3,18 @@
 //! [`yolo`] runs a model with the YOLOv8 layout: the built-in one or a user's own. [`postprocess`] decodes its output,
 //! [`class_names`] maps its classes to kinds, [`multiscale`] merges the passes at several scales, [`row_alignment`]
 //! aligns rows with their text, [`edge_snapping`] snaps large boxes to edges, [`series_boost`] raises the scores of
-//! elements in a series, and [`caption_filter`] and [`page_filter`] remove false text fields. Icon names and states are
-//! predicted in [`super::describe`]; text is not considered here.
+//! elements in a series, and [`caption_filter`] and [`page_filter`] remove false text fields; [`refine`] applies these in
+//! order. [`outputs`] does all of it with outputs that another program computed. Icon names and states are predicted in
+//! [`super::describe`]; text is not considered here.
 
 mod caption_filter;
 mod class_names;
 mod edge_snapping;
 mod multiscale;
+mod outputs;
 mod page_filter;
 mod postprocess;
+mod refine;
 mod row_alignment;
 mod series_boost;
 mod yolo;
@@ -25,6 +28,7 @@ use motorium_proto::domain::geometry::CaptureRect;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+pub use outputs::{ModelOutputs, OutputError};
 pub use yolo::{DetectSettings, DetectorModel, YoloDetector};
 
 /// Detected control.

@@ -7,7 +7,7 @@
 //! row and its vertical position, but not its ends. For thin elements the long sides come from the smaller copy, the
 //! short sides from the full-size pass, and the score is the higher of both.
 //!
-//! It does not run the model. Pure. `training/detector/multiscale.py` implements the same for evaluation.
+//! [`run_passes`] decides which scales an image needs; the caller runs the model, or has its outputs already. Pure.
 
 use super::postprocess::{Candidate, Sides};
 
@@ -15,9 +15,12 @@ use super::postprocess::{Candidate, Sides};
 /// a fourth, recall on the validation screens is one point lower.
 pub(super) const SCALES: [f64; 2] = [0.5, 0.25];
 
+/// Scale of the full-size pass.
+const FULL_SIZE: f64 = 1.0;
+
 /// Minimum long and short side, as multiples of the large size, of elements that are taken from the smallest scale:
 /// panes, text that fills a screen.
-pub(super) const HUGE: f32 = 2.0;
+const HUGE: f32 = 2.0;
 const HUGE_ACROSS: f32 = 0.375;
 
 /// Minimum score of a box in either pass to influence the other.
@@ -34,9 +37,33 @@ const MAX_THICKNESS_RATIO: f32 = 1.6;
 /// Minimum overlap across the axis of full-size boxes of the same element.
 const SAME_ROW_OVERLAP: f32 = 0.6;
 
+/// Runs the passes that an image with a longer side of `longest` pixels needs, and merges their boxes. `run_pass` gets
+/// the scale relative to the full-size pass. Without `large` there is a single pass; see [`merge_scales`].
+///
+/// # Errors
+/// Those of `run_pass`.
+pub(super) fn run_passes<E>(
+    longest: f32,
+    large: Option<f32>,
+    mut run_pass: impl FnMut(f64) -> Result<Vec<Candidate>, E>,
+) -> Result<Vec<Candidate>, E> {
+    let near = run_pass(FULL_SIZE)?;
+    let Some(large) = large.filter(|large| longest >= *large) else {
+        return Ok(near);
+    };
+    let [half, quarter] = SCALES;
+    let afar = run_pass(half)?;
+    let farthest = if longest >= HUGE * large {
+        run_pass(quarter)?
+    } else {
+        Vec::new()
+    };
+    Ok(merge_scales(near, [afar, farthest], large))
+}
+
 /// Merges the boxes of the full-size pass and of the scaled copies. Elements of at least `large` image pixels count as
 /// large.
-pub(super) fn merge_scales(
+fn merge_scales(
     mut near: Vec<Candidate>,
     [half, quarter]: [Vec<Candidate>; 2],
     large: f32,
@@ -202,6 +229,23 @@ mod tests {
     fn check(near: &[Candidate], afar: [&[Candidate]; 2], expected: &[Candidate]) {
         let got = merge_scales(near.to_vec(), afar.map(<[Candidate]>::to_vec), LARGE);
         assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn small_images_need_fewer_passes() {
+        let check = |longest: f32, large: Option<f32>, expected: &[f64]| {
+            let mut scales = Vec::new();
+            let found: Result<_, ()> = run_passes(longest, large, |scale| {
+                scales.push(scale);
+                Ok(Vec::new())
+            });
+            assert_eq!(found, Ok(Vec::new()));
+            assert_eq!(scales, expected, "{longest} {large:?}");
+        };
+        check(1920.0, None, &[1.0]);
+        check(399.0, Some(LARGE), &[1.0]);
+        check(400.0, Some(LARGE), &[1.0, 0.5]);
+        check(800.0, Some(LARGE), &[1.0, 0.5, 0.25]);
     }
 
     #[test]

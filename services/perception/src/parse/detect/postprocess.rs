@@ -1,7 +1,7 @@
 //! Converts the output of a model to detections.
 //!
 //! The output is `[4 + classes, cells]`: for each cell the centre, width and height of a box in input pixels, and a
-//! score from 0 to 1 per class. Pure. `training/detector/inference.py` implements the same for evaluation.
+//! score from 0 to 1 per class. Pure.
 
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};

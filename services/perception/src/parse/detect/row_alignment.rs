@@ -5,7 +5,7 @@
 //! is therefore centred on the nearest line.
 //!
 //! Boxes are only moved vertically, by at most half a row; rows with two lines of text stay. No text is recognised and
-//! no row is added. Pure. `training/detector/row_alignment.py` implements the same for evaluation.
+//! no row is added. Pure.
 
 use std::ops::Range;
 

@@ -13,17 +13,15 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 use image::RgbaImage;
 use motorium_imaging::codec::size_of;
 use motorium_proto::domain::element::ElementKind;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use ndarray::ArrayView4;
 use ort::session::Session;
 use ort::value::{Outlet, TensorRef, ValueType};
 use tokio_util::sync::CancellationToken;
 
-use super::postprocess::{Candidate, decode_output, detection, suppress_duplicates};
-use super::{
-    Detection, Detector, caption_filter, class_names, edge_snapping, multiscale, page_filter,
-    row_alignment, series_boost,
-};
+use super::postprocess::{Candidate, decode_output};
+use super::refine::{Regions, refine};
+use super::{Detection, Detector, class_names, multiscale};
 use crate::error::Error;
 use crate::parse::runtime::LazyModel;
 use crate::parse::{check_cancelled, cpu, runtime};
@@ -163,29 +161,8 @@ impl YoloModel {
             return Ok(Vec::new());
         }
         let seen = with_context(within, CaptureRect::from_size(size_of(pixels)));
-        let mut found = self.detect_multiscale(pixels, seen, least, cancel)?;
-        row_alignment::align_to_text(&mut found, pixels, seen);
-        let mut found = suppress_duplicates(found, CaptureSize::new(seen.width(), seen.height()));
-        series_boost::boost_scores(&mut found);
-        found.retain(|found| found.score >= least);
-        let sure = caption_filter::without_captions(&found).into_iter();
-        let on_edges = sure.filter_map(detection).map(|found| Detection {
-            bounds: edge_snapping::snap_to_edges(
-                pixels,
-                found.bounds.translate(seen.min.to_vector()),
-            ),
-            ..found
-        });
-        let on_edges: Vec<Detection> = on_edges.collect();
-        Ok(page_filter::without_pages(&on_edges)
-            .into_iter()
-            .filter(|found| within.contains(found.bounds.center()))
-            .filter_map(|found| {
-                // Clipping at the edge of the region tells the caller that the control continues beyond it.
-                let bounds = found.bounds.intersection(&within)?;
-                Some(Detection { bounds, ..found })
-            })
-            .collect())
+        let found = self.detect_multiscale(pixels, seen, least, cancel)?;
+        Ok(refine(found, pixels, Regions { seen, within }, least))
     }
 
     /// Runs the full-size pass, and the passes at smaller scales if large elements are possible. Some results are below
@@ -199,21 +176,12 @@ impl YoloModel {
     ) -> Result<Vec<Candidate>, Error> {
         let scale = base_scale(pixels.width(), pixels.height());
         let lowest = least.min(multiscale::MIN_SCORE);
-        let near = self.detect_at_scale(pixels, within, scale, lowest)?;
         let longest = within.width().max(within.height()) as f32;
         let large = self.large_from.map(|shown| (shown / scale) as f32);
-        let Some(large) = large.filter(|large| longest >= *large) else {
-            return Ok(near);
-        };
-        let [half, quarter] = multiscale::SCALES;
-        check_cancelled(cancel)?;
-        let afar = self.detect_at_scale(pixels, within, half * scale, lowest)?;
-        let mut farthest = Vec::new();
-        if longest >= multiscale::HUGE * large {
+        multiscale::run_passes(longest, large, |share| {
             check_cancelled(cancel)?;
-            farthest = self.detect_at_scale(pixels, within, quarter * scale, lowest)?;
-        }
-        Ok(multiscale::merge_scales(near, [afar, farthest], large))
+            self.detect_at_scale(pixels, within, share * scale, lowest)
+        })
     }
 
     /// Runs one pass. Coordinates start at the upper left corner of the region.

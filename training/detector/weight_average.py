@@ -1,6 +1,6 @@
 """Averages the weights before and after a training run.
 
-    python -m detector.mean --before weights.pt --after RUN/weights.pt --share 0.6 --out weights.pt
+    python -m detector.weight_average --before weights.pt --after RUN/weights.pt --share 0.6 --out weights.pt
 
 A run of some ten thousand samples learns what was new in them and forgets some of the rest. Between both models lies
 one that is better than either (Wortsman et al. 2022, WiSE-FT): on 66 validation screenshots of applications, recall is
@@ -20,7 +20,7 @@ from . import weights
 from .network import Network
 
 
-def between(before: Network, after: Network, share: float, norms_too: bool = False) -> Network:
+def average(before: Network, after: Network, share: float, norms_too: bool = False) -> Network:
     """Mixes `share` of `after` with the rest of `before`. Both models must have the same shape."""
     if before.settings != after.settings:
         raise ValueError(f"cannot average models of different sizes: {before.settings} and {after.settings}")
@@ -32,7 +32,7 @@ def between(before: Network, after: Network, share: float, norms_too: bool = Fal
     return mean
 
 
-def said(before: dict[str, Any], after: dict[str, Any], share: float) -> dict[str, Any]:
+def describe(before: dict[str, Any], after: dict[str, Any], share: float) -> dict[str, Any]:
     """Metadata of the average: that of `after`, and the mixture."""
     return after | {"mean": f"{share:.2f} of these weights, {1 - share:.2f} of those after {before['images']:,} samples"}
 
@@ -49,8 +49,8 @@ def main() -> None:
         parser.error(f"--share {arguments.share}: must be between 0 and 1")
     (before, about_before), (after, about_after) = weights.load(arguments.before), weights.load(arguments.after)
     with torch.no_grad():
-        mean = between(before, after, arguments.share, arguments.norms_too)
-    about = said(about_before, about_after, arguments.share)
+        mean = average(before, after, arguments.share, arguments.norms_too)
+    about = describe(about_before, about_after, arguments.share)
     weights.save(mean, arguments.out, about)
     print(f"{arguments.out}: {about['mean']}")
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import cv2
 import numpy
 
-LEAST_VISIBLE = 0.35
+MIN_VISIBLE = 0.35
 """Minimum visible fraction of an element, as in screen generation."""
 
 SHORTEST_SIDE = 3.0
 """Minimum side of an element in sample pixels: a checkbox at half size still counts, as does the thumb of a thin scroll
 bar; thinner elements cannot be distinguished."""
 
-FILLING = 114
+PADDING_VALUE = 114
 """Grey padding of images smaller than the sample, and of images that do not end on the grid."""
 
-UNSCALED = 0.4
+UNSCALED_SHARE = 0.4
 """Fraction of samples at full size, the scale at which most screens are processed."""
 
 SMALLEST, LARGEST = 0.5, 2.0
@@ -32,7 +32,7 @@ NEARER = 1.6
 
 
 @dataclass(frozen=True)
-class Crop:
+class Sample:
     pixels: numpy.ndarray
     boxes: numpy.ndarray
     elements: numpy.ndarray
@@ -53,18 +53,18 @@ class Place:
     """Width and height in the sample."""
 
 
-def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, place: Place, size: tuple[int, int], way: int) -> Crop:
+def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, place: Place, size: tuple[int, int], way: int) -> Sample:
     """Cuts a sample. `size` is its height and width, `way` the OpenCV interpolation."""
     part = pixels[place.top : place.top + place.height, place.left : place.left + place.width]
     if (place.width, place.height) != place.to:
         part = cv2.resize(part, place.to, interpolation=way)
     if place.to != (size[1], size[0]):
-        whole = numpy.full((*size, 3), FILLING, numpy.uint8)
+        whole = numpy.full((*size, 3), PADDING_VALUE, numpy.uint8)
         x, y = place.at
         whole[y : y + place.to[1], x : x + place.to[0]] = part
         part = whole
     boxes, elements = moved(boxes, visible, place)
-    return Crop(part, boxes, elements)
+    return Sample(part, boxes, elements)
 
 
 def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: Place) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -77,11 +77,11 @@ def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: Place) -> tuple[n
     share = visible * sides.prod(1) / all_sides.prod(1).clip(1e-6)
     # Uncut elements were already filtered when they were drawn, before their visible fraction was rounded.
     uncut = (inside == whole).all(1)
-    elements = numpy.flatnonzero((uncut | (share >= LEAST_VISIBLE)) & (sides.min(1) >= SHORTEST_SIDE))
+    elements = numpy.flatnonzero((uncut | (share >= MIN_VISIBLE)) & (sides.min(1) >= SHORTEST_SIDE))
     return inside[elements] + numpy.array(place.at * 2, numpy.float32), elements
 
 
-def somewhere(
+def random_place(
     random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int], towards: numpy.ndarray | None
 ) -> Place:
     """Chooses a random placement that contains the centre of the box `towards`, if given. Sizes are height and width."""
@@ -98,7 +98,7 @@ def _scale(random: numpy.random.Generator, screen: tuple[int, int], size: tuple[
     if random.random() < FROM_AFAR:
         fits = min(size[0] / screen[0], size[1] / screen[1])
         return min(1.0, max(FARTHEST, fits * random.uniform(1, NEARER)))
-    return 1.0 if random.random() < UNSCALED else SMALLEST * (LARGEST / SMALLEST) ** random.random()
+    return 1.0 if random.random() < UNSCALED_SHARE else SMALLEST * (LARGEST / SMALLEST) ** random.random()
 
 
 def _along(random: numpy.random.Generator, screen: int, size: int, scale: float, towards: numpy.ndarray | None) -> tuple[int, int, int, int]:

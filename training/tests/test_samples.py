@@ -2,7 +2,7 @@ import cv2
 import numpy
 import pytest
 
-from detector import crops
+from detector import samples
 from detector.loader import SHAPES
 from tests.pictures import draw, some
 
@@ -24,36 +24,36 @@ def scene(box, size=(600, 900)):
 @pytest.mark.parametrize(
     "place, exact",
     [
-        (crops.Place(40, 20, 640, 320, (0, 0), (640, 320)), True),
-        (crops.Place(90, 40, 320, 160, (0, 0), (640, 320)), True),
-        (crops.Place(0, 0, 900, 600, (10, 15), (450, 300)), True),
-        (crops.Place(33, 17, 411, 207, (0, 0), (640, 320)), False),
+        (samples.Place(40, 20, 640, 320, (0, 0), (640, 320)), True),
+        (samples.Place(90, 40, 320, 160, (0, 0), (640, 320)), True),
+        (samples.Place(0, 0, 900, 600, (10, 15), (450, 300)), True),
+        (samples.Place(33, 17, 411, 207, (0, 0), (640, 320)), False),
     ],
 )
 def test_boxes_are_where_the_pixels_are(box, place, exact):
     pixels, boxes, visible = scene(box)
-    crop = crops.cut(pixels, boxes, visible, place, (320, 640), cv2.INTER_NEAREST)
-    if len(crop.boxes) == 0:
+    sample = samples.cut(pixels, boxes, visible, place, (320, 640), cv2.INTER_NEAREST)
+    if len(sample.boxes) == 0:
         assert box[2] > place.left + place.width
         return
-    error = numpy.abs(crop.boxes[0] - spans(crop.pixels, (255, 0, 0)))
+    error = numpy.abs(sample.boxes[0] - spans(sample.pixels, (255, 0, 0)))
     assert error.max() <= (0 if exact else 1)
 
 
 def test_what_is_cut_off_too_far_is_left_out():
     pixels, boxes, visible = scene((100, 100, 200, 200))
     for left, kept in [(160, True), (166, False)]:
-        place = crops.Place(left, 0, 320, 320, (0, 0), (320, 320))
-        assert (len(crops.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 1) is kept
+        place = samples.Place(left, 0, 320, 320, (0, 0), (320, 320))
+        assert (len(samples.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 1) is kept
     half_covered = numpy.array([0.6], numpy.float32)
-    place = crops.Place(150, 0, 320, 320, (0, 0), (320, 320))
-    assert len(crops.cut(pixels, boxes, half_covered, place, (320, 320), 0).boxes) == 0
+    place = samples.Place(150, 0, 320, 320, (0, 0), (320, 320))
+    assert len(samples.cut(pixels, boxes, half_covered, place, (320, 320), 0).boxes) == 0
 
 
 def test_what_gets_too_small_is_left_out():
     pixels, boxes, visible = scene((100, 100, 105, 140))
-    place = crops.Place(0, 0, 640, 600, (0, 0), (320, 300))
-    assert len(crops.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 0
+    place = samples.Place(0, 0, 640, 600, (0, 0), (320, 300))
+    assert len(samples.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 0
 
 
 @pytest.mark.parametrize("size", sorted(set(SHAPES)))
@@ -62,7 +62,7 @@ def test_places_fit_and_hold_what_they_are_laid_towards(size):
     towards = numpy.array([700, 30, 760, 60], numpy.float32)
     for screen in [(600, 800), (1080, 1920), (2160, 3840)]:
         for _ in range(50):
-            place = crops.somewhere(random, screen, size, towards)
+            place = samples.random_place(random, screen, size, towards)
             assert 0 <= place.left and place.left + place.width <= screen[1]
             assert 0 <= place.top and place.top + place.height <= screen[0]
             assert place.at[0] + place.to[0] <= size[1] and place.at[1] + place.to[1] <= size[0]
@@ -70,10 +70,10 @@ def test_places_fit_and_hold_what_they_are_laid_towards(size):
             assert 0.29 <= place.to[0] / place.width <= 2.1
 
 
-def test_a_share_of_crops_shows_a_screen_from_one_end_to_the_other():
+def test_a_share_of_samples_shows_a_screen_from_one_end_to_the_other():
     random = numpy.random.default_rng(2)
-    places = [crops.somewhere(random, (1080, 1920), (640, 640), None) for _ in range(400)]
-    whole = [place for place in places if place.width >= 1920 / crops.NEARER]
+    places = [samples.random_place(random, (1080, 1920), (640, 640), None) for _ in range(400)]
+    whole = [place for place in places if place.width >= 1920 / samples.NEARER]
     assert 0.12 <= len(whole) / len(places) <= 0.28
 
 
@@ -81,6 +81,6 @@ def test_colours_change_and_places_do_not(tmp_path):
     screen = draw(tmp_path, [some(numpy.random.default_rng(3), 6, 256)])[0]
     random = numpy.random.default_rng(5)
     pixels = screen.pixels()
-    changed = [crops.recoloured(random, pixels) for _ in range(20)]
+    changed = [samples.recoloured(random, pixels) for _ in range(20)]
     assert all(one.shape == pixels.shape and one.dtype == numpy.uint8 for one in changed)
     assert sum(not numpy.array_equal(one, pixels) for one in changed) >= 5
