@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench load chaos effects soak doctor
+.PHONY: help demo test lint fmt docs bench load chaos effects soak doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,7 +14,7 @@ test: ## Run every check and every test
 	@tools/setup test
 	@tools/test
 
-lint: ## Run the checks that are no tests: format, clippy, dependencies, contracts, scripts
+lint: ## Run the checks that are no tests: format, clippy, dependencies, contracts, terms, scripts
 	@tools/setup test
 	@tools/test --lint
 
@@ -22,6 +22,12 @@ fmt: ## Bring Rust and the contracts into form
 	@tools/setup test
 	cargo fmt --all
 	.tools/venv/bin/buf format --write
+
+docs: ## Generate the configuration and API references again
+	@tools/setup test
+	cargo run --quiet --package motorium -- config --reference > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
+	tools/generate-api-reference
 
 bench: ## Measure
 	@tools/setup

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::config::reference::Example;
 use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::limits::MAX_FILE_BYTES;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use url::Url;
@@ -60,17 +62,20 @@ pub enum Error {
     Driver(std::io::Error),
 }
 
-/// Settings of the section `[executor]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Settings of the section `[executor]`, as written: input, its rules, files and secrets.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Address to listen on.
     pub listen: ListenAddress,
     /// Displays to control; the first is the default. Without any, `$DISPLAY`.
+    #[schemars(example = [":1"])]
     pub displays: Vec<String>,
     /// Name of the driver: `x11`, `recording`, or `enigo` if it was compiled in.
     pub driver: String,
     /// Timeout of one call to the display server.
     pub display_timeout: HumanDuration,
+    /// Rules that every action has to meet.
     pub rules: RuleSettings,
     /// Applications that may be opened, by name.
     pub applications: BTreeMap<String, Program>,
@@ -79,16 +84,21 @@ pub struct Settings {
     pub browser: Option<Program>,
     /// URL of the browser's DevTools, for example `http://127.0.0.1:9222`. It enables reading pages, and restricts the
     /// browser to the allowed URLs. One browser belongs to one display.
+    #[schemars(example = &"http://127.0.0.1:9222")]
     pub devtools: Option<String>,
     /// Folder with one file per secret, accessible to its owner only.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/secrets")]
     pub secrets: Option<PathBuf>,
     /// Allowed windows per secret: `application:NAME`, `title:WORDS`, `url:HOST`, `anywhere`. `*` applies to secrets
     /// that are not listed. A secret without an entry cannot be entered.
+    #[schemars(example = BTreeMap::from([("bank", ["application:KeePassXC"])]))]
     pub secret_allowed_windows: BTreeMap<String, Vec<String>>,
     /// Parent folder of the task files, with a subfolder per display. Default: `files` in the data folder.
+    #[schemars(extend("format" = "path"), example = "/var/lib/motorium/files")]
     pub files: Option<PathBuf>,
     /// Maximum size of a task file in bytes.
     pub max_file_bytes: u64,
+    /// Journal of finished actions, which keeps an action from being performed twice.
     pub journal: JournalSettings,
     /// Settings of the driver `recording`.
     pub recording: RecordingSettings,
@@ -124,26 +134,66 @@ impl Default for Settings {
 
 impl Section for Settings {
     const NAME: &'static str = "executor";
+    const EXAMPLES: &'static [Example] = &[
+        Example {
+            table: "applications.NAME",
+            toml: r#"
+[executor.applications.editor]
+program = "mousepad"
+arguments = ["--disable-server"]
+environment = { LANG = "en_GB.UTF-8" }
+"#,
+        },
+        Example {
+            table: "browser",
+            toml: r#"
+[executor.browser]
+program = "chromium"
+arguments = ["--remote-debugging-port=9222", "--user-data-dir=/home/me/.motorium-browser"]
+"#,
+        },
+        Example {
+            table: "rules",
+            toml: r#"
+[executor.rules]
+url_hosts = ["*.example.com"]
+denied_url_hosts = ["pay.example.com"]
+max_actions_per_second = 5.0
+"#,
+        },
+        Example {
+            table: "rules.denied_regions",
+            toml: r"
+[[executor.rules.denied_regions]]
+x = 0
+y = 0
+width = 1920
+height = 32
+",
+        },
+    ];
 }
 
 /// Settings of the section `[executor.recording]`, as written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingSettings {
     /// File to which each action is appended as a line of JSON.
+    #[schemars(extend("format" = "path"), example = "/tmp/actions.jsonl")]
     pub file: Option<PathBuf>,
     /// Simulated duration of an action.
     pub action_duration: HumanDuration,
 }
 
 /// Settings of the section `[executor.rules]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSettings {
     /// Allowed kinds of action. Default: all.
     pub actions: Vec<String>,
     /// Forbidden key combinations, also as part of a larger combination.
     pub forbidden_chords: Vec<String>,
+    /// Allowed schemes of URLs.
     pub url_schemes: Vec<String>,
     /// Allowed hosts: `example.com`, `*.example.com`, or `*` for any.
     pub url_hosts: Vec<String>,
@@ -181,12 +231,20 @@ impl Default for RuleSettings {
 }
 
 /// A rectangle of the display in capture pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
+    /// Left edge.
+    #[schemars(extend("x-unit" = "pixels"))]
     pub x: i32,
+    /// Top edge.
+    #[schemars(extend("x-unit" = "pixels"))]
     pub y: i32,
+    /// Width. Must be positive.
+    #[schemars(extend("x-unit" = "pixels"))]
     pub width: i32,
+    /// Height. Must be positive.
+    #[schemars(extend("x-unit" = "pixels"))]
     pub height: i32,
 }
 
@@ -200,7 +258,7 @@ impl From<Region> for CaptureRect {
 }
 
 /// Settings of the section `[executor.journal]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JournalSettings {
     /// Maximum number of finished actions to keep.

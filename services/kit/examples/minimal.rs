@@ -4,7 +4,7 @@ use clap::Parser as _;
 use motorium_kit::{Error, config, exit_code, server, shutdown::Shutdown, telemetry};
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     listen: config::ListenAddress,

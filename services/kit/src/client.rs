@@ -21,8 +21,8 @@ use tower::{Service, ServiceExt as _, service_fn};
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded};
 use crate::limits::Limits;
-use crate::server::MemoryConnector;
 use crate::secret::Secret;
+use crate::server::MemoryConnector;
 
 mod size_limit;
 

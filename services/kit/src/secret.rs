@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use subtle::ConstantTimeEq as _;
 
+crate::config::text_format!(Secret, "secret");
+
 /// Text shown in place of a secret.
 pub const MASK: &str = "<secret>";
 

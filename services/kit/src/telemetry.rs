@@ -5,13 +5,14 @@
 
 use std::io::{self, IsTerminal as _};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 /// Settings of the section `[log]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Log level, or directives such as `info,motorium_kit=debug`.
@@ -30,7 +31,7 @@ impl Default for Settings {
 }
 
 /// Format of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Text on a terminal, JSON elsewhere.

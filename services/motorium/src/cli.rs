@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Check this machine for missing requirements and show how to install them
     Doctor,
     /// Print the effective configuration with the source of each value; secrets are masked
-    Config,
+    Config(Config),
 }
 
 /// Options for connecting to the Orchestrator.
@@ -188,6 +188,17 @@ pub(crate) enum TasksCommand {
         #[arg(long)]
         html: bool,
     },
+}
+
+/// `motorium config`.
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Print the unset keys as well, commented out, with their types and examples
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print the reference of all keys in Markdown (docs/configuration.md)
+    #[arg(long, hide = true, conflicts_with = "all")]
+    pub(crate) reference: bool,
 }
 
 /// `motorium replay`.

@@ -57,6 +57,6 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Act(args) => commands::act::act(&loaded, args).await,
         Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
-        Command::Config => commands::config::config(&loaded),
+        Command::Config(args) => commands::config::config(&loaded, &args),
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
+use motorium_kit::config::reference::Example;
 use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{Executor, ExecutorClient, Perception, PerceptionClient, Planner};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::desktops::Connector;
@@ -36,18 +38,19 @@ const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(15);
 // A lease is renewed three times within its duration, and the database may take a moment to answer.
 const MIN_LEASE_DURATION: Duration = Duration::from_millis(500);
 
-/// The section `[orchestrator]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Settings of the section `[orchestrator]`, as written: the run loop, desktops, tools and hooks.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Address to listen on.
     pub listen: ListenAddress,
     /// Name of this orchestrator in leases. Orchestrators that share a store need different names. Defaults to the host
     /// name.
+    #[schemars(example = &"orchestrator-1")]
     pub name: Option<String>,
     /// Address of the Planner.
     pub planner: String,
-    /// Desktops by name.
+    /// Desktops by name. Without any, there is one with the name `local` and the default addresses.
     pub desktops: BTreeMap<String, DesktopSettings>,
     /// Maximum number of steps of a task that sets no limit.
     pub max_steps: u32,
@@ -60,6 +63,7 @@ pub struct Settings {
     pub heartbeat_interval: HumanDuration,
     /// Share of changed pixels, from 0 to 1, above which an action counts as effective. By default, the areas near the
     /// target, at the focus and in the active window are judged instead.
+    #[schemars(extend("x-unit" = "share, 0 to 1"), example = 0.02)]
     pub effect_threshold: Option<f64>,
     /// Retries a scroll that has reached the end in the other direction.
     pub reverse_scroll_at_end: bool,
@@ -69,6 +73,7 @@ pub struct Settings {
     /// or the path of a file of Cedar policies, which is reloaded when it changes.
     pub policy: String,
     /// Path of a lexicon file that replaces the built-in word lists of the policy.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/lexicon.toml")]
     pub lexicon: Option<PathBuf>,
     /// Time within which an approval has to be given.
     pub approval_timeout: HumanDuration,
@@ -77,6 +82,7 @@ pub struct Settings {
     /// Tools by name: services and programs that provide functions to tasks.
     pub tools: BTreeMap<String, ToolSettings>,
     /// Addresses of further tools that tasks may name. A trailing `*` allows every address with that prefix.
+    #[schemars(example = ["https://tools.example.com/*"])]
     pub allowed_tool_addresses: Vec<String>,
     /// Hooks, in the order in which they are called: see docs/hooks.md.
     pub hooks: Vec<HookSettings>,
@@ -112,10 +118,85 @@ impl Default for Settings {
 
 impl Section for Settings {
     const NAME: &'static str = "orchestrator";
+    const EXAMPLES: &'static [Example] = &[
+        Example {
+            table: "desktops.NAME",
+            toml: r#"
+[orchestrator.desktops.office]
+perception = "https://desktop-1.example.com:7701"
+executor = "https://desktop-1.example.com:7703"
+labels = { room = "office" }
+"#,
+        },
+        Example {
+            table: "tools.NAME",
+            toml: r#"
+[orchestrator.tools.calendar]
+address = "mcp+https://calendar.example.com/mcp"
+token_file = "/etc/motorium/calendar-token"
+
+[orchestrator.tools.files]
+command = ["mcp-server-filesystem", "/home/me/documents"]
+environment = { LANG = "en_GB.UTF-8" }
+timeout = "30s"
+"#,
+        },
+        Example {
+            table: "hooks.image_retention",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "image_retention"
+max_images = 2
+"#,
+        },
+        Example {
+            table: "hooks.redaction",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "redaction"
+redact = ["card_numbers", "window:KeePassXC"]
+"#,
+        },
+        Example {
+            table: "hooks.ledger",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "ledger"
+notify_at_percent = [50, 90]
+"#,
+        },
+        Example {
+            table: "hooks.audit",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "audit"
+path = "/var/log/motorium/audit.jsonl"
+required = true
+"#,
+        },
+        Example {
+            table: "hooks.trajectory",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "trajectory"
+folder = "/var/lib/motorium/trajectories"
+"#,
+        },
+        Example {
+            table: "hooks.service",
+            toml: r#"
+[[orchestrator.hooks]]
+kind = "service"
+name = "guard"
+address = "http://127.0.0.1:7801"
+on_error = "deny"
+"#,
+        },
+    ];
 }
 
 /// A desktop, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DesktopSettings {
     /// Address of its Perception.
@@ -123,10 +204,12 @@ pub struct DesktopSettings {
     /// Address of its Executor.
     pub executor: String,
     /// Display name known to both services. Defaults to their default display.
+    #[schemars(example = &":1")]
     pub display: Option<String>,
     /// Platform: linux, windows, macos or browser.
     pub platform: String,
     /// Labels that a task's desktop selector can match.
+    #[schemars(example = BTreeMap::from([("room", "office")]))]
     pub labels: BTreeMap<String, String>,
 }
 

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use motorium_kit::config::MASK;
 use motorium_kit::config::Section;
 use motorium_store::{BlobStore, Durability, Error, OpenedStore, TaskNotifier, TaskStore};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The section `[store]`, as written.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Settings of the section `[store]`, as written: storage of tasks and blobs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// URL of the task store: `sqlite:///folder/file`, or `postgres://user:password@host/database` for several
     /// orchestrators. Defaults to a file in the data folder.
+    #[schemars(example = &"postgres://motorium@db.example.com/motorium")]
     pub tasks: Option<StoreUrl>,
     /// URL of the blob store: `file:///folder`. Defaults to a folder in the data folder.
+    #[schemars(example = &"file:///var/lib/motorium/blobs")]
     pub blobs: Option<String>,
     /// Waits for every commit to reach the disk. When false, a power failure may lose the last commits; a crash of the
     /// process loses none.
@@ -27,7 +30,7 @@ impl Section for Settings {
 }
 
 /// URL of a store. Its password is masked when printed.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct StoreUrl(String);
 

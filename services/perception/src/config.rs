@@ -12,6 +12,7 @@ use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frames::FrameLimits;
@@ -42,29 +43,34 @@ pub enum Error {
     BadValue { key: &'static str, problem: String },
 }
 
-/// The section `[perception]`, as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Settings of the section `[perception]`, as written: capturing and parsing of the screen.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Address to listen on.
     pub listen: ListenAddress,
     /// Displays to capture, the default one first. If empty, `$DISPLAY` is used.
+    #[schemars(example = [":1"])]
     pub displays: Vec<String>,
     /// Capture driver: `x11`, or `xcap` in builds with the feature `driver-xcap`.
     pub driver: String,
     /// Capture pixels per logical point. Default: the scale that the desktop reports.
+    #[schemars(extend("x-unit" = "pixels per point"), example = 2.0)]
     pub scale: Option<f64>,
-    /// Timeout of one call to the display server, for example 2s.
+    /// Timeout of one call to the display server.
     pub display_timeout: HumanDuration,
     /// Maximum number of frames kept.
     pub max_frames: usize,
     /// Maximum memory for kept frames, in MiB.
     pub max_frame_memory_mib: usize,
     /// Number of parser threads. Default: one per core, at most four.
+    #[schemars(example = 2)]
     pub threads: Option<usize>,
     /// UI detector: `built_in` (its model card lists its weaknesses), the path of an ONNX file with the YOLOv8 layout,
     /// or `none` to get text elements only.
     pub detector: String,
     /// Confidence threshold of the detector, 0 to 1. Controls below it are dropped.
+    #[schemars(extend("x-unit" = "0 to 1"))]
     pub detector_confidence_threshold: f32,
     /// Long side, in pixels, to which images are scaled before text detection. If many lines turn out small, the image
     /// is scanned again at a higher resolution. Smaller is faster and misses small text.
@@ -72,10 +78,13 @@ pub struct Settings {
     /// Number of recognised lines cached by their pixels.
     pub text_cache_lines: usize,
     /// Text detection model in the layout of PP-OCR's ONNX files. Default: the model that set-up fetched.
+    #[schemars(extend("format" = "path"), example = "/opt/models/detect.onnx")]
     pub text_detection_model: Option<PathBuf>,
     /// Text recognition model in the same layout, for languages other than English and Chinese.
+    #[schemars(extend("format" = "path"), example = "/opt/models/recognise.onnx")]
     pub text_recognition_model: Option<PathBuf>,
     /// Charset of the text recognition model, one character per line. Default: the list in the model's metadata.
+    #[schemars(extend("format" = "path"), example = "/opt/models/charset.txt")]
     pub charset: Option<PathBuf>,
     /// Parser: `embedded`, `perception:http://HOST:PORT` (another Perception service) or `omniparser:http://HOST:PORT`
     /// (an OmniParser server).
@@ -83,6 +92,7 @@ pub struct Settings {
     /// Content to redact before it leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an
     /// application), `text:PATTERN` (a regular expression), `region:X,Y,WIDTH,HEIGHT` (of every display, in capture
     /// pixels).
+    #[schemars(example = ["card_numbers", "window:KeePassXC"])]
     pub redact: Vec<String>,
 }
 
@@ -164,7 +174,7 @@ impl Settings {
                 "{} is not between 0 and 1",
                 self.detector_confidence_threshold
             );
-            return Err(bad("detector_confidence", problem));
+            return Err(bad("detector_confidence_threshold", problem));
         }
         let model = match self.detector.as_str() {
             "none" => return Ok(None),

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
@@ -18,15 +19,17 @@ use super::Error;
 const OWN_VARIABLE_PREFIX: &str = "MOTORIUM_";
 
 /// A program with fixed arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Path of the program, or its name on `PATH`.
     pub program: String,
+    /// Arguments of the program. No shell is involved.
     #[serde(default)]
     pub arguments: Vec<String>,
     /// Additional environment variables.
     #[serde(default)]
+    #[schemars(example = BTreeMap::from([("LANG", "en_GB.UTF-8")]))]
     pub environment: BTreeMap<String, String>,
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Error, HumanDuration, ListenAddress, Secret};
@@ -11,28 +12,38 @@ use crate::limits::Limits;
 use crate::{client, server, telemetry};
 
 /// Settings common to all servers, as written.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CommonSettings {
+    /// Folder for the task store, files of tasks and models. Default: `$XDG_DATA_HOME/motorium`, or
+    /// `~/.local/share/motorium`.
+    #[schemars(extend("format" = "path"), example = "/var/lib/motorium")]
     pub(super) data: Option<PathBuf>,
+    /// Logs on standard error.
     pub(super) log: telemetry::Settings,
+    /// Protection and shutdown of all listeners.
     pub(super) server: ServerSettings,
+    /// Calls to other services.
     pub(super) client: ClientSettings,
 }
 
 /// Settings of the section `[server]`, as written: the protection and shutdown of listeners.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
     /// Bearer token that callers must send. Prefer `token_file`.
     pub token: Option<Secret>,
     /// File with the token. Surrounding white space is ignored.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/token")]
     pub token_file: Option<PathBuf>,
     /// PEM file with the server's certificate chain.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.crt")]
     pub tls_certificate: Option<PathBuf>,
     /// PEM file with the certificate's private key.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.key")]
     pub tls_key: Option<PathBuf>,
     /// PEM file with the certificate authorities of accepted clients (mutual TLS).
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/clients.crt")]
     pub tls_client_ca: Option<PathBuf>,
     /// Time that running calls have to finish after a shutdown was requested.
     pub grace_period: HumanDuration,
@@ -53,18 +64,22 @@ impl Default for ServerSettings {
 }
 
 /// Settings of the section `[client]`, as written: calls to other services.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientSettings {
     /// PEM file with the certificate authority of the services.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/ca.crt")]
     pub tls_ca: Option<PathBuf>,
     /// PEM file with the client certificate, for services that require one.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.crt")]
     pub tls_certificate: Option<PathBuf>,
     /// PEM file with the private key of the client certificate.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.key")]
     pub tls_key: Option<PathBuf>,
     /// Bearer token for the services. Defaults to the token of this process's own servers.
     pub token: Option<Secret>,
     /// File with the token. Surrounding white space is ignored.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/token")]
     pub token_file: Option<PathBuf>,
 }
 

@@ -9,6 +9,7 @@
 mod common;
 mod environment;
 mod error;
+pub mod reference;
 mod reload;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use figment::error::Kind;
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Profile};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,6 +30,8 @@ use common::CommonSettings;
 pub use common::{ClientSettings, Common, ServerSettings};
 pub use environment::Environment;
 pub use error::Error;
+pub(crate) use reference::text_format;
+use reference::{Example, TableReference};
 
 /// Top-level keys of all parts of Motorium. One file may configure all of them.
 const KEYS: [&str; 12] = [
@@ -53,10 +57,13 @@ const COMMON_KEYS: [&str; 4] = ["client", "data", "log", "server"];
 
 /// The configuration section of a service.
 ///
-/// Derive `Serialize`, `Deserialize` and `Default`, with `#[serde(default, deny_unknown_fields)]`.
-pub trait Section: Default + Serialize + DeserializeOwned {
+/// Derive `Serialize`, `Deserialize`, `JsonSchema` and `Default`, with `#[serde(default, deny_unknown_fields)]`. The doc
+/// comments of the fields are their descriptions in docs/configuration.md.
+pub trait Section: Default + Serialize + DeserializeOwned + JsonSchema {
     /// Top-level key of the section.
     const NAME: &'static str;
+    /// Examples of its tables.
+    const EXAMPLES: &'static [Example] = &[];
 }
 
 /// Flags of every server.
@@ -224,6 +231,35 @@ impl LayeredConfig {
         Ok(self.lines(S::NAME, &self.section::<S>()?))
     }
 
+    /// Prints the unset common keys, commented out.
+    #[must_use]
+    pub fn print_unset_common(&self) -> String {
+        self.unset_lines(&reference::common_reference())
+    }
+
+    /// Prints the unset keys of a section with their types, and its tables with examples, commented out.
+    #[must_use]
+    pub fn print_unset_section<S: Section>(&self) -> String {
+        self.unset_lines(&reference::section_reference::<S>())
+    }
+
+    fn unset_lines(&self, tables: &[TableReference]) -> String {
+        let mut text = String::new();
+        for table in tables {
+            let is_absent = table.is_entry() || table.is_optional && !self.is_set(&table.path);
+            let unset = |key: &&reference::KeyReference| {
+                is_absent || (key.default.is_none() && !self.is_set(&key.path))
+            };
+            for key in table.keys.iter().filter(unset) {
+                text += &format!("# {}\n", unset_line(key));
+            }
+            for line in table.example.unwrap_or_default().trim().lines() {
+                text += &format!("#   {line}\n");
+            }
+        }
+        text
+    }
+
     fn common_settings(&self) -> Result<CommonSettings, Error> {
         let all: Dict = self
             .figment
@@ -322,8 +358,24 @@ impl LayeredConfig {
             }
             return;
         }
+        let value = reference::plain(value);
         writeln!(text, "{path} = {value}  # {}", self.origin(path))
             .expect("writing to a string succeeds");
+    }
+}
+
+/// Describes a key that is not set.
+fn unset_line(key: &reference::KeyReference) -> String {
+    let path = &key.path;
+    let note = if key.is_required {
+        "required"
+    } else {
+        "not set"
+    };
+    match (&key.default, &key.example) {
+        (Some(default), _) => format!("{path} = {default}  # default"),
+        (None, Some(example)) => format!("{path} = {example}  # {note}; an example"),
+        (None, None) => format!("{path} = <{}>  # {note}", key.kind),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Layers and sources of the configuration, and the messages for invalid ones.
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use motorium_kit::config::reference::{Example, section_reference};
 use motorium_kit::config::{
     Common, ConfigFlags, Environment, Error, HumanDuration, LayeredConfig, ListenAddress, Secret,
     Section,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     listen: ListenAddress,
@@ -21,7 +24,7 @@ struct Settings {
     nested: Nested,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Nested {
     name: String,
@@ -387,4 +390,136 @@ fn how_other_services_are_called() {
     check(&error.to_string(), &["client.tls_certificate"]);
     let error = common(&format!("[client]\ntoken = 'a'\ntoken_file = '{token}'")).unwrap_err();
     check(&error.to_string(), &["client.token", "client.token_file"]);
+}
+
+/// A section with every kind of key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Documented {
+    /// Maximum time
+    /// to wait.
+    wait: HumanDuration,
+    /// Maximum size.
+    max_file_bytes: u64,
+    /// Confidence.
+    threshold: f32,
+    /// Log file.
+    #[schemars(extend("format" = "path"), example = "/tmp/log")]
+    file: Option<String>,
+    /// Colour.
+    colour: Colour,
+    /// Programs by name.
+    programs: BTreeMap<String, Program>,
+    /// Steps in order.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Colour {
+    /// Like a rose.
+    #[default]
+    Red,
+    Blue {
+        /// Lightness.
+        light: bool,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    /// Path of the program.
+    program: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Step {
+    /// Runs a program.
+    Run(Program),
+}
+
+impl Default for Documented {
+    fn default() -> Self {
+        Self {
+            wait: HumanDuration::seconds(2),
+            max_file_bytes: 1024,
+            threshold: 0.22,
+            file: None,
+            colour: Colour::Red,
+            programs: BTreeMap::new(),
+            steps: Vec::new(),
+        }
+    }
+}
+
+impl Section for Documented {
+    const NAME: &'static str = "planner";
+    const EXAMPLES: &'static [Example] = &[Example {
+        table: "programs.NAME",
+        toml: "[planner.programs.editor]\nprogram = 'ed'",
+    }];
+}
+
+#[test]
+fn the_reference_describes_every_key() {
+    let tables = section_reference::<Documented>();
+    let headers: Vec<_> = tables.iter().map(|table| table.header()).collect();
+    assert_eq!(
+        headers,
+        ["[planner]", "[planner.programs.NAME]", "[[planner.steps]]"]
+    );
+    let rows: Vec<_> = tables[0]
+        .keys
+        .iter()
+        .map(|key| {
+            let default = key.default.as_deref().unwrap_or("-");
+            let unit = key.unit.as_deref().unwrap_or("-");
+            format!(
+                "{} | {} | {default} | {unit} | {}",
+                key.path, key.kind, key.description
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "planner.wait | duration | \"2s\" | ms, s, m, h | Maximum time to wait.",
+            "planner.max_file_bytes | integer | 1024 | bytes | Maximum size.",
+            "planner.threshold | number | 0.22 | - | Confidence.",
+            "planner.file | path | - | - | Log file.",
+            "planner.colour | \"red\" or { blue = { light = boolean } } | \"red\" | - | Colour.",
+        ]
+    );
+    let file = &tables[0].keys[3];
+    assert_eq!(file.example.as_deref(), Some("\"/tmp/log\""));
+    assert_eq!(file.variable.as_deref(), Some("MOTORIUM_PLANNER__FILE"));
+    let program = &tables[1].keys[0];
+    assert!(program.is_required && tables[1].is_entry() && tables[1].example.is_some());
+    assert_eq!(tables[2].variant.as_deref(), Some("run"));
+    assert_eq!(tables[2].description, "Runs a program.");
+    let keys: Vec<_> = tables[2].keys.iter().map(|key| &*key.path).collect();
+    assert_eq!(keys, ["planner.steps.kind", "planner.steps.program"]);
+    assert_eq!(tables[2].keys[0].variable, None);
+}
+
+#[test]
+fn unset_keys_are_printed_with_examples() {
+    let loaded = load(&folder(), "planner.threshold = 0.5", [], &[]).unwrap();
+    let printed = loaded.print_section::<Documented>().unwrap();
+    assert!(
+        printed.contains("planner.threshold = 0.5  # from "),
+        "{printed}"
+    );
+    let unset = loaded.print_unset_section::<Documented>();
+    assert_eq!(
+        unset,
+        "# planner.file = \"/tmp/log\"  # not set; an example\n\
+         # planner.programs.NAME.program = <text>  # required\n\
+         #   [planner.programs.editor]\n\
+         #   program = 'ed'\n\
+         # planner.steps.kind = \"run\"  # required; an example\n\
+         # planner.steps.program = <text>  # required\n"
+    );
 }

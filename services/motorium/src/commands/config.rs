@@ -1,21 +1,172 @@
-//! `motorium config`: prints the effective configuration with the source of each value.
+//! `motorium config`: prints the effective configuration with the source of each value, or the reference of all keys.
 
 use std::process::ExitCode;
 
-use motorium_kit::config::LayeredConfig;
+use motorium_kit::config::reference::{TableReference, common_reference, section_reference};
+use motorium_kit::config::{self, LayeredConfig, Section};
 
+use crate::cli::Config;
+use crate::commands::config_reference;
 use crate::error::Error;
 use crate::output;
 
-/// Prints the configuration of every service, secrets masked.
-pub(crate) fn config(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
-    let sections = [
-        loaded.print_common()?,
-        loaded.print_section::<motorium_orchestrator::Settings>()?,
-        loaded.print_section::<motorium_perception::config::Settings>()?,
-        loaded.print_section::<motorium_planner::Settings>()?,
-        loaded.print_section::<motorium_executor::config::Settings>()?,
-    ];
-    output::line(sections.concat().trim_end());
+/// A section of the configuration, without its type.
+struct AnySection {
+    print: fn(&LayeredConfig) -> Result<String, config::Error>,
+    print_unset: fn(&LayeredConfig) -> String,
+    reference: fn() -> Vec<TableReference>,
+}
+
+impl AnySection {
+    const fn of<S: Section>() -> Self {
+        Self {
+            print: LayeredConfig::print_section::<S>,
+            print_unset: LayeredConfig::print_unset_section::<S>,
+            reference: section_reference::<S>,
+        }
+    }
+}
+
+/// Settings common to all servers, and the sections of the services.
+const SECTIONS: [AnySection; 6] = [
+    AnySection {
+        print: LayeredConfig::print_common,
+        print_unset: LayeredConfig::print_unset_common,
+        reference: common_reference,
+    },
+    AnySection::of::<motorium_orchestrator::Settings>(),
+    AnySection::of::<motorium_orchestrator::storage::Settings>(),
+    AnySection::of::<motorium_perception::config::Settings>(),
+    AnySection::of::<motorium_planner::Settings>(),
+    AnySection::of::<motorium_executor::config::Settings>(),
+];
+
+/// Prints the configuration of every service, secrets masked, or the reference.
+pub(crate) fn config(loaded: &LayeredConfig, args: &Config) -> Result<ExitCode, Error> {
+    if args.reference {
+        output::line(reference().trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for section in &SECTIONS {
+        text += &(section.print)(loaded)?;
+        if args.all {
+            text += &(section.print_unset)(loaded);
+        }
+    }
+    output::line(text.trim_end());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns docs/configuration.md.
+fn reference() -> String {
+    let sections = SECTIONS.iter().map(|section| (section.reference)());
+    config_reference::document(&sections.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::fs;
+    use std::path::Path;
+
+    use motorium_kit::config::{ConfigFlags, Environment};
+
+    use super::*;
+
+    fn load(file: &str) -> LayeredConfig {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("motorium.toml");
+        fs::write(&path, file).unwrap();
+        let flags = ConfigFlags {
+            config: Some(path),
+            ..ConfigFlags::default()
+        };
+        LayeredConfig::load_from(&flags, Environment::of([("HOME", "/home/me")])).unwrap()
+    }
+
+    #[test]
+    fn the_document_is_up_to_date() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+        let stored = fs::read_to_string(path).unwrap_or_default();
+        let differs = |(line, stored): &(&str, &str)| line != stored;
+        let reference = reference();
+        let difference = reference.lines().zip(stored.lines()).find(differs);
+        assert!(
+            stored.trim_end() == reference.trim_end(),
+            "docs/configuration.md is out of date; run `make docs`. First difference: {difference:?}"
+        );
+    }
+
+    #[test]
+    fn every_key_is_described() {
+        for section in &SECTIONS {
+            for table in (section.reference)() {
+                let header = table.header();
+                assert!(!table.description.is_empty(), "{header} has no description");
+                for key in &table.keys {
+                    assert!(
+                        !key.description.is_empty(),
+                        "{} has no description",
+                        key.path
+                    );
+                    let has_value = key.default.is_some() || key.example.is_some();
+                    let is_choice = key.kind.contains(" or ") || key.kind == "secret";
+                    assert!(
+                        has_value || is_choice || key.is_required,
+                        "{} has neither a default nor an example",
+                        key.path
+                    );
+                }
+                if table.is_entry() && table.is_array == table.is_in_array {
+                    let is_shown =
+                        table.example.is_some() || table.path.ends_with("allowed_regions");
+                    assert!(is_shown, "{header} has no example");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn examples_and_defaults_are_accepted() {
+        for section in &SECTIONS[1..] {
+            let tables = (section.reference)();
+            for example in tables.iter().filter_map(|table| table.example) {
+                let printed = (section.print)(&load(example));
+                assert!(printed.is_ok(), "{example}: {}", printed.unwrap_err());
+            }
+            let is_present = |table: &&TableReference| !table.is_optional;
+            for key in tables
+                .iter()
+                .filter(is_present)
+                .flat_map(|table| &table.keys)
+            {
+                for value in [&key.default, &key.example].into_iter().flatten() {
+                    let mut file = String::new();
+                    writeln!(file, "{} = {value}", key.path).unwrap();
+                    let printed = (section.print)(&load(&file));
+                    assert!(printed.is_ok(), "{file}: {}", printed.unwrap_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unset_keys_are_comments() {
+        let loaded = load("executor.devtools = \"http://127.0.0.1:9222\"");
+        for section in &SECTIONS {
+            let unset = (section.print_unset)(&loaded);
+            assert!(unset.lines().all(|line| line.starts_with('#')), "{unset}");
+            assert!(!unset.contains("# executor.devtools"), "{unset}");
+        }
+        let executor = (SECTIONS[5].print_unset)(&loaded);
+        assert!(
+            executor.contains("# executor.secrets = \"/etc/motorium/secrets\""),
+            "{executor}"
+        );
+        assert!(
+            executor.contains("#   [executor.applications.editor]"),
+            "{executor}"
+        );
+    }
 }

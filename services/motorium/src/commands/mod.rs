@@ -3,6 +3,7 @@
 pub(crate) mod act;
 mod approval;
 pub(crate) mod config;
+mod config_reference;
 pub(crate) mod desktops;
 pub(crate) mod doctor;
 pub(crate) mod export;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
-use motorium_messages::{Language, Message};
+use motorium_messages::Language;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Response, Status};

@@ -13,6 +13,7 @@ use super::run::outcome_line;
 use crate::error::Error;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskProgress};
+use crate::show::terminal_language;
 
 /// Shows the tasks of a session until Ctrl-C. It only watches: questions are shown with the command that answers them.
 pub(crate) async fn watch(client: &Client<Channel>, session: &str) -> Result<ExitCode, Error> {

@@ -17,7 +17,7 @@ pub mod outcome;
 mod service;
 pub mod settings;
 
-pub use catalog::FunctionCatalog;
 pub use call::{ToolCall, ToolError};
+pub use catalog::FunctionCatalog;
 pub use connection::ToolConnection;
 pub use settings::{Tool, ToolEndpoint, ToolSettings, Tools};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use motorium_kit::config::{HumanDuration, Secret};
 use motorium_proto::error::FieldError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -21,26 +22,31 @@ pub const MAX_TOOL_ENDPOINTS: usize = 16;
 const MCP_SCHEME_PREFIX: &str = "mcp+";
 
 /// Settings of one tool: `[orchestrator.tools.NAME]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolSettings {
     /// Address: `http://…` or `https://…` of a ToolService, `mcp+http://…` or `mcp+https://…` of an MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"mcp+https://calendar.example.com/mcp")]
     pub address: Option<String>,
     /// Program and arguments of an MCP server that speaks on its standard input and output, instead of an address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["mcp-server-filesystem", "/home/me/documents"])]
     pub command: Vec<String>,
     /// Environment variables of that program, in addition to a few common ones. It inherits no others.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(example = BTreeMap::from([("LANG", "en_GB.UTF-8")]))]
     pub environment: BTreeMap<String, Secret>,
     /// Token sent as `authorization: Bearer …`. Prefer `token_file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Secret>,
     /// Path of the file that holds the token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/calendar-token")]
     pub token_file: Option<PathBuf>,
     /// PEM file of certificates to trust in addition to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/ca.crt")]
     pub ca_file: Option<PathBuf>,
     /// Timeout of a function call.
     pub timeout: HumanDuration,

@@ -17,6 +17,7 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::common;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -28,11 +29,13 @@ use motorium_task::{Approval, ApprovalState, Task};
 const IDENTITY_LABELS: [&str; 2] = ["user", "client"];
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
-    /// Path of the file. Its folder must exist.
+    /// File to which the log is appended. Its folder must exist. Required.
+    #[schemars(extend("format" = "path"))]
     pub path: PathBuf,
     /// Deny every event that cannot be written to the file.
     pub required: bool,

@@ -11,6 +11,7 @@ use motorium_messages::{Language, Message};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{
@@ -21,9 +22,10 @@ use motorium_task::limits;
 use motorium_task::spec::Limits;
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
     /// Percentages of the token or cost budget at which the planner is told.
     pub notify_at_percent: Vec<u32>,

@@ -8,6 +8,7 @@
 
 use async_trait::async_trait;
 use motorium_proto::error::FieldError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Amendment, HookEvent, HookPoint, HookPoints, ModelCallAmendment};
@@ -19,9 +20,10 @@ const DEFAULT_IMAGES: u32 = 3;
 const DEFAULT_CHUNK: u32 = 8;
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
     /// Number of images that are sent, including the current one.
     pub max_images: u32,

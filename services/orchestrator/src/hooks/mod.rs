@@ -30,6 +30,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use motorium_proto::domain::id::TaskName;
 use motorium_store::{BlobStore, TaskStore};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use chain::{HookChain, HookChainOutcome, HookDenial, HookIntervention};
@@ -110,13 +111,13 @@ pub enum HookVerdict {
 }
 
 /// How a failed hook is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookErrorPolicy {
-    /// As a denial.
+    /// Denies the event.
     #[default]
     Deny,
-    /// As [`HookVerdict::Continue`].
+    /// Continues without the hook.
     Continue,
 }
 

@@ -9,15 +9,17 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{Redaction as Hidden, SensitiveText};
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Amendment, HookEvent, HookPoint, HookPoints};
 use super::{Error, Hook, HookContext, HookVerdict};
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
     /// Content to redact: `card_numbers`, `email_addresses`, `window:NAME` (an application or a window id),
     /// `text:PATTERN` (a regular expression) or `region:X,Y,WIDTH,HEIGHT` (in pixels of the display).

@@ -15,6 +15,7 @@ use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::limits::MAX_MESSAGE_BYTES;
 use motorium_proto::v1::hook as wire;
 use motorium_proto::v1::hook::hook_service_client::HookServiceClient;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tonic::{Request, Response, Status};
 
@@ -23,19 +24,21 @@ use super::{DEFAULT_TIMEOUT, Error, Hook, HookContext, HookErrorPolicy, HookVerd
 use crate::error::is_transient;
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
-    /// `http://host:port`, or `https://host:port` for TLS.
+    /// Address of the HookService: `http://host:port`, or `https://host:port` for TLS. Required.
     pub address: String,
     /// Timeout of a call.
     pub timeout: HumanDuration,
-    /// How a failure is treated: `deny` or `continue`.
+    /// Consequence of a failed call: deny the event, or continue without the hook.
     pub on_error: HookErrorPolicy,
     /// Token sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
     /// PEM file of the certificate authority to trust, for TLS.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/ca.crt")]
     pub ca_file: Option<PathBuf>,
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use motorium_proto::error::FieldError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::{self, AuditHook};
@@ -14,7 +15,7 @@ use super::trajectory::{self, TrajectoryHook};
 use super::{Hook, HookChain};
 
 /// Settings of one hook. The error for an unknown kind lists the known ones.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HookSettings {
     /// Limits how many images of earlier steps a model is sent.

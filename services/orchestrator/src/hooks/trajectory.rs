@@ -8,17 +8,21 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use motorium_proto::error::FieldError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{HookEvent, HookPoint, HookPoints};
 use super::{Error, Hook, HookContext, HookErrorPolicy, HookVerdict};
 
 /// Settings of the hook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Name of the hook in events and errors. Unique among the hooks.
     pub name: String,
     /// Folder for trajectories. Each task gets a subfolder with its name; missing folders are created.
+    /// Required.
+    #[schemars(extend("format" = "path"))]
     pub folder: PathBuf,
 }
 

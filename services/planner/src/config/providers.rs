@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use motorium_kit::config::{Environment, HumanDuration, Secret};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -16,31 +17,40 @@ use crate::provider::endpoint::{CONNECT_TIMEOUT, EndpointConfig, STALL_TIMEOUT};
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// A provider as written; absent settings have the defaults of the built-in provider with this name.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// Base URL that the protocol's paths are appended to.
+    /// Base URL that the protocol's paths are appended to. Required for providers that are not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"http://127.0.0.1:8000/v1")]
     pub base_url: Option<String>,
-    /// Environment variable that contains the key.
+    /// Environment variable that contains the API key. Default: the one of the built-in provider.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"LOCAL_API_KEY")]
     pub key_env: Option<String>,
-    /// File that contains the key.
+    /// File that contains the API key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/key")]
     pub key_file: Option<PathBuf>,
     /// Proxy for this provider; may contain a name and a password.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"http://proxy.example.com:3128")]
     pub proxy: Option<Secret>,
     /// Certificates to trust besides the system's, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/ca.crt")]
     pub ca_file: Option<PathBuf>,
     /// Value of `anthropic-version`, for Anthropic's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2023-06-01")]
     pub anthropic_version: Option<String>,
+    /// Timeout of establishing a connection. Default: 5s.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"5s")]
     pub connect_timeout: Option<HumanDuration>,
-    /// Maximum pause in the middle of a response.
+    /// Maximum pause in the middle of a response. Default: 30s.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"30s")]
     pub stall_timeout: Option<HumanDuration>,
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use motorium_kit::config::reference::Example;
 use motorium_kit::config::{HumanDuration, ListenAddress, Section};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::providers::ProviderSettings;
@@ -16,13 +18,14 @@ pub const DEFAULT_PORT: u16 = 7702;
 /// Options that only one dialect understands.
 pub type Options = serde_json::Map<String, serde_json::Value>;
 
-/// The section `[planner]` as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Settings of the section `[planner]`, as written: backends, providers and models.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Address to listen on.
     pub listen: ListenAddress,
-    /// Backends in the order in which they are tried: `phrasebook`, `recorded:FILE`, `claude_som` and others, or the name
-    /// of one in [`Settings::backend`].
+    /// Backends in the order in which they are tried: `phrasebook`, `recorded:FILE`, `claude_som` and others, or the
+    /// `NAME` of a table `[planner.backend.NAME]`.
     pub backends: Vec<String>,
     /// Maximum time for a decision of one backend, including retries.
     pub timeout: HumanDuration,
@@ -30,16 +33,19 @@ pub struct Settings {
     pub attempt_timeout: HumanDuration,
     /// Maximum number of concurrent calls per backend; further calls wait.
     pub concurrency: usize,
+    /// Retry policy for temporary failures of a backend.
     pub retry: RetrySettings,
+    /// Circuit breaker of each backend.
     pub circuit_breaker: CircuitBreakerSettings,
     /// Folder with templates and advice that replace the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/prompts")]
     pub prompts: Option<PathBuf>,
-    /// `[planner.backend.NAME]`: backends that ask a model.
+    /// Backends that ask a model, by name.
     pub backend: BTreeMap<String, BackendSettings>,
-    /// `[planner.providers.NAME]`: providers of models.
+    /// Providers of models, by name. `anthropic`, `openai` and `dashscope` are built in.
     pub providers: BTreeMap<String, ProviderSettings>,
-    /// `[[planner.models]]`: entries that override the model table.
+    /// Entries that override the built-in model table. Keys that an entry does not set keep the values of that table.
     pub models: Vec<ModelEntry>,
 }
 
@@ -66,33 +72,75 @@ impl Default for Settings {
 
 impl Section for Settings {
     const NAME: &'static str = "planner";
+    const EXAMPLES: &'static [Example] = &[
+        Example {
+            table: "",
+            toml: r#"
+[planner]
+backends = ["claude_som", "phrasebook"]
+"#,
+        },
+        Example {
+            table: "backend.NAME",
+            toml: r#"
+[planner.backend.own]
+kind = "chat_som"
+provider = "local"
+model = "qwen3-vl-32b"
+options = { max_elements = 80 }
+"#,
+        },
+        Example {
+            table: "providers.NAME",
+            toml: r#"
+[planner.providers.local]
+base_url = "http://127.0.0.1:8000/v1"
+key_env = "LOCAL_API_KEY"
+"#,
+        },
+        Example {
+            table: "models",
+            toml: r#"
+[[planner.models]]
+names = ["qwen3-vl*"]
+coordinates = "thousandths"
+image_size = { within = { max_side = 1280, max_pixels = 1000000 } }
+prices = { input = 0.4, output = 1.6 }
+"#,
+        },
+    ];
 }
 
 /// A backend that calls a model.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackendSettings {
     /// Kind of backend; the backend's own name if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"chat_som")]
     pub kind: Option<String>,
     /// Provider of the model; the kind's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local")]
     pub provider: Option<String>,
     /// The provider's name of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"qwen3-vl-32b")]
     pub model: Option<String>,
     /// Options that only this kind understands.
+    #[schemars(example = BTreeMap::from([("max_elements", 80)]))]
     pub options: Options,
 }
 
 /// Retry policy for temporary failures.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
     /// Maximum number of retries after the first attempt.
     pub max_retries: u32,
     /// Backoff before the first retry; doubled for each further one.
     pub initial_backoff: HumanDuration,
+    /// Maximum backoff between two attempts.
     pub max_backoff: HumanDuration,
     /// Maximum wait that a provider may ask for; beyond it the call fails.
     pub max_retry_after: HumanDuration,
@@ -111,11 +159,12 @@ impl Default for RetrySettings {
 }
 
 /// Circuit breaker of each backend.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CircuitBreakerSettings {
     /// Consecutive failed calls that open the circuit breaker; 0 disables it.
     pub failure_threshold: u32,
+    /// Time for which an open circuit breaker skips its backend.
     pub open_duration: HumanDuration,
 }
 

@@ -11,6 +11,7 @@ pub mod prices;
 pub mod table;
 pub mod tokens;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::screenshot::ImageSpec;
@@ -32,7 +33,7 @@ pub enum Api {
 }
 
 /// Provider-defined tool with which a model operates a computer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ComputerTool {
     #[serde(rename = "none")]
     None,
@@ -51,7 +52,7 @@ pub enum ComputerTool {
 }
 
 /// Thinking mode of a model, and how it is requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
     /// No parameter is sent.

@@ -1,20 +1,27 @@
 //! Token prices. Costs are in millionths of a US dollar (integers), so that a ledger adds up exactly.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Api, TokenUsage};
 
 /// Prices in US dollars per million tokens, which equals millionths of a dollar per token.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
+    /// Price of input.
+    #[schemars(extend("x-unit" = "US dollars per million tokens"))]
     pub input: f64,
+    /// Price of output.
+    #[schemars(extend("x-unit" = "US dollars per million tokens"))]
     pub output: f64,
-    /// Price of cached input. `None`: the provider's fixed share of `input`, or `input`.
+    /// Price of cached input. Default: the provider's fixed share of `input`, or `input`.
     #[serde(default)]
+    #[schemars(extend("x-unit" = "US dollars per million tokens"), example = 0.04)]
     pub cached_input: Option<f64>,
-    /// Price of input written to a cache. `None`: the provider's fixed share of `input`, or `input`.
+    /// Price of input written to a cache. Default: the provider's fixed share of `input`, or `input`.
     #[serde(default)]
+    #[schemars(extend("x-unit" = "US dollars per million tokens"), example = 0.5)]
     pub cache_write: Option<f64>,
 }
 

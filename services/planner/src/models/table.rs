@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Api, ComputerTool, Model, Prices, Thinking};
@@ -26,51 +27,84 @@ struct File {
 }
 
 /// Settings of some models; absent fields are taken from the entry below, or are safe defaults.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelEntry {
+    /// Model names, exact or as a prefix with `*`. Case and an organisation before a slash are ignored. Required.
+    #[schemars(example = ["qwen3-vl*"])]
     pub names: Vec<String>,
+    /// Size to which images are scaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_size: Option<ImageSizeEntry>,
+    /// Coordinate convention of the model: pixels of the image as sent, pixels after the provider's own resizing,
+    /// thousandths (0 to 1000) or fractions (0 to 1) of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<Coordinates>,
     /// Maximum size of one image, in bytes of base64.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 5_000_000)]
     pub max_base64_bytes: Option<usize>,
+    /// Computer tool of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computer_tool: Option<ComputerTool>,
+    /// Thinking mode, and how it is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
+    /// Effort to request: `output_config.effort` or `reasoning.effort`. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"high")]
     pub effort: Option<String>,
+    /// A tool call may be forced after a response without one, unless the model thinks.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = true)]
     pub forced_tool_choice: Option<bool>,
+    /// The start of a response may be prefilled; used if the endpoint rejects schemas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = true)]
     pub prefill: Option<bool>,
+    /// `temperature` and `top_p` may be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = true)]
     pub sampling: Option<bool>,
+    /// The model's thinking is bound to all earlier content, which must not change.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = true)]
     pub thinking_binds_prefix: Option<bool>,
+    /// Minimum number of tokens that are cached. A shorter system prompt is not marked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 1024)]
     pub min_cache_tokens: Option<u64>,
+    /// Context window, including the response. A longer conversation restarts.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 200_000)]
     pub context_tokens: Option<u64>,
+    /// Maximum number of output tokens to request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 8192)]
     pub max_output_tokens: Option<u64>,
+    /// Maximum number of images per request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 20)]
     pub max_images: Option<usize>,
+    /// Prices for budgets. Without them the cost is unknown, not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "US dollars per million tokens"))]
     pub prices: Option<Prices>,
 }
 
 /// Image sizes that a model accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageSizeEntry {
+    /// The size of the screenshot.
     Unchanged,
+    /// A tier of Claude.
     Claude(ClaudeTier),
+    /// A detail level of OpenAI.
     Openai(OpenAiDetail),
+    /// Both sides multiples of a factor, and a bounded area, as for Qwen-VL.
     SmartResize(SmartResize),
+    /// Bounded side and area.
     Within { max_side: u32, max_pixels: u64 },
 }
 
@@ -93,12 +127,16 @@ impl ImageSizeEntry {
 }
 
 /// Coordinate convention of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Coordinates {
+    /// Pixels of the image as sent.
     SentPixels,
+    /// Pixels of the image after the provider's own resizing.
     SeenPixels,
+    /// Thousandths of the image, 0 to 1000 on both axes.
     Thousandths,
+    /// Fractions of the image, 0 to 1 on both axes.
     Fractions,
 }
 
@@ -126,10 +164,10 @@ impl ModelEntry {
             return Some("`prices` must be finite and not negative");
         }
         if is_none(self.max_output_tokens) {
-            return Some("`max_output` must be greater than 0");
+            return Some("`max_output_tokens` must be greater than 0");
         }
         if is_none(count(self.max_images)) || is_none(count(self.max_base64_bytes)) {
-            return Some("`max_images` and `max_base64` must be greater than 0");
+            return Some("`max_images` and `max_base64_bytes` must be greater than 0");
         }
         self.image_size.and_then(ImageSizeEntry::problem)
     }
@@ -142,7 +180,7 @@ impl ImageSizeEntry {
                 max_side: side,
                 max_pixels: pixels,
             } if side == 0 || pixels == 0 => {
-                Some("`picture`: `side` and `pixels` must be greater than 0")
+                Some("`image_size`: `max_side` and `max_pixels` must be greater than 0")
             }
             ImageSizeEntry::SmartResize(rule)
                 if rule.factor == 0
@@ -150,7 +188,7 @@ impl ImageSizeEntry {
                     || rule.min_pixels > rule.max_pixels =>
             {
                 Some(
-                    "`picture`: `factor` and `max_pixels` must be at least 1, and `min_pixels` at most `max_pixels`",
+                    "`image_size`: `factor` and `max_pixels` must be at least 1, and `min_pixels` at most `max_pixels`",
                 )
             }
             _ => None,

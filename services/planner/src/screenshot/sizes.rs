@@ -9,6 +9,7 @@
 
 use motorium_imaging::space::ImageSize;
 use motorium_proto::domain::geometry::CaptureSize;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Size rule of a provider's images.
@@ -56,7 +57,7 @@ impl SizeRule {
 }
 
 /// Claude's two tiers of image input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaudeTier {
     /// Up to Claude 4.6, and Haiku 4.5.
@@ -95,7 +96,7 @@ pub fn claude_tokens(size: ImageSize) -> u64 {
 }
 
 /// Detail level of images for OpenAI's models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenAiDetail {
     /// `high`, and `auto` on gpt-5.4.
@@ -138,11 +139,14 @@ pub fn openai_patches(size: ImageSize) -> u64 {
 
 /// Resizing that Qwen-VL and its descendants apply to every image: both sides become multiples of `factor`, and the area
 /// is brought between two bounds. The server's `preprocessor_config.json` defines the values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SmartResize {
+    /// Divisor of both sides.
     pub factor: u32,
+    /// Minimum area.
     pub min_pixels: u64,
+    /// Maximum area.
     pub max_pixels: u64,
 }
 

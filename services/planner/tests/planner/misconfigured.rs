@@ -141,18 +141,21 @@ fn numbers_that_nothing_can_be_asked_with() {
 fn models_that_nothing_can_be_sent_to() {
     let model = |what: &str| format!("[[models]]\nnames = [\"m\"]\n{what}");
     check(
-        "[[models]]\nmax_output = 5",
+        "[[models]]\nmax_output_tokens = 5",
         &["planner.models", "an entry has no `names`"],
     );
     for (what, part) in [
-        ("max_output = 0", "(m): `max_output` must be greater than 0"),
         (
-            "max_images = 0",
-            "`max_images` and `max_base64` must be greater than 0",
+            "max_output_tokens = 0",
+            "(m): `max_output_tokens` must be greater than 0",
         ),
         (
-            "max_base64 = 0",
-            "`max_images` and `max_base64` must be greater than 0",
+            "max_images = 0",
+            "`max_images` and `max_base64_bytes` must be greater than 0",
+        ),
+        (
+            "max_base64_bytes = 0",
+            "`max_images` and `max_base64_bytes` must be greater than 0",
         ),
         (
             "prices = { input = -1.0, output = 1.0 }",
@@ -163,16 +166,16 @@ fn models_that_nothing_can_be_sent_to() {
             "(m): `prices` must be finite",
         ),
         (
-            "picture = { smart_resize = { factor = 0 } }",
+            "image_size = { smart_resize = { factor = 0 } }",
             "`factor` and `max_pixels` must be at least 1",
         ),
         (
-            "picture = { smart_resize = { min_pixels = 9, max_pixels = 8 } }",
+            "image_size = { smart_resize = { min_pixels = 9, max_pixels = 8 } }",
             "`min_pixels` at most `max_pixels`",
         ),
         (
-            "picture = { within = { side = 0, pixels = 9 } }",
-            "`side` and `pixels` must be greater than 0",
+            "image_size = { within = { max_side = 0, max_pixels = 9 } }",
+            "`max_side` and `max_pixels` must be greater than 0",
         ),
         (
             "computer_tool = \"computer_2030\"",

@@ -19,8 +19,7 @@ use x11rb::connection::{Connection as _, RequestConnection as _};
 use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{self, ConnectionExt as _, Device, DeviceId, EventMask, XIEventMask};
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode,
-    MOTION_NOTIFY_EVENT,
+    BUTTON_PRESS_EVENT, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
 };
 
 use super::connection::{self, OrDisplayError};

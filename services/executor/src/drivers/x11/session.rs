@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use super::browser::BrowserCommand;
 use super::clipboard::{Clipboard, Selection};
 use super::connection::{self, OrDisplayError as _};
-use super::synthetic_input::SyntheticInput;
 use super::input_method;
 use super::key_remap::KeyRemaps;
 use super::keyboard;

@@ -19,8 +19,8 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::ConnectionExt as _;
 
 use super::connection::OrDisplayError;
-use super::synthetic_input::SyntheticInput;
 use super::keymap::SavedKeyboardState;
+use super::synthetic_input::SyntheticInput;
 use crate::drivers::Error;
 
 x11rb::atom_manager! {

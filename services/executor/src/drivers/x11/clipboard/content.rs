@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use motorium_x11::Connection;
 use x11rb::protocol::xproto::{Atom, AtomEnum};
 
 use super::atoms::Atoms;
