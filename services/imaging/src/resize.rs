@@ -3,9 +3,12 @@
 //! The size is chosen elsewhere (see [`crate::space::fit`]); here it is exact.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use fast_image_resize::images::{Image as Target, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x4;
+pub use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
+use fast_image_resize::{ImageBufferError, Resizer};
 use image::RgbaImage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
@@ -21,6 +24,48 @@ pub enum ResizeError {
         width: u32,
         height: u32,
     },
+}
+
+/// Error of resampling pixels.
+#[derive(Debug, thiserror::Error)]
+pub enum ResamplingError {
+    #[error(transparent)]
+    Buffer(#[from] ImageBufferError),
+    #[error(transparent)]
+    Resize(#[from] fast_image_resize::ResizeError),
+}
+
+/// Resamples RGBA pixels, and keeps its buffers between calls.
+///
+/// It knows this one kind of pixel alone. `Resizer::resize` takes any, and is compiled for all thirteen, for each vector
+/// unit, in every crate that calls it: two and a half minutes of a build for each.
+#[derive(Default)]
+pub struct RgbaResizer(Resizer);
+
+impl fmt::Debug for RgbaResizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RgbaResizer").finish_non_exhaustive()
+    }
+}
+
+impl RgbaResizer {
+    /// Resamples an image of `size` (width, height) to `new_size`. Returns its pixels, four bytes each, row by row.
+    ///
+    /// # Errors
+    /// If `pixels` does not have `size`, or the options crop outside of it.
+    pub fn resize(
+        &mut self,
+        pixels: &[u8],
+        size: (u32, u32),
+        new_size: (u32, u32),
+        options: &ResizeOptions,
+    ) -> Result<Vec<u8>, ResamplingError> {
+        let source = TypedImageRef::<U8x4>::from_buffer(size.0, size.1, pixels)?;
+        let mut bytes = vec![0; new_size.0 as usize * new_size.1 as usize * 4];
+        let mut target = TypedImage::<U8x4>::from_buffer(new_size.0, new_size.1, &mut bytes)?;
+        self.0.resize_typed(&source, &mut target, options)?;
+        Ok(bytes)
+    }
 }
 
 /// Lanczos keeps thin text strokes legible when a screen is scaled down; bilinear sampling drops them.
@@ -53,23 +98,15 @@ pub fn enlarge(picture: &RgbaImage, times: u32) -> RgbaImage {
 }
 
 fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
-    let source = ImageRef::new(
-        picture.width(),
-        picture.height(),
-        picture.as_raw(),
-        PixelType::U8x4,
-    )
-    .expect("a picture's buffer has the size of the picture");
-    let mut target = Target::new(width, height, PixelType::U8x4);
     // Frames are opaque, so weighting by alpha would cost time without effect.
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FILTER))
         .use_alpha(false);
-    Resizer::new()
-        .resize(&source, &mut target, &options)
-        .expect("both pictures have the same kind of pixel");
-    RgbaImage::from_raw(width, height, target.into_vec())
-        .expect("the buffer was made for this size")
+    let size = (picture.width(), picture.height());
+    let target = RgbaResizer::default()
+        .resize(picture.as_raw(), size, (width, height), &options)
+        .expect("a picture's buffer has the size of the picture");
+    RgbaImage::from_raw(width, height, target).expect("the buffer was made for this size")
 }
 
 /// Crops a region of a frame without scaling.

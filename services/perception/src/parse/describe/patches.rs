@@ -2,9 +2,8 @@
 //!
 //! `training/icons/samples.py` and `states.py` cut the patches for training; positions and sizes must match.
 
-use fast_image_resize::images::Image;
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
+use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer};
 use motorium_proto::domain::geometry::CapturePoint;
 
 use super::failed;
@@ -16,7 +15,7 @@ pub(super) const PATCH_SIZE: usize = 40;
 /// Extracts patches. Reused between calls to keep its buffers.
 #[derive(Debug, Default)]
 pub(super) struct PatchExtractor {
-    resizer: Resizer,
+    resizer: RgbaResizer,
 }
 
 /// Pixels of a patch, four bytes each, row by row.
@@ -37,9 +36,6 @@ impl PatchExtractor {
         if side == PATCH_SIZE {
             return Ok(Patch(part));
         }
-        let from =
-            Image::from_vec_u8(side as u32, side as u32, part, PixelType::U8x4).map_err(failed)?;
-        let mut to = Image::new(PATCH_SIZE as u32, PATCH_SIZE as u32, PixelType::U8x4);
         let filter = if side > PATCH_SIZE {
             FilterType::Hamming
         } else {
@@ -48,10 +44,9 @@ impl PatchExtractor {
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(filter))
             .use_alpha(false);
-        self.resizer
-            .resize(&from, &mut to, &options)
-            .map_err(failed)?;
-        Ok(Patch(to.into_vec()))
+        let (from, to) = ([side as u32; 2], [PATCH_SIZE as u32; 2]);
+        let resized = self.resizer.resize(&part, from.into(), to.into(), &options);
+        Ok(Patch(resized.map_err(failed)?))
     }
 }
 

@@ -8,10 +8,9 @@
 
 use std::path::PathBuf;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
 use motorium_imaging::codec::size_of;
+use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use ndarray::ArrayView4;
@@ -73,7 +72,7 @@ struct YoloModel {
     kinds: Vec<ElementKind>,
     /// Length of large elements in input pixels. `None`: a single pass.
     large_from: Option<f64>,
-    resizer: Resizer,
+    resizer: RgbaResizer,
     /// Input buffer, reused between calls: 25 MB for a whole screen.
     input: Vec<f32>,
 }
@@ -145,7 +144,7 @@ impl YoloModel {
             session,
             kinds,
             large_from,
-            resizer: Resizer::new(),
+            resizer: RgbaResizer::default(),
             input: Vec::new(),
         })
     }
@@ -239,23 +238,20 @@ impl YoloModel {
         within: CaptureRect,
         [width, height]: [usize; 2],
     ) -> Result<Vec<u8>, Error> {
-        let from = ImageRef::new(
-            pixels.width(),
-            pixels.height(),
-            pixels.as_raw(),
-            PixelType::U8x4,
-        )
-        .map_err(failed)?;
-        let mut to = Image::new(width as u32, height as u32, PixelType::U8x4);
         let part = within.to_f64();
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::Box))
             .crop(part.min.x, part.min.y, part.width(), part.height())
             .use_alpha(false);
+        let size = (pixels.width(), pixels.height());
         self.resizer
-            .resize(&from, &mut to, &options)
-            .map_err(failed)?;
-        Ok(to.into_vec())
+            .resize(
+                pixels.as_raw(),
+                size,
+                (width as u32, height as u32),
+                &options,
+            )
+            .map_err(failed)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
 use motorium_imaging::codec::size_of;
+use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use ndarray::ArrayView4;
 use ort::environment::Environment;
@@ -27,7 +26,7 @@ pub(super) struct TextDetector {
     session: Session,
     /// Long side of the first scan.
     long_side: u32,
-    resizer: Resizer,
+    resizer: RgbaResizer,
     /// Input buffer, reused between calls: 25 MB at full size.
     input: Vec<f32>,
 }
@@ -43,7 +42,7 @@ impl TextDetector {
         Ok(Self {
             session,
             long_side: long_side.max(GRID),
-            resizer: Resizer::new(),
+            resizer: RgbaResizer::default(),
             input: Vec::new(),
         })
     }
@@ -169,9 +168,6 @@ impl TextDetector {
         scaled: (u32, u32),
     ) -> Result<Vec<u8>, Error> {
         let (from_width, from_height) = pixels.dimensions();
-        let from = ImageRef::new(from_width, from_height, pixels.as_raw(), PixelType::U8x4)
-            .map_err(failed)?;
-        let mut to = Image::new(part.width, part.height, PixelType::U8x4);
         let across = f64::from(from_width) / f64::from(scaled.0);
         let down = f64::from(from_height) / f64::from(scaled.1);
         let (left, top) = (f64::from(part.left) * across, f64::from(part.top) * down);
@@ -182,10 +178,10 @@ impl TextDetector {
             .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
             .crop(left, top, width, height)
             .use_alpha(false);
+        let size = (from_width, from_height);
         self.resizer
-            .resize(&from, &mut to, &options)
-            .map_err(failed)?;
-        Ok(to.into_vec())
+            .resize(pixels.as_raw(), size, (part.width, part.height), &options)
+            .map_err(failed)
     }
 }
 

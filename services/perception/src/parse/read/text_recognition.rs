@@ -6,9 +6,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbaImage;
+use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer};
 use motorium_proto::domain::geometry::CaptureRect;
 use ndarray::ArrayView4;
 use ort::environment::Environment;
@@ -42,7 +41,7 @@ pub(super) struct TextRecogniser {
 #[derive(Debug)]
 struct RecognitionWorker {
     session: Session,
-    resizer: Resizer,
+    resizer: RgbaResizer,
     input: Vec<f32>,
 }
 
@@ -157,7 +156,7 @@ impl RecognitionWorker {
     fn load(environment: &Environment, model: &Path, threads: usize) -> Result<Self, Error> {
         Ok(Self {
             session: runtime::session_from_file(environment, model, threads)?,
-            resizer: Resizer::new(),
+            resizer: RgbaResizer::default(),
             input: Vec::new(),
         })
     }
@@ -227,17 +226,13 @@ impl RecognitionWorker {
         width: u32,
     ) -> Result<Vec<u8>, Error> {
         let crop: Vec<u8> = rows(pixels, bounds).flatten().copied().collect();
-        let (from_width, from_height) = (bounds.width() as u32, bounds.height() as u32);
-        let from =
-            ImageRef::new(from_width, from_height, &crop, PixelType::U8x4).map_err(failed)?;
-        let mut to = Image::new(width, LINE_HEIGHT, PixelType::U8x4);
+        let size = (bounds.width() as u32, bounds.height() as u32);
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
             .use_alpha(false);
         self.resizer
-            .resize(&from, &mut to, &options)
-            .map_err(failed)?;
-        Ok(to.into_vec())
+            .resize(&crop, size, (width, LINE_HEIGHT), &options)
+            .map_err(failed)
     }
 }
 
