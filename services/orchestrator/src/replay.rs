@@ -87,19 +87,18 @@ async fn replay_run(
     let journal = Journal::new(
         player.clone(),
         &doorbell,
-        &task,
+        task,
         TaskEpoch(1),
         Duration::from_secs(3600),
     );
     let assignment = Assignment {
-        task,
+        journal,
         desktop,
         ports: player::unavailable_services(),
     };
     let runner = Runner::new(
         assignment,
         blobs.clone(),
-        journal,
         StopSignal::default(),
         run.orchestrator.clone(),
         conduct,

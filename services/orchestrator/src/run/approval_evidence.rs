@@ -13,8 +13,10 @@ use motorium_proto::domain::id::FrameId;
 use motorium_proto::service::{CapturedFrame, CompareRequest};
 use sha2::{Digest as _, Sha256};
 
-use super::permission::with_surroundings;
-use super::{RunResult, Runner};
+use super::context::RunContext;
+use super::gate::with_surroundings;
+use super::screen::Screen;
+use super::{RunResult, capture};
 use motorium_policy::Policy;
 use motorium_task::ApprovalSubject;
 use motorium_task::effect::is_caret;
@@ -83,94 +85,93 @@ impl ApprovalScope {
     }
 }
 
-impl Runner {
-    /// Captures the screenshot for the approver and its fingerprint. Both have to show the same: what the approver saw
-    /// is later compared. An area that never settles is shown as it is; its approval will not hold.
-    pub(super) async fn evidence_for(
-        &mut self,
-        matter: &ApprovalScope,
-        rules: &Policy,
-    ) -> RunResult<ApprovalEvidence> {
-        let around = matter.target_area.map(with_surroundings);
-        let (mut look, _) = self.capture_fingerprint(matter, rules).await?;
-        let mut looks = 0;
-        loop {
-            let shown = self.capture_area(around).await?;
-            let (after, frame) = self.capture_fingerprint(matter, rules).await?;
-            looks += 1;
-            if after == look || looks == MAX_CAPTURES {
-                let other = self
-                    .fingerprint_without_caret(matter, rules, after, frame)
-                    .await?;
-                let fingerprint = after.or(other);
-                return Ok(ApprovalEvidence { fingerprint, shown });
-            }
-            look = after;
+/// Captures the screenshot for the approver and its fingerprint. Both have to show the same: what the approver saw
+/// is later compared. An area that never settles is shown as it is; its approval will not hold.
+pub(super) async fn evidence_for(
+    run: &mut RunContext,
+    screen: &Screen,
+    matter: &ApprovalScope,
+    rules: &Policy,
+) -> RunResult<ApprovalEvidence> {
+    let around = matter.target_area.map(with_surroundings);
+    let (mut look, _) = capture_fingerprint(run, screen, matter, rules).await?;
+    let mut looks = 0;
+    loop {
+        let shown = capture::capture_area(run, around).await?;
+        let (after, frame) = capture_fingerprint(run, screen, matter, rules).await?;
+        looks += 1;
+        if after == look || looks == MAX_CAPTURES {
+            let other = fingerprint_without_caret(run, screen, matter, rules, after, frame).await?;
+            let fingerprint = after.or(other);
+            return Ok(ApprovalEvidence { fingerprint, shown });
+        }
+        look = after;
+    }
+}
+
+/// Returns the current fingerprint.
+pub(super) async fn area_fingerprint(
+    run: &mut RunContext,
+    screen: &Screen,
+    matter: &ApprovalScope,
+    rules: &Policy,
+) -> RunResult<AreaFingerprint> {
+    let (look, _) = capture_fingerprint(run, screen, matter, rules).await?;
+    Ok(look)
+}
+
+async fn capture_fingerprint(
+    run: &mut RunContext,
+    screen: &Screen,
+    matter: &ApprovalScope,
+    rules: &Policy,
+) -> RunResult<(AreaFingerprint, FrameId)> {
+    let screen = screen.view().map(|view| view.latest_frame.bounds());
+    let area = screen.map_or(matter.target_area, |screen| matter.fingerprint_area(screen));
+    let captured = capture::capture_area(run, area).await?;
+    let mut hash = Sha256::new().chain_update(rules.version());
+    hash.update(&matter.content);
+    if let (Some(_), Some(image)) = (area, &captured.image) {
+        hash.update(image.sha256);
+    }
+    let window = active_window(&captured.frame).filter(|_| matter.target_area.is_none());
+    let texts = window.into_iter().flatten();
+    for text in texts.chain(matter.nearby_text.iter().map(String::as_str)) {
+        hash.update(text);
+        hash.update([0]);
+    }
+    let whole: [u8; 32] = hash.finalize().into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&whole[..16]);
+    Ok((AreaFingerprint(half), captured.frame.id))
+}
+
+/// Returns the fingerprint in the other state of the caret, or the same one if there is no caret.
+async fn fingerprint_without_caret(
+    run: &mut RunContext,
+    screen: &Screen,
+    matter: &ApprovalScope,
+    rules: &Policy,
+    look: AreaFingerprint,
+    frame: FrameId,
+) -> RunResult<AreaFingerprint> {
+    let looks = matter.keyboard_focus.map_or(0, |_| CARET_CAPTURES);
+    for _ in 0..looks {
+        run.sleep(CARET_CAPTURE_INTERVAL).await?;
+        let (again, frame_again) = capture_fingerprint(run, screen, matter, rules).await?;
+        if again != look {
+            let only_a_caret = only_a_caret(run, frame, frame_again).await?;
+            return Ok(if only_a_caret { again } else { look });
         }
     }
+    Ok(look)
+}
 
-    /// Returns the current fingerprint.
-    pub(super) async fn area_fingerprint(
-        &mut self,
-        matter: &ApprovalScope,
-        rules: &Policy,
-    ) -> RunResult<AreaFingerprint> {
-        let (look, _) = self.capture_fingerprint(matter, rules).await?;
-        Ok(look)
-    }
-
-    async fn capture_fingerprint(
-        &mut self,
-        matter: &ApprovalScope,
-        rules: &Policy,
-    ) -> RunResult<(AreaFingerprint, FrameId)> {
-        let screen = self.view.as_ref().map(|view| view.latest_frame.bounds());
-        let area = screen.map_or(matter.target_area, |screen| matter.fingerprint_area(screen));
-        let captured = self.capture_area(area).await?;
-        let mut hash = Sha256::new().chain_update(rules.version());
-        hash.update(&matter.content);
-        if let (Some(_), Some(image)) = (area, &captured.image) {
-            hash.update(image.sha256);
-        }
-        let window = active_window(&captured.frame).filter(|_| matter.target_area.is_none());
-        let texts = window.into_iter().flatten();
-        for text in texts.chain(matter.nearby_text.iter().map(String::as_str)) {
-            hash.update(text);
-            hash.update([0]);
-        }
-        let whole: [u8; 32] = hash.finalize().into();
-        let mut half = [0; 16];
-        half.copy_from_slice(&whole[..16]);
-        Ok((AreaFingerprint(half), captured.frame.id))
-    }
-
-    /// Returns the fingerprint in the other state of the caret, or the same one if there is no caret.
-    async fn fingerprint_without_caret(
-        &mut self,
-        matter: &ApprovalScope,
-        rules: &Policy,
-        look: AreaFingerprint,
-        frame: FrameId,
-    ) -> RunResult<AreaFingerprint> {
-        let looks = matter.keyboard_focus.map_or(0, |_| CARET_CAPTURES);
-        for _ in 0..looks {
-            self.guard(self.recording.sleep(CARET_CAPTURE_INTERVAL))
-                .await?;
-            let (again, frame_again) = self.capture_fingerprint(matter, rules).await?;
-            if again != look {
-                let only_a_caret = self.only_a_caret(frame, frame_again).await?;
-                return Ok(if only_a_caret { again } else { look });
-            }
-        }
-        Ok(look)
-    }
-
-    async fn only_a_caret(&mut self, before: FrameId, after: FrameId) -> RunResult<bool> {
-        let compared = self.compare(CompareRequest::new(before, after)).await?;
-        Ok(compared.is_ok_and(|comparison| {
-            !comparison.change.size_differs && comparison.change.regions.iter().all(is_caret)
-        }))
-    }
+async fn only_a_caret(run: &mut RunContext, before: FrameId, after: FrameId) -> RunResult<bool> {
+    let compared = capture::compare(run, CompareRequest::new(before, after)).await?;
+    Ok(compared.is_ok_and(|comparison| {
+        !comparison.change.size_differs && comparison.change.regions.iter().all(is_caret)
+    }))
 }
 
 /// Returns the active window, which receives keys and text.

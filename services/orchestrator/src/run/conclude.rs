@@ -9,7 +9,13 @@ use motorium_proto::service::{
 use tokio::time::Duration;
 use tonic::Code;
 
-use super::{Halt, RunResult, Runner, StopReason, halt, is_transient};
+use super::context::RunContext;
+use super::gate::expire;
+use super::interrupts::Interrupts;
+use super::recorder::PendingArtifact;
+use super::screen::Screen;
+use super::takeover::watch_operator;
+use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient};
 use crate::error::reason;
 use motorium_task::completion::{self, LastScreen};
 use motorium_task::event::{Event, Failure};
@@ -27,12 +33,12 @@ impl Runner {
     /// Handles the planner's claim of success. A claim that does not hold is returned to the planner once, then the
     /// task fails.
     pub(super) async fn conclude(&mut self, answer: String) -> RunResult {
-        let mut missing = self.unmet_expectations().await?;
+        let mut missing = unmet_expectations(&mut self.run, &self.screen).await?;
         let is_refused = |missing: &Option<Vec<String>>| {
             missing.as_ref().is_some_and(|missing| !missing.is_empty())
         };
-        if is_refused(&missing) && self.has_late_change().await? {
-            missing = self.unmet_expectations().await?;
+        if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
+            missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
         let Some(missing) = missing else {
             return self.end(Event::Succeeded { answer }).await;
@@ -42,19 +48,21 @@ impl Runner {
                 passed: true,
                 missing: Vec::new(),
             };
-            self.journal.defer(&mut self.task, checked);
+            self.run.defer(checked);
             return self.end(Event::Succeeded { answer }).await;
         }
-        let refused = self.task.refused_claims;
-        let joined = join_clauses(&missing, self.task.spec.message_language());
+        let refused = self.run.task().refused_claims;
+        let joined = join_clauses(&missing, self.run.task().spec.message_language());
         let message = self
-            .task
+            .run
+            .task()
             .text(Message::ClaimNotSupported { missing: &joined });
-        self.record(vec![Event::CompletionChecked {
-            passed: false,
-            missing,
-        }])
-        .await?;
+        self.run
+            .record(vec![Event::CompletionChecked {
+                passed: false,
+                missing,
+            }])
+            .await?;
         if refused >= MAX_REFUSED_CLAIMS {
             return Err(Halt::Fail(Failure::new(
                 reason::EXPECTATION_NOT_MET,
@@ -64,224 +72,233 @@ impl Runner {
         Ok(())
     }
 
-    /// Returns whether the screen changes after the claim. A window's content may appear before its title (a browser
-    /// takes 200 ms), and a planner without a model claims success sooner than that.
-    async fn has_late_change(&mut self) -> RunResult<bool> {
-        let Some(claimed_on) = self.view.as_ref().map(|view| view.latest_frame.id.clone()) else {
-            return Ok(false);
-        };
-        let request = WaitForIdleRequest {
-            display: self.display(),
-            since_frame: Some(claimed_on),
-            first_change_timeout: LATE_CHANGE_TIMEOUT,
-            ..WaitForIdleRequest::default()
-        };
-        let quiet = self
-            .try_call("waiting for a late change", move |ports| {
-                let request = request.clone();
-                async move { ports.perception.wait_for_idle(request).await }
-            })
-            .await?;
-        match quiet {
-            Ok(quiet) => Ok(quiet.changed),
-            // Perception has dropped the frame.
-            Err(report) if report.code == Code::NotFound => Ok(false),
-            Err(report) => Err(halt("waiting for a late change", report)),
-        }
-    }
-
-    /// Returns the expectations that are not met; `None` if there is nothing to verify.
-    async fn unmet_expectations(&mut self) -> RunResult<Option<Vec<String>>> {
-        let expectations = self.task.spec.expectations.clone();
-        let evidence = self.evidence();
-        if expectations.is_empty() && evidence.is_empty() {
-            return Ok(None);
-        }
-        if expectations.is_empty() {
-            return self.missing_evidence(&evidence).await.map(Some);
-        }
-        let observation = self.observe_screen(false).await?;
-        let screen = LastScreen::of(&observation);
-        let mut missing = Vec::new();
-        for expectation in expectations {
-            let holds = match &expectation {
-                Expectation::TextOnScreen(text) => screen.shows(text),
-                Expectation::WindowTitle(title) => screen.is_titled(title),
-                Expectation::FileExists(name) => self.has_file(name.clone()).await?,
-                Expectation::ExtractedJson(json) => completion::has_extracted(&self.task, json),
-            };
-            if !holds {
-                let language = self.task.spec.message_language();
-                missing.push(completion::describe_unmet(&expectation, language));
-            }
-        }
-        Ok(Some(missing))
-    }
-
-    /// Returns the evidence that is found neither on the screen of the claim, which may have changed since (a toast
-    /// that disappears), nor on the current one, nor by the Planner's text search.
-    async fn missing_evidence(&mut self, evidence: &[String]) -> RunResult<Vec<String>> {
-        let language = self.task.spec.message_language();
-        let claimed_on = self.view.as_ref().map(|view| view.observation.clone());
-        let mut missing = evidence.to_vec();
-        if let Some(claimed_on) = &claimed_on {
-            missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on), language);
-        }
-        if missing.is_empty() {
-            return Ok(missing);
-        }
-        let now = self.observe_screen(false).await?;
-        let missing = completion::missing_evidence(evidence, LastScreen::of(&now), language);
-        if missing.is_empty() {
-            return Ok(missing);
-        }
-        for observation in claimed_on.iter().chain([&now]) {
-            for text in evidence {
-                if self.planner_finds(text, observation).await? {
-                    return Ok(Vec::new());
-                }
-            }
-        }
-        Ok(missing)
-    }
-
-    /// Returns whether the Planner finds a text; its search tolerates more misreadings.
-    async fn planner_finds(&mut self, text: &str, on: &Observation) -> RunResult<bool> {
-        let request = ResolveRequest {
-            target: TargetQuery::Target(Target::Text(TextAnchor {
-                text: text.to_owned(),
-                ..TextAnchor::default()
-            })),
-            frame: on.frame.clone(),
-            scene: on.scene.clone(),
-        };
-        let found = self
-            .try_call("searching for evidence", move |ports| {
-                let request = request.clone();
-                async move { ports.planner.resolve_target(request).await }
-            })
-            .await?;
-        match found {
-            Ok(_) => Ok(true),
-            // A service that is unavailable does not disprove the evidence.
-            Err(report) if is_transient(&report) => Err(halt("searching for evidence", report)),
-            // A text in several places is present, too.
-            Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
-        }
-    }
-
-    /// Returns the evidence that the planner gave for its success, if it is to be verified.
-    fn evidence(&self) -> Vec<String> {
-        let decision = self
-            .task
-            .steps
-            .last()
-            .and_then(|step| step.decision.as_ref());
-        match decision.map(|decision| &decision.next) {
-            Some(Next::Done { evidence, .. }) if self.config.verify_evidence => evidence.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    async fn has_file(&mut self, name: String) -> RunResult<bool> {
-        let request = FileRequest {
-            display: self.display(),
-            name,
-        };
-        let file = self
-            .call("looking for a file", move |ports| {
-                let request = request.clone();
-                async move { ports.executor.stat_file(request).await }
-            })
-            .await?;
-        Ok(file.is_some())
-    }
-
-    /// Fetches the result files that the task names. A missing file does not fail the task.
-    pub(super) async fn fetch_results(&mut self) -> RunResult<Vec<Event>> {
-        let names = self.task.spec.results.clone();
-        let mut events = Vec::new();
-        for name in names.into_iter().skip(self.task.results_fetched as usize) {
-            events.push(self.fetch_result(&name).await?);
-        }
-        Ok(events)
-    }
-
-    /// Fetches one result. Neither the time limit nor a large file prevents the task from ending, and a user who
-    /// cancels does not wait.
-    async fn fetch_result(&self, name: &str) -> RunResult<Event> {
-        let failed = |message: Message<'_>| {
-            let detail = &self.task.text(message);
-            let error = self.task.text(Message::WithDetail { text: name, detail });
-            Event::ResultFetched {
-                artifact: None,
-                error,
-            }
-        };
-        tokio::select! {
-            biased;
-            stop = self.stop.requested() => match stop {
-                StopReason::Cancelled => Ok(failed(Message::ResultCancelled)),
-                stop => Err(stop.into()),
-            },
-            event = self.fetch(name) => Ok(event),
-            () = tokio::time::sleep(FETCH_TIMEOUT) => Ok(failed(Message::ResultTimedOut)),
-        }
-    }
-
-    async fn fetch(&self, name: &str) -> Event {
-        let failed = |error: String| {
-            let message = Message::WithDetail {
-                text: name,
-                detail: &error,
-            };
-            Event::ResultFetched {
-                artifact: None,
-                error: self.task.text(message),
-            }
-        };
-        let request = FileRequest {
-            display: self.display(),
-            name: name.to_owned(),
-        };
-        let content = match self.ports.executor.get_file(request).await {
-            Ok(file) => file.content,
-            Err(report) => return failed(report.message),
-        };
-        match self
-            .store_blob(content, "application/octet-stream", name.to_owned())
-            .await
-        {
-            Ok(artifact) => Event::ResultFetched {
-                artifact: Some(artifact),
-                error: String::new(),
-            },
-            Err(_) => failed(self.task.text(Message::ResultNotStored)),
-        }
-    }
-
     /// Waits until the user responds or a pending approval expires.
     pub(super) async fn await_user(&mut self) -> RunResult {
-        self.flush().await?;
-        self.discard_view();
-        if self.task.is_taken_over() {
-            return self.watch_operator().await;
+        self.run.flush().await?;
+        self.screen.discard(self.run.task());
+        if self.run.task().is_taken_over() {
+            return watch_operator(&mut self.run, &self.actuator).await;
         }
-        let waiting = self.task.pending_approval().cloned();
+        let waiting = self.run.task().pending_approval().cloned();
         let expires_at = waiting.as_ref().map(|approval| approval.expires_at);
         let left = expires_at.map_or(Duration::MAX, |at| {
-            at.duration_since(self.now()).unwrap_or_default()
+            at.duration_since(self.run.now()).unwrap_or_default()
         });
+        let RunContext {
+            journal,
+            interrupts: Interrupts {
+                stop, recording, ..
+            },
+            ..
+        } = &mut self.run;
         tokio::select! {
-            stop = self.stop.requested() => Err(stop.into()),
-            changed = self.journal.wait_for_change(&mut self.task) => changed,
-            () = self.recording.deadline(left) => {
-                self.recording.timed_out();
-                match waiting {
-                    Some(approval) => self.expire(&approval).await,
-                    None => Ok(()),
-                }
+            stop = stop.requested() => return Err(stop.into()),
+            changed = journal.wait_for_change() => return changed,
+            () = recording.deadline(left) => recording.timed_out(),
+        }
+        match waiting {
+            Some(approval) => expire(&mut self.run, &approval).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns whether the screen changes after the claim. A window's content may appear before its title (a browser
+/// takes 200 ms), and a planner without a model claims success sooner than that.
+async fn has_late_change(run: &mut RunContext, screen: &Screen) -> RunResult<bool> {
+    let Some(claimed_on) = screen.view().map(|view| view.latest_frame.id.clone()) else {
+        return Ok(false);
+    };
+    let request = WaitForIdleRequest {
+        display: run.display(),
+        since_frame: Some(claimed_on),
+        first_change_timeout: LATE_CHANGE_TIMEOUT,
+        ..WaitForIdleRequest::default()
+    };
+    let quiet = capture::wait_for_idle(run, "waiting for a late change", request).await?;
+    match quiet {
+        Ok(quiet) => Ok(quiet.changed),
+        // Perception has dropped the frame.
+        Err(report) if report.code == Code::NotFound => Ok(false),
+        Err(report) => Err(halt("waiting for a late change", report)),
+    }
+}
+
+/// Returns the expectations that are not met; `None` if there is nothing to verify.
+async fn unmet_expectations(
+    run: &mut RunContext,
+    screen: &Screen,
+) -> RunResult<Option<Vec<String>>> {
+    let expectations = run.task().spec.expectations.clone();
+    let evidence = evidence(run);
+    if expectations.is_empty() && evidence.is_empty() {
+        return Ok(None);
+    }
+    if expectations.is_empty() {
+        return missing_evidence(run, screen, &evidence).await.map(Some);
+    }
+    let observation = capture::observe_screen(run, false).await?;
+    let screen = LastScreen::of(&observation);
+    let mut missing = Vec::new();
+    for expectation in expectations {
+        let holds = match &expectation {
+            Expectation::TextOnScreen(text) => screen.shows(text),
+            Expectation::WindowTitle(title) => screen.is_titled(title),
+            Expectation::FileExists(name) => has_file(run, name.clone()).await?,
+            Expectation::ExtractedJson(json) => completion::has_extracted(run.task(), json),
+        };
+        if !holds {
+            let language = run.task().spec.message_language();
+            missing.push(completion::describe_unmet(&expectation, language));
+        }
+    }
+    Ok(Some(missing))
+}
+
+/// Returns the evidence that is found neither on the screen of the claim, which may have changed since (a toast
+/// that disappears), nor on the current one, nor by the Planner's text search.
+async fn missing_evidence(
+    run: &mut RunContext,
+    screen: &Screen,
+    evidence: &[String],
+) -> RunResult<Vec<String>> {
+    let language = run.task().spec.message_language();
+    let claimed_on = screen.observation().cloned();
+    let mut missing = evidence.to_vec();
+    if let Some(claimed_on) = &claimed_on {
+        missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on), language);
+    }
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    let now = capture::observe_screen(run, false).await?;
+    let missing = completion::missing_evidence(evidence, LastScreen::of(&now), language);
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    for observation in claimed_on.iter().chain([&now]) {
+        for text in evidence {
+            if planner_finds(run, text, observation).await? {
+                return Ok(Vec::new());
             }
         }
+    }
+    Ok(missing)
+}
+
+/// Returns whether the Planner finds a text; its search tolerates more misreadings.
+async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> RunResult<bool> {
+    let request = ResolveRequest {
+        target: TargetQuery::Target(Target::Text(TextAnchor {
+            text: text.to_owned(),
+            ..TextAnchor::default()
+        })),
+        frame: on.frame.clone(),
+        scene: on.scene.clone(),
+    };
+    let found = run
+        .try_call("searching for evidence", move |ports| {
+            let request = request.clone();
+            async move { ports.planner.resolve_target(request).await }
+        })
+        .await?;
+    match found {
+        Ok(_) => Ok(true),
+        // A service that is unavailable does not disprove the evidence.
+        Err(report) if is_transient(&report) => Err(halt("searching for evidence", report)),
+        // A text in several places is present, too.
+        Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
+    }
+}
+
+/// Returns the evidence that the planner gave for its success, if it is to be verified.
+fn evidence(run: &RunContext) -> Vec<String> {
+    let decision = run
+        .task()
+        .steps
+        .last()
+        .and_then(|step| step.decision.as_ref());
+    match decision.map(|decision| &decision.next) {
+        Some(Next::Done { evidence, .. }) if run.config.verify_evidence => evidence.clone(),
+        _ => Vec::new(),
+    }
+}
+
+async fn has_file(run: &mut RunContext, name: String) -> RunResult<bool> {
+    let request = FileRequest {
+        display: run.display(),
+        name,
+    };
+    let file = run
+        .call("looking for a file", move |ports| {
+            let request = request.clone();
+            async move { ports.executor.stat_file(request).await }
+        })
+        .await?;
+    Ok(file.is_some())
+}
+
+/// Fetches the result files that the task names. A missing file does not fail the task.
+pub(super) async fn fetch_results(run: &mut RunContext) -> RunResult<Vec<Event>> {
+    let names = run.task().spec.results.clone();
+    let mut events = Vec::new();
+    for name in names.into_iter().skip(run.task().results_fetched as usize) {
+        events.push(fetch_result(run, &name).await?);
+    }
+    Ok(events)
+}
+
+/// Fetches one result. Neither the time limit nor a large file prevents the task from ending, and a user who
+/// cancels does not wait.
+async fn fetch_result(run: &RunContext, name: &str) -> RunResult<Event> {
+    let failed = |message: Message<'_>| {
+        let detail = &run.task().text(message);
+        let error = run.task().text(Message::WithDetail { text: name, detail });
+        Event::ResultFetched {
+            artifact: None,
+            error,
+        }
+    };
+    tokio::select! {
+        biased;
+        stop = run.interrupts.stop.requested() => match stop {
+            StopReason::Cancelled => Ok(failed(Message::ResultCancelled)),
+            stop => Err(stop.into()),
+        },
+        event = fetch(run, name) => Ok(event),
+        () = tokio::time::sleep(FETCH_TIMEOUT) => Ok(failed(Message::ResultTimedOut)),
+    }
+}
+
+async fn fetch(run: &RunContext, name: &str) -> Event {
+    let failed = |error: String| {
+        let message = Message::WithDetail {
+            text: name,
+            detail: &error,
+        };
+        Event::ResultFetched {
+            artifact: None,
+            error: run.task().text(message),
+        }
+    };
+    let request = FileRequest {
+        display: run.display(),
+        name: name.to_owned(),
+    };
+    let content = match run.ports.executor.get_file(request).await {
+        Ok(file) => file.content,
+        Err(report) => return failed(report.message),
+    };
+    let file = PendingArtifact {
+        bytes: content,
+        media_type: "application/octet-stream".to_owned(),
+        file_name: name.to_owned(),
+    };
+    match run.store([Some(file)]).await {
+        Ok([artifact]) => Event::ResultFetched {
+            artifact,
+            error: String::new(),
+        },
+        Err(_) => failed(run.task().text(Message::ResultNotStored)),
     }
 }

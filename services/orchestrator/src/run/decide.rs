@@ -9,8 +9,13 @@ use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
 
-use super::hooks::ImageCounts;
-use super::{RunResult, Runner};
+use super::RunResult;
+use super::context::RunContext;
+use super::functions::Functions;
+use super::hooks::{self, ImageCounts};
+use super::injection::injection_evidence;
+use super::observe::finish_step;
+use super::screen::Screen;
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::{Artifact, Event};
 use motorium_task::limits;
@@ -20,22 +25,34 @@ use motorium_task::{ActionRecord, StepRecord, Task};
 // A quarter of the message limit is left for the rest of the request.
 const MAX_IMAGE_BYTES: u64 = (MAX_IMAGE_MESSAGE_BYTES / 4 * 3) as u64;
 
-impl Runner {
-    pub(super) async fn decide(&mut self) -> RunResult {
+/// Asks the planner for decisions and extractions.
+#[derive(Debug, Default)]
+pub(super) struct Planning {
+    /// True if any backend needs screenshots.
+    pub(super) needs_image: bool,
+    pub(super) applications: Vec<String>,
+}
+
+impl Planning {
+    pub(super) async fn decide(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        functions: &Functions,
+    ) -> RunResult {
         let began = Instant::now();
-        let Some(mut request) = self.plan_request() else {
+        let Some(mut request) = self.plan_request(run, screen, functions) else {
             // The step was started by another run; its observation is not known here.
-            return self.finish_step().await;
+            finish_step(run, screen);
+            return Ok(());
         };
-        let (mut pictures, blobs) = (self.plan_images(), self.blobs.clone());
-        let counted = pictures.count(conversation_images(&self.task));
-        let call = self
-            .before_model_call(ModelCallPurpose::Plan, counted)
-            .await?;
+        let (mut pictures, blobs) = (self.plan_images(run.task()), run.recorder.blobs().clone());
+        let counted = pictures.count(conversation_images(run.task()));
+        let call = hooks::before_model_call(run, ModelCallPurpose::Plan, counted).await?;
         pictures.keep_latest(call.past_images);
         pictures.keep_within(MAX_IMAGE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
-        let planned = self
+        let planned = run
             .call("planning", move |ports| {
                 let (mut request, pictures) = (request.clone(), pictures.clone());
                 let blobs = blobs.clone();
@@ -46,12 +63,11 @@ impl Runner {
             })
             .await?;
         let decision = planned.decision;
-        self.record_timing("decide", began);
+        run.record_timing("decide", began);
         let skipped = planned.attempts.iter().map(|attempt| attempt.usage);
         let used = skipped.fold(decision.usage, Usage::plus);
         for attempt in planned.attempts {
-            self.journal
-                .defer(&mut self.task, Event::BackendSkipped(attempt));
+            run.defer(Event::BackendSkipped(attempt));
         }
         let suspicions = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
@@ -60,36 +76,37 @@ impl Runner {
             decision: Box::new(decision),
             elapsed: began.elapsed(),
         };
-        self.journal.defer(&mut self.task, decided);
+        run.defer(decided);
         if !suspicions.is_empty() {
-            let evidence = self.injection_evidence(&suspicions).await?;
+            let evidence = injection_evidence(run, &suspicions).await?;
             let suspected = Event::InjectionSuspected {
                 suspicions,
                 evidence,
             };
-            self.journal.defer(&mut self.task, suspected);
+            run.defer(suspected);
         }
-        self.after_usage(used).await;
-        let decision = self.decision_for_hooks();
-        let denied = self
-            .after_model_call(&call, decision.as_ref(), began)
-            .await?;
+        hooks::after_usage(run, used).await;
+        let decision = hooks::decision_for_hooks(run);
+        let denied = hooks::after_model_call(run, &call, decision.as_ref(), began).await?;
         if let Some(message) = denied {
-            return self
-                .record(vec![Event::TargetNotResolved { message }])
-                .await;
+            return run.refuse(message).await;
         }
         if !progress.is_empty() {
-            self.show_progress(progress).await?;
+            hooks::show_progress(run, progress).await?;
         }
         // A decision to act is stored together with the intent of its first action: one commit less.
-        if acts { Ok(()) } else { self.flush().await }
+        if acts { Ok(()) } else { run.flush().await }
     }
 
-    fn plan_request(&self) -> Option<PlanRequest> {
-        let view = self.view.as_ref()?;
+    fn plan_request(
+        &self,
+        run: &RunContext,
+        screen: &Screen,
+        functions: &Functions,
+    ) -> Option<PlanRequest> {
+        let view = screen.view()?;
         let observation = &view.observation;
-        let task = &self.task;
+        let task = run.task();
         Some(PlanRequest {
             goal: task.spec.goal.clone(),
             instructions: instructions(task),
@@ -98,12 +115,12 @@ impl Runner {
             scene: observation.scene.clone(),
             history: history(task),
             user_messages: task.current_messages.clone(),
-            remaining: limits::remaining(task, self.now()),
-            functions: self.functions.declarations(),
+            remaining: limits::remaining(task, run.now()),
+            functions: functions.declarations(),
             conversation: task.conversation.clone(),
             conversation_backend: task.conversation_backend.clone(),
             backends: task.spec.backends.clone(),
-            platform: self.desktop.platform,
+            platform: run.desktop.platform,
             language: task.spec.language.clone(),
             notices: task.notices.clone(),
             applications: self.applications.clone(),
@@ -111,13 +128,13 @@ impl Runner {
     }
 
     /// Returns the images that may be sent to the planner: of this step and of earlier ones.
-    fn plan_images(&self) -> PlanImages {
+    fn plan_images(&self, task: &Task) -> PlanImages {
         if !self.needs_image {
             return PlanImages::default();
         }
         PlanImages {
-            current: self.task.open_step().and_then(stored_image),
-            past: decided_steps(&self.task)
+            current: task.open_step().and_then(stored_image),
+            past: decided_steps(task)
                 .enumerate()
                 .filter_map(|(index, step)| Some((index, stored_image(step)?)))
                 .collect(),

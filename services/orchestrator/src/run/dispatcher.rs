@@ -198,15 +198,15 @@ impl DispatchLoop {
             lease_duration: lease,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, &doorbell, &task, claim.epoch, lease);
+        let journal = Journal::new(store, &doorbell, task, claim.epoch, lease);
         let stop = StopSignal::default();
         let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {
-            task,
+            journal,
             desktop: desktop.clone(),
             ports: ports.clone(),
         };
-        let runner = Runner::new(assignment, blobs, journal, stop.clone(), owner, conduct);
+        let runner = Runner::new(assignment, blobs, stop.clone(), owner, conduct);
         let shutdown = self.shutdown.clone();
         self.running.spawn(async move {
             let work = runner.run();

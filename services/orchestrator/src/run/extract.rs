@@ -4,9 +4,11 @@ use motorium_messages::Message;
 use motorium_proto::service::{ExtractRequest, ReadPageRequest};
 use tokio::time::Instant;
 
-use super::decide::stored_image;
-use super::hooks::ImageCounts;
-use super::{RunResult, Runner, ScreenView, halt, is_transient};
+use super::context::RunContext;
+use super::decide::{Planning, stored_image};
+use super::hooks::{self, ImageCounts};
+use super::screen::Screen;
+use super::{RunResult, halt, is_transient};
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::Event;
 use motorium_task::limits;
@@ -15,34 +17,34 @@ use motorium_task::limits;
 // Longer texts rarely improve an extraction, and every token costs.
 const MAX_PAGE_TEXT_CHARS: usize = 50_000;
 
-impl Runner {
+impl Planning {
     /// Extracts the data. A failed extraction is reported to the planner and does not end the task.
-    pub(super) async fn extract(&mut self, json_schema: String, instruction: String) -> RunResult {
+    pub(super) async fn extract(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        json_schema: String,
+        instruction: String,
+    ) -> RunResult {
         let began = Instant::now();
-        if self.view.is_none() {
-            // The step was started by another run, so there is no view of it here.
-            let observation = self.observe_screen(true).await?;
-            self.view = Some(ScreenView::of(observation));
-        }
-        let page_text = self.page_text().await?;
+        screen.ensure_observed(run, true).await?;
+        let page_text = page_text(run).await?;
         let pictures = ImageCounts {
             current: usize::from(self.needs_image),
             ..ImageCounts::default()
         };
-        let call = self
-            .before_model_call(ModelCallPurpose::Extract, pictures)
-            .await?;
+        let call = hooks::before_model_call(run, ModelCallPurpose::Extract, pictures).await?;
         let instruction = with_notices(instruction, &call.notices);
-        let Some(view) = &self.view else {
+        let Some(view) = screen.view() else {
             return Ok(());
         };
         let observation = &view.observation;
-        let stored = self.task.open_step().and_then(stored_image);
+        let stored = run.task().open_step().and_then(stored_image);
         let image = match (&observation.image, stored) {
             _ if !self.needs_image => None,
             (Some(image), _) => Some(image.clone()),
             (None, Some(stored)) => {
-                let read = stored.read(&self.blobs).await;
+                let read = stored.read(run.recorder.blobs()).await;
                 Some(read.map_err(|report| halt("reading an image", report))?)
             }
             (None, None) => None,
@@ -54,26 +56,26 @@ impl Runner {
             image,
             scene: observation.scene.clone(),
             page_text,
-            backends: self.task.spec.backends.clone(),
-            remaining: limits::remaining(&self.task, self.now()),
+            backends: run.task().spec.backends.clone(),
+            remaining: limits::remaining(run.task(), run.now()),
         };
-        let extracted = self
+        let extracted = run
             .try_call("extracting data from the screen", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.extract(request).await }
             })
             .await?;
-        self.record_timing("extract", began);
+        run.record_timing("extract", began);
         let used = extracted.as_ref().ok().map(|extraction| extraction.usage);
         let event = match extracted {
-            Ok(extraction) => match self.after_model_call(&call, None, began).await? {
+            Ok(extraction) => match hooks::after_model_call(run, &call, None, began).await? {
                 None => Event::Extracted {
                     json: extraction.json,
                     usage: extraction.usage,
                     sources: extraction.sources,
                 },
                 Some(message) => {
-                    self.count_rejected("extract", &message, extraction.usage);
+                    hooks::count_rejected(run, "extract", &message, extraction.usage);
                     Event::TargetNotResolved { message }
                 }
             },
@@ -81,32 +83,32 @@ impl Runner {
                 return Err(halt("extracting data from the screen", report));
             }
             Err(report) => Event::TargetNotResolved {
-                message: self.task.text(Message::ExtractionFailed {
+                message: run.task().text(Message::ExtractionFailed {
                     problem: &report.message,
                 }),
             },
         };
-        self.record(vec![event]).await?;
+        run.record(vec![event]).await?;
         if let Some(used) = used {
-            self.after_usage(used).await;
+            hooks::after_usage(run, used).await;
         }
         Ok(())
     }
+}
 
-    /// Returns the text of the active page, if a browser driver provides it.
-    async fn page_text(&mut self) -> RunResult<Option<String>> {
-        let request = ReadPageRequest {
-            display: self.display(),
-            max_characters: MAX_PAGE_TEXT_CHARS,
-        };
-        let page = self
-            .try_call("reading the page", move |ports| {
-                let request = request.clone();
-                async move { ports.executor.read_page(request).await }
-            })
-            .await?;
-        Ok(page.ok().map(|page| page.text))
-    }
+/// Returns the text of the active page, if a browser driver provides it.
+async fn page_text(run: &mut RunContext) -> RunResult<Option<String>> {
+    let request = ReadPageRequest {
+        display: run.display(),
+        max_characters: MAX_PAGE_TEXT_CHARS,
+    };
+    let page = run
+        .try_call("reading the page", move |ports| {
+            let request = request.clone();
+            async move { ports.executor.read_page(request).await }
+        })
+        .await?;
+    Ok(page.ok().map(|page| page.text))
 }
 
 /// Appends the hooks' notices to the instruction.

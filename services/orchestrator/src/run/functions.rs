@@ -17,14 +17,18 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use self::recording::INVOKE;
-use super::permission::{CallPermission, IntendedFunctionCall};
-use super::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, Runner};
+use super::actuator::may_act;
+use super::context::RunContext;
+use super::gate::{CallPermission, Gate, IntendedFunctionCall};
+use super::screen::Screen;
+use super::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, hooks};
 use crate::error::reason;
 use crate::functions::ToolCall;
 use crate::functions::catalog::{DeclaredFunction, ToolFunctions};
 use crate::functions::outcome::FunctionOutcome;
 use crate::functions::{FunctionCatalog, Tool, ToolConnection, ToolError};
 use motorium_recording::recording::{FUNCTIONS, RecordingMode};
+use motorium_task::Task;
 use motorium_task::event::{Event, Failure};
 use motorium_task::{Lifecycle, machine};
 
@@ -59,81 +63,51 @@ impl Functions {
             arguments,
         })
     }
-}
 
-impl Runner {
     /// Lists the functions of the task's tools. A tool that cannot be used fails the task at once.
-    pub(super) async fn load_functions(&mut self) -> RunResult {
-        if self.task.spec.tool_endpoints.is_empty() {
+    pub(super) async fn load_functions(&mut self, run: &mut RunContext) -> RunResult {
+        if run.task().spec.tool_endpoints.is_empty() {
             return Ok(());
         }
-        if let RecordingMode::Replaying(playback) = &self.recording {
+        if let RecordingMode::Replaying(playback) = &run.recording() {
             let (links, listed) = recording::decode(&playback.functions());
             let offer = FunctionCatalog::from_tools(&listed);
             let offer = offer.map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
-            self.functions = Functions { offer, links };
+            *self = Functions { offer, links };
             return Ok(());
         }
         let mut links = Vec::new();
         let mut listed = Vec::new();
-        for endpoint in self.task.spec.tool_endpoints.clone() {
-            let tool = self.config.tools.find(&endpoint);
+        for endpoint in run.task().spec.tool_endpoints.clone() {
+            let tool = run.config.tools.find(&endpoint);
             let tool = tool.map_err(|problem| failed(reason::TOOL_NOT_FOUND, problem))?;
             let link = ToolConnection::new(tool.clone());
             let link = link.map_err(|problem| unusable(&tool, &problem))?;
             listed.push(ToolFunctions {
                 label: tool.label.clone(),
                 prefix: tool.prefix.clone(),
-                functions: self.list_functions(&tool, &link).await?,
+                functions: list_functions(run, &tool, &link).await?,
             });
             links.push(std::sync::Arc::new(link));
         }
         let offer = FunctionCatalog::from_tools(&listed)
             .map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
-        if let RecordingMode::Recording(recorder) = &self.recording {
+        if let RecordingMode::Recording(recorder) = &run.recording() {
             recorder.note_content(FUNCTIONS, recording::encode(&links, &listed));
         }
-        self.functions = Functions { offer, links };
+        *self = Functions { offer, links };
         Ok(())
     }
 
-    /// Lists the functions of one tool, with retries while it is unavailable.
-    async fn list_functions(
-        &mut self,
-        tool: &Tool,
-        link: &ToolConnection,
-    ) -> RunResult<Vec<DeclaredFunction>> {
-        let began = Instant::now();
-        let name = self.task.spec.name.to_string();
-        let mut pause = INITIAL_BACKOFF;
-        loop {
-            let problem = match self.guard(link.list(&name)).await? {
-                Ok(functions) => return Ok(functions),
-                Err(problem) => problem,
-            };
-            if matches!(problem, ToolError::Unusable(_)) || began.elapsed() + pause > RETRY_TIMEOUT
-            {
-                return Err(unusable(tool, &problem));
-            }
-            tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
-            if pause == INITIAL_BACKOFF {
-                let disturbed = Event::TransientFailure {
-                    reason: reason::TOOL_UNREACHABLE.to_owned(),
-                    message: format!(
-                        "listing the functions of the tool {}: {problem}",
-                        tool.label
-                    ),
-                };
-                self.record(vec![disturbed]).await?;
-            }
-            self.guard(self.recording.sleep(pause)).await?;
-            pause *= 2;
-        }
-    }
-
     /// Makes the decided call with this index, or records why it is not made.
-    pub(super) async fn call_function(&mut self, index: usize) -> RunResult {
-        let Some(step) = self.task.open_step() else {
+    pub(super) async fn call_function(
+        &self,
+        run: &mut RunContext,
+        gate: &Gate,
+        screen: &mut Screen,
+        index: usize,
+    ) -> RunResult {
+        let Some(step) = run.task().open_step() else {
             return Ok(());
         };
         let Some(call) = step.decided_call(index).cloned() else {
@@ -142,15 +116,15 @@ impl Runner {
         let number = step.number;
         let was_called = step.open_call().is_some();
         if let Some(missed) = step.abort_reason.clone() {
-            return self.not_called(call, was_called, &missed).await;
+            return not_called(run, call, was_called, &missed).await;
         }
-        let ready = match self.functions.ready(&call) {
+        let ready = match self.ready(&call) {
             Ok(ready) => ready,
-            Err(problem) => return self.not_called(call, was_called, &problem).await,
+            Err(problem) => return not_called(run, call, was_called, &problem).await,
         };
         if was_called && !ready.link.is_retryable() {
-            let why = self.task.text(Message::CallInterrupted);
-            return self.not_called(call, was_called, &why).await;
+            let why = run.task().text(Message::CallInterrupted);
+            return not_called(run, call, was_called, &why).await;
         }
         if !was_called {
             let intended = IntendedFunctionCall {
@@ -160,131 +134,168 @@ impl Runner {
                 destructive: ready.may_destroy,
                 tool: &ready.link.tool().label,
             };
-            match self.permission_to_call(intended).await? {
+            match gate.permission_to_call(run, screen, intended).await? {
                 CallPermission::Granted => {}
                 CallPermission::PendingApproval => return Ok(()),
-                CallPermission::Refused(why) => return self.not_called(call, false, &why).await,
+                CallPermission::Refused(why) => return not_called(run, call, false, &why).await,
             }
-            if let Some(why) = self.before_function(&call).await? {
-                return self.not_called(call, false, &why).await;
+            if let Some(why) = hooks::before_function(run, &call).await? {
+                return not_called(run, call, false, &why).await;
             }
-            if !self.is_running() {
+            if !is_running(run.task()) {
                 return Ok(());
             }
-            self.record(vec![Event::FunctionCalled(call.clone())])
+            run.record(vec![Event::FunctionCalled(call.clone())])
                 .await?;
-            if !self.may_act() {
-                let why = self.task.text(Message::CallInterruptedBefore);
-                return self.not_called(call, false, &why).await;
+            if !may_act(run.task()) {
+                let why = run.task().text(Message::CallInterruptedBefore);
+                return not_called(run, call, false, &why).await;
             }
         }
-        self.invoke(
-            call,
-            machine::call_id(&self.task.spec.name, number, index),
-            ready,
-        )
-        .await
+        let id = machine::call_id(&run.task().spec.name, number, index);
+        invoke(run, call, id, ready).await
     }
+}
 
-    /// Makes the call and records its result.
-    async fn invoke(&mut self, call: FunctionCall, id: String, ready: PreparedCall) -> RunResult {
-        let began = Instant::now();
-        let made = ToolCall {
-            task: self.task.spec.name.to_string(),
-            id,
-            name: ready.own_name,
-            arguments: ready.arguments,
+/// Lists the functions of one tool, with retries while it is unavailable.
+async fn list_functions(
+    run: &mut RunContext,
+    tool: &Tool,
+    link: &ToolConnection,
+) -> RunResult<Vec<DeclaredFunction>> {
+    let began = Instant::now();
+    let name = run.task().spec.name.to_string();
+    let mut pause = INITIAL_BACKOFF;
+    loop {
+        let problem = match run.guard(link.list(&name)).await? {
+            Ok(functions) => return Ok(functions),
+            Err(problem) => problem,
         };
-        let called = tokio::select! {
-            biased;
-            _ = self.stop.paused() => {
-                self.recording.stopped();
-                Err(Halt::Reevaluate)
-            }
-            called = self.guard(self.invoke_recorded(&ready.link, &made)) => called,
-        };
-        self.record_timing("call", began);
-        match called {
-            Ok(outcome) => {
-                self.returned(call.clone(), outcome.clone(), began).await?;
-                let call_id = call.call_id.clone();
-                let result = FunctionResult { call_id, outcome };
-                self.after_function(&call, &result).await;
-                Ok(())
-            }
-            // A retryable call is made again when the task continues; others need a result now.
-            Err(Halt::Reevaluate) if !ready.link.is_retryable() => {
-                let reason = &self.task.text(Message::TaskInterrupted);
-                let outcome = Err(self.task.text(Message::CallOutcomeUnknown { reason }));
-                self.returned(call, outcome, began).await?;
-                Err(Halt::Reevaluate)
-            }
-            Err(halt) => Err(halt),
+        if matches!(problem, ToolError::Unusable(_)) || began.elapsed() + pause > RETRY_TIMEOUT {
+            return Err(unusable(tool, &problem));
         }
+        tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
+        if pause == INITIAL_BACKOFF {
+            let disturbed = Event::TransientFailure {
+                reason: reason::TOOL_UNREACHABLE.to_owned(),
+                message: format!(
+                    "listing the functions of the tool {}: {problem}",
+                    tool.label
+                ),
+            };
+            run.record(vec![disturbed]).await?;
+        }
+        run.sleep(pause).await?;
+        pause *= 2;
     }
+}
 
-    /// Makes the call through the recording ports.
-    async fn invoke_recorded(&self, link: &ToolConnection, made: &ToolCall) -> FunctionOutcome {
-        let asked = FunctionCall {
+/// Makes the call and records its result.
+async fn invoke(
+    run: &mut RunContext,
+    call: FunctionCall,
+    id: String,
+    ready: PreparedCall,
+) -> RunResult {
+    let began = Instant::now();
+    let made = ToolCall {
+        task: run.task().spec.name.to_string(),
+        id,
+        name: ready.own_name,
+        arguments: ready.arguments,
+    };
+    let called = invoke_recorded(run, &ready.link, &made);
+    let called = run.guard_unless_paused(called).await;
+    run.record_timing("call", began);
+    match called {
+        Ok(outcome) => {
+            returned(run, call.clone(), outcome.clone(), began).await?;
+            let call_id = call.call_id.clone();
+            let result = FunctionResult { call_id, outcome };
+            hooks::after_function(run, &call, &result).await;
+            Ok(())
+        }
+        // A retryable call is made again when the task continues; others need a result now.
+        Err(Halt::Reevaluate) if !ready.link.is_retryable() => {
+            let reason = &run.task().text(Message::TaskInterrupted);
+            let outcome = Err(run.task().text(Message::CallOutcomeUnknown { reason }));
+            returned(run, call, outcome, began).await?;
+            Err(Halt::Reevaluate)
+        }
+        Err(halt) => Err(halt),
+    }
+}
+
+/// Makes the call through the recording ports.
+async fn invoke_recorded(
+    run: &RunContext,
+    link: &ToolConnection,
+    made: &ToolCall,
+) -> FunctionOutcome {
+    let asked = FunctionCall {
+        call_id: made.id.clone(),
+        name: made.name.clone(),
+        arguments_json: Value::Object(made.arguments.clone()).to_string(),
+    };
+    let asked = wire::InvokeRequest {
+        task: made.task.clone(),
+        call: Some(asked.into()),
+    };
+    // Boxed: a future that connects is large, and few steps call a function.
+    let work = Box::pin(async {
+        Ok(FunctionResult {
             call_id: made.id.clone(),
-            name: made.name.clone(),
-            arguments_json: Value::Object(made.arguments.clone()).to_string(),
-        };
-        let asked = wire::InvokeRequest {
-            task: made.task.clone(),
-            call: Some(asked.into()),
-        };
-        // Boxed: a future that connects is large, and few steps call a function.
-        let work = Box::pin(async {
-            Ok(FunctionResult {
-                call_id: made.id.clone(),
-                outcome: link.call(made).await,
-            })
-        });
-        let told = |result: FunctionResult| wire::InvokeResponse {
-            result: Some(result.into()),
-        };
-        let read = |answer: wire::InvokeResponse| require("result", answer.result);
-        let result: Result<FunctionResult, _> = self
-            .recording
-            .exchange(INVOKE, asked, work, told, read)
-            .await;
-        result.map_err(|report| report.message)?.outcome
-    }
+            outcome: link.call(made).await,
+        })
+    });
+    let told = |result: FunctionResult| wire::InvokeResponse {
+        result: Some(result.into()),
+    };
+    let read = |answer: wire::InvokeResponse| require("result", answer.result);
+    let result: Result<FunctionResult, _> = run
+        .recording()
+        .exchange(INVOKE, asked, work, told, read)
+        .await;
+    result.map_err(|report| report.message)?.outcome
+}
 
-    /// Returns whether the task is running and not being cancelled.
-    fn is_running(&self) -> bool {
-        self.task.lifecycle == Lifecycle::Running && self.task.cancel_requested.is_none()
-    }
+/// Returns whether the task is running and not being cancelled.
+fn is_running(task: &Task) -> bool {
+    task.lifecycle == Lifecycle::Running && task.cancel_requested.is_none()
+}
 
-    /// Records why a call has no result. A call that had started may have been carried out.
-    async fn not_called(&mut self, call: FunctionCall, was_called: bool, why: &str) -> RunResult {
-        let message = if was_called {
-            Message::CallOutcomeUnknown { reason: why }
-        } else {
-            Message::CallNotMade { reason: why }
-        };
-        let text = self.task.text(message);
-        self.returned(call, Err(text), Instant::now()).await
-    }
+/// Records why a call has no result. A call that had started may have been carried out.
+async fn not_called(
+    run: &mut RunContext,
+    call: FunctionCall,
+    was_called: bool,
+    why: &str,
+) -> RunResult {
+    let message = if was_called {
+        Message::CallOutcomeUnknown { reason: why }
+    } else {
+        Message::CallNotMade { reason: why }
+    };
+    let text = run.task().text(message);
+    returned(run, call, Err(text), Instant::now()).await
+}
 
-    async fn returned(
-        &mut self,
-        call: FunctionCall,
-        outcome: FunctionOutcome,
-        began: Instant,
-    ) -> RunResult {
-        self.record(vec![result_of(call, outcome, began.elapsed())])
-            .await
-    }
+async fn returned(
+    run: &mut RunContext,
+    call: FunctionCall,
+    outcome: FunctionOutcome,
+    began: Instant,
+) -> RunResult {
+    run.record(vec![result_of(call, outcome, began.elapsed())])
+        .await
+}
 
-    /// Returns the result of a call that is interrupted by the end of the task, so that no call is left without one.
-    pub(super) fn interrupted_call_result(&self) -> Option<Event> {
-        let call = self.task.open_step()?.open_call()?.clone();
-        let reason = &self.task.text(Message::TaskEndedBeforeResult);
-        let outcome = Err(self.task.text(Message::CallOutcomeUnknown { reason }));
-        Some(result_of(call, outcome, Duration::ZERO))
-    }
+/// Returns the result of a call that is interrupted by the end of the task, so that no call is left without one.
+pub(super) fn interrupted_call_result(task: &Task) -> Option<Event> {
+    let call = task.open_step()?.open_call()?.clone();
+    let reason = &task.text(Message::TaskEndedBeforeResult);
+    let outcome = Err(task.text(Message::CallOutcomeUnknown { reason }));
+    Some(result_of(call, outcome, Duration::ZERO))
 }
 
 fn result_of(call: FunctionCall, outcome: FunctionOutcome, elapsed: Duration) -> Event {

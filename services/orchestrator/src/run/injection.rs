@@ -11,53 +11,52 @@ use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::ImageFormat;
 
-use super::permission::with_surroundings;
-use super::{RunResult, Runner};
+use super::context::RunContext;
+use super::gate::with_surroundings;
+use super::{RunResult, capture};
 use motorium_task::event::Artifact;
 
 /// Maximum number of suspicions with a screenshot; of further ones only the text is kept.
 // A person judges the first few; each image costs storage.
 const MAX_EVIDENCE_IMAGES: usize = 4;
 
-impl Runner {
-    /// Returns a screenshot for each of the first suspicions with a known position.
-    pub(super) async fn injection_evidence(
-        &mut self,
-        suspicions: &[SuspectedInjection],
-    ) -> RunResult<Vec<Option<Artifact>>> {
-        let places = suspicions.iter().take(MAX_EVIDENCE_IMAGES);
-        let places: Vec<_> = places
-            .map(|suspicion| suspicion.bounds.map(with_surroundings))
-            .collect();
-        let shown = self.crop_screenshot(places.clone()).await;
-        let step = self.task.open_step().map_or(0, |step| step.number);
-        let mut pictures = Vec::new();
-        for (number, (place, cut)) in (1..).zip(places.into_iter().zip(shown)) {
-            let image = match (place, cut) {
-                (None, _) => None,
-                (Some(_), Some(image)) => Some(image),
-                // The stored screenshot is unavailable; the current screen is the next best evidence.
-                (Some(place), None) => self.capture_area(Some(place)).await?.image,
-            };
-            let name = format!("suspicion-{step}-{number}");
-            pictures.push(self.store_image(image.as_ref(), &name).await?);
-        }
-        Ok(pictures)
+/// Returns a screenshot for each of the first suspicions with a known position.
+pub(super) async fn injection_evidence(
+    run: &mut RunContext,
+    suspicions: &[SuspectedInjection],
+) -> RunResult<Vec<Option<Artifact>>> {
+    let places = suspicions.iter().take(MAX_EVIDENCE_IMAGES);
+    let places: Vec<_> = places
+        .map(|suspicion| suspicion.bounds.map(with_surroundings))
+        .collect();
+    let shown = crop_screenshot(run, places.clone()).await;
+    let step = run.task().open_step().map_or(0, |step| step.number);
+    let mut pictures = Vec::new();
+    for (number, (place, cut)) in (1..).zip(places.into_iter().zip(shown)) {
+        let image = match (place, cut) {
+            (None, _) => None,
+            (Some(_), Some(image)) => Some(image),
+            // The stored screenshot is unavailable; the current screen is the next best evidence.
+            (Some(place), None) => capture::capture_area(run, Some(place)).await?.image,
+        };
+        let name = format!("suspicion-{step}-{number}");
+        pictures.push(run.store_image(image.as_ref(), &name).await?);
     }
+    Ok(pictures)
+}
 
-    /// Crops these areas from the step's screenshot, if it can be read.
-    async fn crop_screenshot(&self, places: Vec<Option<CaptureRect>>) -> Vec<Option<Image>> {
-        let count = places.len();
-        let picture = self.task.open_step().and_then(|step| step.image.clone());
-        let Some(picture) = picture else {
-            return vec![None; count];
-        };
-        let Ok(picture) = self.blobs.get(picture.sha256).await else {
-            return vec![None; count];
-        };
-        let cut = tokio::task::spawn_blocking(move || crop_all(&picture, &places)).await;
-        cut.unwrap_or_else(|_| vec![None; count])
-    }
+/// Crops these areas from the step's screenshot, if it can be read.
+async fn crop_screenshot(run: &RunContext, places: Vec<Option<CaptureRect>>) -> Vec<Option<Image>> {
+    let count = places.len();
+    let picture = run.task().open_step().and_then(|step| step.image.clone());
+    let Some(picture) = picture else {
+        return vec![None; count];
+    };
+    let Ok(picture) = run.recorder.blobs().get(picture.sha256).await else {
+        return vec![None; count];
+    };
+    let cut = tokio::task::spawn_blocking(move || crop_all(&picture, &places)).await;
+    cut.unwrap_or_else(|_| vec![None; count])
 }
 
 fn crop_all(picture: &Bytes, places: &[Option<CaptureRect>]) -> Vec<Option<Image>> {

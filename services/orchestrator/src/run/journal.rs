@@ -65,7 +65,8 @@ pub struct Journal {
     subscription: TaskSubscription,
     /// Time at which this journal last read the log.
     read_at: Option<Instant>,
-    task: TaskName,
+    /// The fold of the stored events followed by the deferred ones.
+    task: Task,
     epoch: TaskEpoch,
     /// Duration of the task's lease without renewal.
     lease_duration: Duration,
@@ -80,7 +81,7 @@ pub struct Journal {
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Journal")
-            .field("task", &self.task)
+            .field("task", self.name())
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
@@ -91,7 +92,7 @@ impl Journal {
     pub fn new(
         store: Arc<dyn TaskStore>,
         doorbell: &TaskNotifier,
-        task: &Task,
+        task: Task,
         epoch: TaskEpoch,
         lease_duration: Duration,
     ) -> Self {
@@ -101,7 +102,7 @@ impl Journal {
             subscription: doorbell.subscribe(&task.spec.name),
             // Forces a first read, which finds events appended between loading the task and subscribing.
             read_at: None,
-            task: task.spec.name.clone(),
+            task,
             epoch,
             lease_duration,
             stored_seq,
@@ -114,36 +115,46 @@ impl Journal {
         }
     }
 
+    /// Returns the task as the log tells it. Only the journal changes it.
+    pub(super) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    fn name(&self) -> &TaskName {
+        &self.task.spec.name
+    }
+
     pub(super) fn set_clock(&mut self, tape: RecordingMode) {
         self.clock = tape;
     }
 
     /// Applies an event to the task now and stores it with the next recorded one.
-    pub(super) fn defer(&mut self, task: &mut Task, event: Event) {
-        let seq = EventSeq(task.last_seq.0 + 1);
+    pub(super) fn defer(&mut self, event: Event) {
+        let seq = EventSeq(self.task.last_seq.0 + 1);
         let recorded = RecordedEvent {
             seq,
             at: self.clock.event_time(seq),
-            step: step_of(task, &event),
+            step: step_of(&self.task, &event),
             event,
         };
-        self.deferred.push(DeferredEvent::apply(recorded, task));
+        self.deferred
+            .push(DeferredEvent::apply(recorded, &mut self.task));
     }
 
     /// Stores deferred events. Events appended by others meanwhile are merged first; if those ended the task, nothing
     /// is stored.
-    pub(super) async fn flush(&mut self, task: &mut Task) -> RunResult {
+    pub(super) async fn flush(&mut self) -> RunResult {
         while !self.deferred.is_empty() {
             let encode = |deferred: &DeferredEvent| {
-                log::encode(&self.task, &deferred.recorded, deferred.state)
+                log::encode(self.name(), &deferred.recorded, deferred.state)
             };
             let append = Append {
-                name: self.task.clone(),
+                name: self.name().clone(),
                 epoch: Some(self.epoch),
                 expected_seq: Some(self.stored_seq),
                 events: self.deferred.iter().map(encode).collect(),
                 notes: self.clock.pending(),
-                view: Some(log::row_view(task)),
+                view: Some(log::row_view(&self.task)),
                 request: None,
                 lease: Some(self.lease_duration),
                 now: SystemTime::now(),
@@ -153,7 +164,7 @@ impl Journal {
                 Ok(appended) => {
                     self.stored_seq = appended.last_seq;
                     self.known.send_modify(|known| known.appended_at = began);
-                    task.last_seq = appended.last_seq;
+                    self.task.last_seq = appended.last_seq;
                     self.deferred.clear();
                     self.clock.mark_written();
                     self.subscription.notify_others();
@@ -165,7 +176,7 @@ impl Journal {
                     return Err(Halt::OwnershipLost(error.to_string()));
                 }
                 Err(motorium_store::Error::Conflict { .. }) => {
-                    self.merge_foreign_events(task).await?;
+                    self.merge_foreign_events().await?;
                     if self.deferred.is_empty() {
                         return Err(Halt::Reevaluate);
                     }
@@ -177,21 +188,21 @@ impl Journal {
     }
 
     /// Merges events appended by others, after a notification or once [`POLL_INTERVAL`] has passed.
-    pub(super) async fn sync(&mut self, task: &mut Task) -> RunResult {
+    pub(super) async fn sync(&mut self) -> RunResult {
         let appended_at = self.known.borrow().appended_at;
         let is_due = |read_at: Instant| read_at.max(appended_at).elapsed() >= POLL_INTERVAL;
         let is_due = self.read_at.is_none_or(is_due);
         if self.subscription.try_notified() || is_due {
-            self.merge_foreign_events(task).await?;
+            self.merge_foreign_events().await?;
         }
         Ok(())
     }
 
     /// Merges events appended by others, without waiting for a notification.
-    pub(super) async fn merge_foreign_events(&mut self, task: &mut Task) -> RunResult {
+    pub(super) async fn merge_foreign_events(&mut self) -> RunResult {
         let lost = |error: log::Error| Halt::OwnershipLost(error.to_string());
         self.read_at = Some(Instant::now());
-        let foreign = log::read(self.store.as_ref(), &self.task, self.stored_seq).await;
+        let foreign = log::read(self.store.as_ref(), self.name(), self.stored_seq).await;
         let foreign = foreign.map_err(lost)?;
         let Some(last) = foreign.last() else {
             return Ok(());
@@ -201,23 +212,25 @@ impl Journal {
         if self.deferred.is_empty() {
             self.clock.log_read(last.seq);
             self.stored_seq = last.seq;
-            foreign.iter().for_each(|recorded| task.apply(recorded));
+            foreign
+                .iter()
+                .for_each(|recorded| self.task.apply(recorded));
             return Ok(());
         }
         // Events of others precede the deferred ones in the log, so they have to be folded first.
-        *task = log::load(self.store.as_ref(), &self.task)
+        self.task = log::load(self.store.as_ref(), self.name())
             .await
             .map_err(lost)?;
         // The log may have grown since it was read above.
-        self.clock.log_read(task.last_seq);
-        self.stored_seq = task.last_seq;
-        if task.lifecycle.is_terminal() {
+        self.clock.log_read(self.task.last_seq);
+        self.stored_seq = self.task.last_seq;
+        if self.task.lifecycle.is_terminal() {
             self.deferred.clear();
         }
         // A paused or taken-over task must not end while a person uses its desktop. A cancelled one may, at the user's
         // request.
         if matches!(
-            task.lifecycle,
+            self.task.lifecycle,
             Lifecycle::Paused | Lifecycle::AwaitingUser(_)
         ) {
             self.deferred.retain(|deferred| {
@@ -227,23 +240,24 @@ impl Journal {
         }
         for deferred in std::mem::take(&mut self.deferred) {
             let recorded = RecordedEvent {
-                seq: EventSeq(task.last_seq.0 + 1),
+                seq: EventSeq(self.task.last_seq.0 + 1),
                 ..deferred.recorded
             };
-            self.deferred.push(DeferredEvent::apply(recorded, task));
+            self.deferred
+                .push(DeferredEvent::apply(recorded, &mut self.task));
         }
         Ok(())
     }
 
     /// Waits until others may have appended events, and merges them.
-    pub(super) async fn wait_for_change(&mut self, task: &mut Task) -> RunResult {
+    pub(super) async fn wait_for_change(&mut self) -> RunResult {
         let _ = tokio::time::timeout(POLL_INTERVAL, self.subscription.notified()).await;
-        self.merge_foreign_events(task).await
+        self.merge_foreign_events().await
     }
 
     /// Returns a future that signals cancellation, pause and take-over to the run.
     pub(super) fn listen(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
-        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        let (store, task) = (Arc::clone(&self.store), self.name().clone());
         let known = self.known.subscribe();
         listen(
             store,
@@ -260,13 +274,13 @@ impl Journal {
         &self,
         deeds: HumanInputStream,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        let (store, task) = (Arc::clone(&self.store), self.name().clone());
         pause_for_people(store, task, self.epoch, self.subscription.sibling(), deeds)
     }
 
     /// Returns a future that renews the task's lease.
     pub(super) fn keep_lease(&self, stop: StopSignal) -> impl Future<Output = ()> + Send + use<> {
-        let (store, task) = (Arc::clone(&self.store), self.task.clone());
+        let (store, task) = (Arc::clone(&self.store), self.name().clone());
         let known = self.known.subscribe();
         keep(store, task, self.epoch, self.lease_duration, known, stop)
     }
@@ -278,8 +292,8 @@ impl Journal {
 
     /// Releases the task's lease.
     pub(super) async fn release(&self) {
-        if let Err(error) = self.store.release(&self.task, self.epoch).await {
-            tracing::warn!(task = %self.task, %error, "releasing the task failed; its lease will expire");
+        if let Err(error) = self.store.release(self.name(), self.epoch).await {
+            tracing::warn!(task = %self.name(), %error, "releasing the task failed; its lease will expire");
         }
         self.subscription.notify_others();
     }

@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::Code;
 
-use super::{Runner, StopReason, StopSignal};
+use super::context::RunContext;
+use super::{StopReason, StopSignal};
 use motorium_recording::ports::Ports;
 
 /// Time limit for releasing the desktop; after that its lease expires by itself.
@@ -25,17 +26,17 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    pub(super) fn start(runner: &Runner, display: DisplayId, epoch: DesktopEpoch) -> Self {
+    pub(super) fn start(run: &RunContext, display: DisplayId, epoch: DesktopEpoch) -> Self {
         let desktop = keep_desktop(
-            runner.ports.clone(),
+            run.ports.clone(),
             display.clone(),
             epoch,
-            runner.stop.clone(),
+            run.interrupts.stop.clone(),
         );
-        let row = runner.journal.keep_lease(runner.stop.clone());
+        let row = run.journal.keep_lease(run.interrupts.stop.clone());
         Self {
             tasks: vec![tokio::spawn(desktop), tokio::spawn(row)],
-            ports: runner.ports.clone(),
+            ports: run.ports.clone(),
             display,
             epoch,
         }

@@ -4,72 +4,93 @@
 //! the result, and repeats. It owns the task while it runs: no one else appends events of the loop, and the store
 //! rejects writes under a lost lease. Whatever it awaits is abandoned at once on a stop request.
 //!
+//! The runner itself is the match over directives. Its parts own their state and get the run's context as an argument:
+//!
+//! - `context`: `journal` with the task, `interrupts`, `recorder`, hooks and services, for every part
+//! - `screen`: latest observation and frame, background motion, the early observation; `capture` asks Perception
+//! - `gate`: policy, `provenance`, hooks and approvals; their verdict on an action or a function call
+//! - `actuator`: intent, input, outcome, and the pointer (`pointer`)
+//! - `judge`: waits until the screen has settled, judges the effect, schedules a retry
+//! - `decide`, `extract`, `functions`: calls of the planner and of tools
+//! - `background`: commands, leases and human input beside the loop
+//!
+//! An action goes through the stages of an `attempt`; `act` takes it from one to the next.
+//!
 //! Invariant: an action is performed only after its intent is stored, and its outcome is stored before anything else
 //! happens.
 
 mod act;
+mod actuator;
 mod approval_evidence;
+mod attempt;
+mod background;
+mod capture;
 mod conclude;
+mod context;
 mod decide;
 mod dispatcher;
 mod extract;
 mod functions;
+mod gate;
+mod halt;
 mod hooks;
 mod injection;
+mod interrupts;
 mod journal;
+mod judge;
 mod lease_keeper;
 mod motion_monitor;
 mod observe;
-mod permission;
 mod pointer;
 mod preflight;
 mod prepare;
 mod provenance;
 pub(crate) mod recorded_settings;
+mod recorder;
+mod resolve;
 mod retry;
-mod settle;
+mod run_hooks;
+mod screen;
 mod stop;
 mod takeover;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use motorium_proto::domain::desktop::Desktop;
-use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::id::FrameId;
-use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{Observation, Perception, StageTiming};
 use motorium_recording::ports::Ports;
 use motorium_store::BlobStore;
-use tokio::time::Instant;
-use tokio_util::task::AbortOnDropHandle;
 
-use self::functions::Functions;
-use self::hooks::RunHooks;
-use self::lease_keeper::LeaseKeeper;
-use self::motion_monitor::MotionMonitor;
+use self::actuator::Actuator;
+use self::background::BackgroundTasks;
+use self::conclude::fetch_results;
+use self::context::{BackgroundPerception, RunContext};
+use self::decide::Planning;
+use self::functions::{Functions, interrupted_call_result};
+use self::gate::Gate;
+use self::halt::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, halt};
+use self::interrupts::Interrupts;
+use self::judge::Judge;
+use self::observe::finish_step;
+use self::recorder::StepRecorder;
+use self::run_hooks::RunHooks;
+use self::screen::Screen;
 use crate::error::is_transient;
 use crate::functions::Tools;
 use crate::hooks::HookChain;
 use crate::run::recorded_settings::RunSettings;
 use motorium_policy::PolicySource;
-use motorium_policy::provenance::ScreenTexts;
-use motorium_recording::recording::{Recorder, RecordingMode, StartTime, recording_ports};
-use motorium_task::effect::{BackgroundMotion, EffectCriterion};
-use motorium_task::event::{Event, Failure, UserRequest, UserRequestKind};
+use motorium_recording::recording::{Recorder, RecordingMode};
+use motorium_task::effect::EffectCriterion;
+use motorium_task::event::{Event, UserRequest, UserRequestKind};
 use motorium_task::loop_detection::{LoopNotice, Mitigation};
 use motorium_task::machine::{self, Directive};
-use motorium_task::{Lifecycle, Task, limits};
+use motorium_task::{Lifecycle, Task};
 
 pub use dispatcher::Dispatcher;
 pub use journal::Journal;
 pub use stop::{StopReason, StopSignal};
 
-/// Maximum time for which calls to an unavailable service are retried before the task fails.
-// Covers the restart of a service; a longer outage is better reported to the user.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Backoff before the first retry of an unavailable service; doubled for each further retry.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 /// Time limit for releasing keys and buttons. The Executor also releases them when the lease ends.
 const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -114,43 +135,6 @@ impl Default for RunConfig {
     }
 }
 
-/// Reason for leaving the loop.
-#[derive(Debug)]
-enum Halt {
-    /// The loop has to evaluate the task again: it was cancelled, interrupted, or its time is up.
-    Reevaluate,
-    /// This process shuts down; another one will continue the task.
-    Shutdown,
-    /// Another process owns the task now, or the store is unavailable: nothing more may be written.
-    OwnershipLost(String),
-    /// The desktop is leased to another holder.
-    DesktopBusy,
-    /// The task fails.
-    Fail(Failure),
-}
-
-type RunResult<T = ()> = std::result::Result<T, Halt>;
-
-/// The runner's view of the screen. It is never stored.
-#[derive(Debug)]
-struct ScreenView {
-    observation: Observation,
-    /// Latest frame: the observed one, or one captured since.
-    latest_frame: Frame,
-    /// True if the screen has changed since it was parsed.
-    stale: bool,
-}
-
-impl ScreenView {
-    fn of(observation: Observation) -> Self {
-        Self {
-            latest_frame: observation.frame.clone(),
-            observation,
-            stale: false,
-        }
-    }
-}
-
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
@@ -163,64 +147,24 @@ pub enum RunEnd {
 /// A task and the desktop that it runs on.
 #[derive(Debug)]
 pub struct Assignment {
-    pub task: Task,
+    pub journal: Journal,
     pub desktop: Desktop,
     pub ports: Ports,
-}
-
-/// Unrecorded handle to Perception, for work beside the loop.
-#[derive(Clone)]
-struct BackgroundPerception(Arc<dyn Perception>);
-
-impl std::fmt::Debug for BackgroundPerception {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Aside").finish_non_exhaustive()
-    }
 }
 
 /// Runs one task.
 #[derive(Debug)]
 pub struct Runner {
-    ports: Ports,
-    /// For work beside the loop, which is recorded separately.
-    background_perception: BackgroundPerception,
-    recording: RecordingMode,
-    blobs: BlobStore,
-    journal: Journal,
-    task: Task,
-    desktop: Desktop,
-    stop: StopSignal,
+    run: RunContext,
     orchestrator: String,
-    view: Option<ScreenView>,
-    config: RunConfig,
-    hooks: RunHooks,
-    /// Screen areas that change without any action.
-    background_motion: BackgroundMotion,
-    /// Watches for background motion until the first action of the step.
-    motion_monitor: Option<MotionMonitor>,
-    /// Frames captured between the observation of the step and its first action; kept until that action is judged.
-    idle_frames: Vec<FrameId>,
-    /// Text that was visible on the task's screens.
-    observed_text: ScreenTexts,
-    /// Number of pointer moves made for pointer checks.
-    pointer_moves: u64,
-    /// Observation for the next step, if it was started early.
-    next_observation: Option<AbortOnDropHandle<motorium_proto::service::Result<Observation>>>,
-    timings: Vec<StageTiming>,
-    /// True if any backend needs screenshots.
-    needs_image: bool,
-    applications: Vec<String>,
+    screen: Screen,
+    gate: Gate,
+    actuator: Actuator,
+    judge: Judge,
+    planning: Planning,
     /// Functions that the planner may call.
     functions: Functions,
-    command_listener: Option<AbortOnDropHandle<()>>,
-    /// Pauses the task when a person uses the mouse or the keyboard.
-    human_input_monitor: Option<AbortOnDropHandle<()>>,
-    /// Set once the desktop is leased.
-    lease_keeper: Option<LeaseKeeper>,
-    /// True once the start of this run is recorded.
-    has_begun: bool,
-    /// Number of interruptions of the task when the screen was last observed.
-    interruptions: u32,
+    background: BackgroundTasks,
 }
 
 impl Runner {
@@ -228,63 +172,50 @@ impl Runner {
     pub fn new(
         assignment: Assignment,
         blobs: BlobStore,
-        journal: Journal,
         stop: StopSignal,
         orchestrator: String,
-        conduct: RunConfig,
+        config: RunConfig,
     ) -> Self {
         let Assignment {
-            task,
+            journal,
             desktop,
             ports,
         } = assignment;
-        let tape = if conduct.recording {
+        let recording = if config.recording {
             RecordingMode::Recording(Recorder::begin(
-                RunSettings::of(&desktop, &conduct).json(),
-                task.last_seq,
+                RunSettings::of(&desktop, &config).json(),
+                journal.task().last_seq,
             ))
         } else {
             RecordingMode::Off
         };
-        Self {
+        let run = RunContext {
+            journal,
+            interrupts: Interrupts::new(stop),
+            recorder: StepRecorder::new(blobs),
+            hooks: RunHooks::new(&config.hooks),
             background_perception: BackgroundPerception(Arc::clone(&ports.perception)),
             ports,
-            recording: RecordingMode::Off,
-            blobs,
-            journal,
-            task,
             desktop,
-            stop,
+            config,
+        };
+        Self {
             orchestrator,
-            view: None,
-            hooks: RunHooks::new(&conduct.hooks),
-            config: conduct,
-            background_motion: BackgroundMotion::default(),
-            motion_monitor: None,
-            idle_frames: Vec::new(),
-            observed_text: ScreenTexts::default(),
-            pointer_moves: 0,
-            next_observation: None,
-            timings: Vec::new(),
-            needs_image: false,
-            applications: Vec::new(),
+            screen: Screen::default(),
+            gate: Gate::new(&run.config),
+            actuator: Actuator::default(),
+            judge: Judge::new(&run.config),
+            planning: Planning::default(),
             functions: Functions::default(),
-            command_listener: None,
-            human_input_monitor: None,
-            lease_keeper: None,
-            has_begun: false,
-            interruptions: 0,
+            background: BackgroundTasks::default(),
+            run,
         }
-        .with_recording(tape)
+        .with_recording(recording)
     }
 
-    /// Returns the runner with its ports recording to, or replaying from, `tape`.
-    pub(crate) fn with_recording(mut self, tape: RecordingMode) -> Self {
-        if !matches!(tape, RecordingMode::Off) {
-            self.ports = recording_ports(self.ports, &tape);
-        }
-        self.journal.set_clock(tape.clone());
-        self.recording = tape;
+    /// Returns the runner with its ports recording to, or replaying from, `recording`.
+    pub(crate) fn with_recording(mut self, recording: RecordingMode) -> Self {
+        self.run.record_to(recording);
         self
     }
 
@@ -294,13 +225,13 @@ impl Runner {
             Ok(()) => self.run_loop().await,
             Err(halt) => self.handle_halt(halt).await,
         };
-        if let Some(keeper) = self.lease_keeper.take() {
-            keeper.stop().await;
-        }
-        self.after_run().await;
-        let task = &self.task.spec.name;
+        self.background.stop().await;
+        hooks::after_run(&mut self.run).await;
+        let task = &self.run.task().spec.name;
         let end = match flow {
-            Ok(()) if self.task.lifecycle.is_terminal() => RunEnd::Ended(self.task.lifecycle),
+            Ok(()) if self.run.task().lifecycle.is_terminal() => {
+                RunEnd::Ended(self.run.task().lifecycle.clone())
+            }
             Ok(()) => RunEnd::Released,
             Err(Halt::OwnershipLost(reason)) => {
                 tracing::warn!(%task, reason, "task is released");
@@ -311,13 +242,13 @@ impl Runner {
                 RunEnd::Released
             }
         };
-        self.journal.release().await;
+        self.run.journal.release().await;
         end
     }
 
     async fn run_loop(&mut self) -> RunResult {
         loop {
-            if self.task.lifecycle.is_terminal() {
+            if self.run.task().lifecycle.is_terminal() {
                 return Ok(());
             }
             if let Err(halt) = self.step_once().await {
@@ -326,69 +257,72 @@ impl Runner {
         }
     }
 
-    /// Starts pausing the task on human input.
-    fn watch_human_input(&mut self) {
-        if self.config.pause_on_human_input {
-            let pausing = self.journal.pause_on_human_input(self.human_input());
-            self.human_input_monitor = Some(AbortOnDropHandle::new(tokio::spawn(pausing)));
-        }
-    }
-
     /// Handles a halt that concerns only the task; returns the others, which end the run.
     async fn handle_halt(&mut self, halt: Halt) -> RunResult {
         match halt {
-            Halt::Reevaluate => match machine::directive(&self.reload_task().await?, self.now()) {
-                Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
-                Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
-                _ => Ok(()),
-            },
+            Halt::Reevaluate => {
+                match machine::directive(&self.reload_task().await?, self.run.now()) {
+                    Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
+                    Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
+                    _ => Ok(()),
+                }
+            }
             Halt::Fail(failure) => self.end(Event::Failed(failure)).await,
             halt @ (Halt::Shutdown | Halt::OwnershipLost(_) | Halt::DesktopBusy) => Err(halt),
         }
     }
 
     async fn reload_task(&mut self) -> RunResult<Task> {
-        self.journal.merge_foreign_events(&mut self.task).await?;
-        Ok(self.task.clone())
+        self.run.journal.merge_foreign_events().await?;
+        Ok(self.run.task().clone())
     }
 
     async fn step_once(&mut self) -> RunResult {
-        self.journal.sync(&mut self.task).await?;
-        self.stop.acknowledge(self.task.last_seq);
-        if self.interruptions != self.task.interruptions {
-            self.discard_view();
-        }
-        match machine::directive(&self.task, self.now()) {
+        self.run.journal.sync().await?;
+        self.run
+            .interrupts
+            .stop
+            .acknowledge(self.run.task().last_seq);
+        self.screen.discard_if_interrupted(self.run.task());
+        match machine::directive(self.run.task(), self.run.now()) {
             Directive::Ended => Ok(()),
             Directive::AwaitUser => self.await_user().await,
             Directive::Cancel { reason } => self.end(Event::Cancelled { reason }).await,
             Directive::Fail(failure) => self.end(Event::Failed(failure)).await,
             Directive::Observe => self.observe().await,
-            Directive::Decide => self.decide().await,
-            Directive::Act { index } => self.act(index).await,
-            Directive::Judge => self.judge_pending_action().await,
-            Directive::Refuse { message } => {
-                self.record(vec![Event::TargetNotResolved { message }])
+            Directive::Decide => {
+                self.planning
+                    .decide(&mut self.run, &mut self.screen, &self.functions)
                     .await
             }
+            Directive::Act { index } => self.act(index).await,
+            Directive::Judge => {
+                self.judge
+                    .judge_pending(&mut self.run, &mut self.screen)
+                    .await
+            }
+            Directive::Refuse { message } => self.run.refuse(message).await,
             Directive::Extract {
                 json_schema,
                 instruction,
-            } => self.extract(json_schema, instruction).await,
-            Directive::CallFunction { index } => self.call_function(index).await,
-            Directive::FinishStep => self.finish_step().await,
+            } => {
+                self.planning
+                    .extract(&mut self.run, &mut self.screen, json_schema, instruction)
+                    .await
+            }
+            Directive::CallFunction { index } => {
+                self.functions
+                    .call_function(&mut self.run, &self.gate, &mut self.screen, index)
+                    .await
+            }
+            Directive::FinishStep => {
+                finish_step(&mut self.run, &mut self.screen);
+                Ok(())
+            }
             Directive::Notice(notice) => self.report_loop(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
-            Directive::Ask(request) => self.ask_user(Vec::new(), request).await,
+            Directive::Ask(request) => hooks::ask_user(&mut self.run, Vec::new(), request).await,
         }
-    }
-
-    /// Discards the view: a person may have changed the screen.
-    fn discard_view(&mut self) {
-        self.interruptions = self.task.interruptions;
-        self.view = None;
-        self.next_observation = None;
-        self.motion_monitor = None;
     }
 
     /// Reports that the task repeats itself; as the last measure, asks the user.
@@ -397,173 +331,29 @@ impl Runner {
         let asks = notice.mitigation == Mitigation::AskUser;
         let said = vec![Event::LoopDetected(notice)];
         if asks {
-            return self.ask_user(said, question).await;
+            return hooks::ask_user(&mut self.run, said, question).await;
         }
-        self.record(said).await
-    }
-
-    async fn finish_step(&mut self) -> RunResult {
-        self.motion_monitor = None;
-        let timings = std::mem::take(&mut self.timings);
-        let finished = Event::StepFinished { timings };
-        // Stored together with the event that starts the next step or ends the task: one commit less per step.
-        self.journal.defer(&mut self.task, finished);
-        Ok(())
+        self.run.record(said).await
     }
 
     /// Ends the task: releases keys and buttons, fetches results, and records the end.
     async fn end(&mut self, event: Event) -> RunResult {
         if !matches!(event, Event::Succeeded { .. }) {
-            self.release_inputs().await;
+            self.actuator.release_inputs(&self.run).await;
         }
-        let event = self.before_answer(event).await;
+        let event = hooks::before_answer(&mut self.run, event).await;
         let mut events = Vec::new();
-        events.extend(self.interrupted_call_result());
-        if self.task.open_step().is_some() {
-            let timings = std::mem::take(&mut self.timings);
+        events.extend(interrupted_call_result(self.run.task()));
+        if self.run.task().open_step().is_some() {
+            let timings = self.run.recorder.take_timings();
             events.push(Event::StepFinished { timings });
         }
         if !matches!(event, Event::Cancelled { .. }) {
-            events.extend(self.fetch_results().await?);
+            events.extend(fetch_results(&mut self.run).await?);
         }
         events.push(event);
-        self.record(events).await?;
-        self.after_answer().await;
+        self.run.record(events).await?;
+        hooks::after_answer(&mut self.run).await;
         Ok(())
     }
-
-    /// Appends events to the log immediately.
-    async fn record(&mut self, events: Vec<Event>) -> RunResult {
-        for event in events {
-            self.journal.defer(&mut self.task, event);
-        }
-        self.flush().await
-    }
-
-    /// Writes deferred events.
-    async fn flush(&mut self) -> RunResult {
-        self.journal.flush(&mut self.task).await
-    }
-
-    /// Starts listening for commands. Runs from the beginning, so that a task can be cancelled while it waits for its
-    /// desktop.
-    fn watch_for_commands(&mut self) {
-        let listening = self.journal.listen(self.stop.clone());
-        self.command_listener = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
-    }
-
-    fn now(&self) -> SystemTime {
-        self.recording.now()
-    }
-
-    /// Returns the time elapsed since `began`, as recorded during replay.
-    fn elapsed_since(&self, began: StartTime) -> Duration {
-        self.recording.elapsed(began)
-    }
-
-    fn record_timing(&mut self, stage: &str, since: Instant) {
-        let elapsed = since.elapsed();
-        match self.timings.iter_mut().find(|timing| timing.stage == stage) {
-            Some(timing) => timing.elapsed += elapsed,
-            None => self.timings.push(StageTiming {
-                stage: stage.to_owned(),
-                elapsed,
-            }),
-        }
-    }
-
-    /// Awaits `work` until the task is stopped, taken over or out of time.
-    async fn guard<T>(&self, work: impl Future<Output = T>) -> RunResult<T> {
-        tokio::select! {
-            biased;
-            stop = self.stop.requested() => {
-                self.recording.stopped();
-                Err(stop.into())
-            }
-            _ = self.stop.taken_over() => {
-                self.recording.stopped();
-                Err(Halt::Reevaluate)
-            }
-            done = work => Ok(done),
-            () = self.recording.deadline(self.time_left()) => {
-                self.recording.timed_out();
-                Err(Halt::Reevaluate)
-            }
-        }
-    }
-
-    /// Returns the remaining time of the task. Unlimited until the run has started, because the time without a runner
-    /// is only accounted for then.
-    fn time_left(&self) -> Duration {
-        let limited = self
-            .has_begun
-            .then(|| limits::remaining(&self.task, self.now()).time);
-        limited.flatten().unwrap_or(Duration::MAX)
-    }
-
-    /// Calls a service and retries while it is unavailable, for up to [`RETRY_TIMEOUT`]. Only for calls without side
-    /// effects, so not for performing actions.
-    async fn call<T, F>(&mut self, what: &'static str, call: impl Fn(Ports) -> F) -> RunResult<T>
-    where
-        F: Future<Output = motorium_proto::service::Result<T>>,
-    {
-        let answer = self.try_call(what, call).await?;
-        answer.map_err(|report| halt(what, report))
-    }
-
-    /// As [`Runner::call`], but returns permanent errors to the caller.
-    async fn try_call<T, F>(
-        &mut self,
-        what: &'static str,
-        call: impl Fn(Ports) -> F,
-    ) -> RunResult<motorium_proto::service::Result<T>>
-    where
-        F: Future<Output = motorium_proto::service::Result<T>>,
-    {
-        let began = self.recording.start_timer();
-        let mut pause = INITIAL_BACKOFF;
-        loop {
-            let report = match self.guard(call(self.ports.clone())).await? {
-                Ok(value) => return Ok(Ok(value)),
-                Err(report) => report,
-            };
-            self.count_failed(what, &report).await;
-            if !is_transient(&report) || self.elapsed_since(began) + pause > RETRY_TIMEOUT {
-                return Ok(Err(report));
-            }
-            tracing::warn!(task = %self.task.spec.name, what, %report, "service is unavailable; retrying");
-            if pause == INITIAL_BACKOFF {
-                let message = format!("{what}: {}", report.message);
-                self.record(vec![Event::TransientFailure {
-                    reason: report.reason,
-                    message,
-                }])
-                .await?;
-            }
-            self.guard(self.recording.sleep(pause)).await?;
-            pause *= 2;
-        }
-    }
-}
-
-impl From<StopReason> for Halt {
-    fn from(stop: StopReason) -> Self {
-        match stop {
-            StopReason::Cancelled => Halt::Reevaluate,
-            StopReason::Shutdown => Halt::Shutdown,
-            StopReason::LeaseLost(reason) => Halt::OwnershipLost(reason),
-        }
-    }
-}
-
-/// Converts a service error into a halt. On a lost lease the task is released, and the next run leases the desktop
-/// again.
-fn halt(what: &str, report: ErrorReport) -> Halt {
-    if report.reason.starts_with("LEASE_") {
-        return Halt::OwnershipLost(report.message);
-    }
-    Halt::Fail(Failure {
-        message: format!("{what} failed: {}", report.message),
-        reason: report.reason,
-    })
 }

@@ -13,12 +13,15 @@ use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
-use motorium_proto::service::{CaptureRequest, CapturedFrame, PointerCheck, PointerRequest};
+use motorium_proto::service::{PointerCheck, PointerRequest};
 use tokio::time::Instant;
 
-use super::hooks::ImageCounts;
-use super::observe::SCREENSHOT_OPTIONS;
-use super::{Halt, RunResult, Runner, halt};
+use super::actuator::{Actuator, perform_request};
+use super::context::RunContext;
+use super::hooks::{self, ImageCounts};
+use super::screen::Screen;
+
+use super::{Halt, RunResult, capture, halt};
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
 use motorium_task::{limits, risk};
@@ -70,10 +73,12 @@ fn is_on_target(pointer: CapturePoint, point: CapturePoint, target: Option<Captu
         || distance <= i64::from(POINTER_TOLERANCE_PX * POINTER_TOLERANCE_PX)
 }
 
-impl Runner {
+impl Actuator {
     /// Moves the pointer to a point and verifies it. Returns `false` if it missed and the user was asked.
     pub(super) async fn position_pointer(
         &mut self,
+        run: &mut RunContext,
+        screen: &mut Screen,
         action_id: &ActionId,
         planned: &PlannedAction,
         point: CapturePoint,
@@ -86,24 +91,25 @@ impl Runner {
         let mut pointer;
         let mut was_asked = false;
         let on_target = loop {
-            pointer = match self.move_pointer(action_id, aim).await? {
+            pointer = match self.move_pointer(run, action_id, aim).await? {
                 Ok(reached) => reached,
                 // The check was not requested, and this Executor cannot move the pointer separately: the click itself
                 // will.
                 Err(_) if !planned.verify_pointer && corrections == 0 => return Ok(true),
-                Err(why) => return self.ask_to_click(planned, &why, Vec::new()).await,
+                Err(why) => return self.ask_to_click(run, planned, &why, Vec::new()).await,
             };
             let mut error = point - pointer;
             let mut on_target = is_on_target(pointer, point, target);
             if on_target
                 && planned.verify_pointer
-                && let Some(seen) = self.locate_pointer(planned, point, target, pointer).await?
+                && let Some(seen) = self
+                    .locate_pointer(run, screen, planned, point, target, pointer)
+                    .await?
             {
                 let seen = match seen {
                     Ok(seen) => seen,
                     Err(message) => {
-                        self.record(vec![Event::TargetNotResolved { message }])
-                            .await?;
+                        run.refuse(message).await?;
                         return Ok(false);
                     }
                 };
@@ -118,18 +124,16 @@ impl Runner {
             corrections += 1;
             aim += error;
         };
-        let marked = self.capture_with_pointer().await?;
-        let image = self
+        let marked = capture::capture_with_pointer(run).await?;
+        let image = run
             .store_image(
                 marked.image.as_ref(),
                 &format!("pointer-{action_id}").replace('/', "-"),
             )
             .await?;
-        if let Some(view) = &mut self.view
-            && !was_asked
-        {
+        if !was_asked {
             // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
-            view.latest_frame = marked.frame;
+            screen.set_latest_frame(marked.frame);
         }
         let checked = Event::PointerChecked(Box::new(PointerChecked {
             action_id: action_id.clone(),
@@ -140,41 +144,42 @@ impl Runner {
             image,
             usage,
         }));
-        self.record_timing("pointer", began);
+        run.record_timing("pointer", began);
         if on_target {
-            self.journal.defer(&mut self.task, checked);
+            run.defer(checked);
             return Ok(true);
         }
-        let why = self.task.text(Message::PointerOffTarget {
+        let why = run.task().text(Message::PointerOffTarget {
             x: point.x,
             y: point.y,
             actual_x: pointer.x,
             actual_y: pointer.y,
             corrections,
         });
-        self.ask_to_click(planned, &why, vec![checked]).await
+        self.ask_to_click(run, planned, &why, vec![checked]).await
     }
 
     /// Asks the user to click instead.
     async fn ask_to_click(
-        &mut self,
+        &self,
+        run: &mut RunContext,
         planned: &PlannedAction,
         why: &str,
         checked: Vec<Event>,
     ) -> RunResult<bool> {
-        let message = self.task.text(Message::PointerQuestion {
+        let message = run.task().text(Message::PointerQuestion {
             intent: &planned.intent,
             problem: why,
         });
         let missed = Event::TargetNotResolved {
-            message: self.task.text(Message::PointerNotMoved {
+            message: run.task().text(Message::PointerNotMoved {
                 intent: &planned.intent,
                 problem: why,
             }),
         };
         let request = UserRequest::new(UserRequestKind::ManualAction, message);
         let before = checked.into_iter().chain([missed]).collect();
-        self.ask_user(before, request).await?;
+        hooks::ask_user(run, before, request).await?;
         Ok(false)
     }
 
@@ -182,25 +187,19 @@ impl Runner {
     /// check is repeated: the Executor ignores known ids.
     async fn move_pointer(
         &mut self,
+        run: &mut RunContext,
         action_id: &ActionId,
         to: CapturePoint,
     ) -> RunResult<Result<CapturePoint, String>> {
-        let epoch = self.task.desktop.as_ref().map_or(0, |(_, epoch)| epoch.0);
+        let epoch = run.task().desktop.as_ref().map_or(0, |(_, epoch)| epoch.0);
         self.pointer_moves += 1;
         let id = ActionId::new(format!(
             "{action_id}/pointer/{epoch}/{}",
             self.pointer_moves
         ));
-        let request = self.perform_request(id, None, Action::Move { to })?;
-        let executor = self.ports.executor.clone();
-        let moved = tokio::select! {
-            biased;
-            _ = self.stop.paused() => {
-                self.recording.stopped();
-                return Err(Halt::Reevaluate);
-            }
-            moved = self.guard(executor.perform(request)) => moved?,
-        };
+        let request = perform_request(run, id, None, Action::Move { to })?;
+        let executor = run.ports.executor.clone();
+        let moved = run.guard_unless_paused(executor.perform(request)).await?;
         let outcome = match moved {
             Ok(outcome) if outcome.result == ActionResult::Performed => outcome,
             Ok(outcome) => return Ok(Err(outcome.detail)),
@@ -209,27 +208,29 @@ impl Runner {
                 _ => return Ok(Err(report.message)),
             },
         };
-        let display = self.display();
-        let read = self
+        let display = run.display();
+        let read = run
             .try_call("reading the pointer", move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_pointer(display).await }
             })
             .await?;
-        let unread = || self.task.text(Message::PointerNotReadable);
+        let unread = || run.task().text(Message::PointerNotReadable);
         Ok(read.ok().or(outcome.pointer).ok_or_else(unread))
     }
 
     /// Asks a model whether the pointer is on the target. Returns `None` if no backend can answer, and an error if a
     /// hook rejected the answer.
     async fn locate_pointer(
-        &mut self,
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
         planned: &PlannedAction,
         target: CapturePoint,
         target_bounds: Option<CaptureRect>,
         pointer: CapturePoint,
     ) -> RunResult<Option<Result<PointerCheck, String>>> {
-        if let Some(failure) = limits::model_budget_exceeded(&self.task) {
+        if let Some(failure) = limits::model_budget_exceeded(run.task()) {
             return Err(Halt::Fail(failure));
         }
         let began = Instant::now();
@@ -237,25 +238,20 @@ impl Runner {
             current: 1,
             ..ImageCounts::default()
         };
-        let call = self
-            .before_model_call(ModelCallPurpose::LocatePointer, pictures)
-            .await?;
-        let shown = self.capture_with_pointer().await?;
-        if let Some(view) = &mut self.view {
-            // Changes from here on, while the model looks, are not caused by the pointer.
-            view.latest_frame = shown.frame;
-        }
-        let annotated_image = shown.image;
+        let call = hooks::before_model_call(run, ModelCallPurpose::LocatePointer, pictures).await?;
+        let shown = capture::capture_with_pointer(run).await?;
+        // Changes from here on, while the model looks, are not caused by the pointer.
+        screen.set_latest_frame(shown.frame);
         let request = PointerRequest {
             intent: planned.intent.clone(),
             target,
             target_bounds,
             pointer,
-            annotated_image: annotated_image,
-            backends: self.task.spec.backends.clone(),
-            remaining: limits::remaining(&self.task, self.now()),
+            annotated_image: shown.image,
+            backends: run.task().spec.backends.clone(),
+            remaining: limits::remaining(run.task(), run.now()),
         };
-        let answer = self
+        let answer = run
             .try_call("locating the pointer", move |ports| {
                 let request = request.clone();
                 async move { ports.planner.locate_pointer(request).await }
@@ -264,29 +260,12 @@ impl Runner {
         let Ok(answer) = answer else {
             return Ok(None);
         };
-        let denied = self.after_model_call(&call, None, began).await?;
+        let denied = hooks::after_model_call(run, &call, None, began).await?;
         if let Some(message) = &denied {
-            self.count_rejected("locate_pointer", message, answer.usage);
+            hooks::count_rejected(run, "locate_pointer", message, answer.usage);
         }
-        self.after_usage(answer.usage).await;
+        hooks::after_usage(run, answer.usage).await;
         Ok(Some(denied.map_or(Ok(answer), Err)))
-    }
-
-    async fn capture_with_pointer(&mut self) -> RunResult<CapturedFrame> {
-        let capture = CaptureRequest {
-            display: self.display(),
-            // The frame is compared with one taken after the click, where the pointer may be elsewhere.
-            omit_cursor: true,
-            image: Some(SCREENSHOT_OPTIONS),
-            redactions: self.redactions(&self.task.secret_fields.boxes()),
-            mark_pointer: true,
-            ..CaptureRequest::default()
-        };
-        self.call("capturing the pointer", move |ports| {
-            let request = capture.clone();
-            async move { ports.perception.capture(request).await }
-        })
-        .await
     }
 }
 

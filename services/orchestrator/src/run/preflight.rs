@@ -19,9 +19,13 @@ use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::act::{ActionAttempt, ResolvedAction, depends_on_screen};
-use super::permission::{ActionPermission, IntendedAction, target_area, with_surroundings};
-use super::{RunResult, Runner, halt, pointer};
+use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
+use super::context::RunContext;
+use super::gate::{is_approved, target_area, with_surroundings};
+use super::resolve::{depends_on_screen, resolve};
+use super::retry::resolve_retry;
+use super::screen::Screen;
+use super::{RunResult, Runner, capture, halt, pointer};
 use crate::hooks::HookPoint;
 use motorium_task::effect::is_small;
 use motorium_task::event::Event;
@@ -36,15 +40,6 @@ const HOVER_RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
 /// Maximum time for an application's reaction to the pointer to settle.
 // Hover transitions rarely last longer; an endless animation must not block the click.
 const HOVER_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Result of the preflight checks.
-pub(super) enum Preflight {
-    Passed,
-    /// The action is not performed; the recorded event tells why, or what is pending.
-    Blocked,
-    /// The target area changed while it was being judged.
-    ScreenChanged,
-}
 
 /// Area in which changes count.
 #[derive(Debug, Clone, Copy)]
@@ -66,78 +61,82 @@ impl ChangeScope {
 }
 
 impl Runner {
-    /// Resolves the targets of an attempt on the current screen. Returns `None`, and records why, if a target is not
-    /// found.
-    pub(super) async fn resolved(
+    /// Resolves the targets of an attempt on the current screen. It ends, and the reason is
+    /// recorded, if a target is not found.
+    pub(super) async fn resolve_targets(
         &mut self,
         attempt: &ActionAttempt,
-    ) -> RunResult<Option<ResolvedAction>> {
+    ) -> RunResult<AttemptStage> {
         let began = Instant::now();
         let mut resolved = match &attempt.previous {
-            Some(record) if record.performed() => self.resolve_retry(record).await?,
-            _ => self.resolve(&attempt.planned).await?,
+            Some(record) if record.performed() => {
+                resolve_retry(&mut self.run, &self.screen, record).await?
+            }
+            _ => resolve(&mut self.run, &mut self.screen, &attempt.planned).await?,
         };
         if !attempt.is_repeated()
             && let Ok(found) = &resolved
             && machine::expects_effect(&found.action)
-            && self
-                .has_changed_at(found, ChangeScope::Surroundings)
-                .await?
+            && has_changed_at(
+                &mut self.run,
+                &mut self.screen,
+                found,
+                ChangeScope::Surroundings,
+            )
+            .await?
         {
             // The screen changed while the planner decided, so the policy must judge a new view.
-            resolved = self.resolve(&attempt.planned).await?;
+            resolved = resolve(&mut self.run, &mut self.screen, &attempt.planned).await?;
         }
-        self.record_timing("resolve", began);
+        self.run.record_timing("resolve", began);
         match resolved {
-            Ok(resolved) => Ok(Some(resolved)),
+            Ok(resolved) => Ok(AttemptStage::Resolved(resolved)),
             Err(message) => {
-                self.record(vec![Event::TargetNotResolved { message }])
-                    .await?;
-                Ok(None)
+                self.run.refuse(message).await?;
+                Ok(AttemptStage::Ended)
             }
         }
-    }
-
-    /// Returns whether the policy and approvals allow an action on the last view.
-    pub(super) async fn is_permitted(
-        &mut self,
-        index: usize,
-        attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-    ) -> RunResult<bool> {
-        let permission = self.permission(attempt.intended(index, resolved)).await?;
-        Ok(matches!(permission, ActionPermission::Granted))
     }
 
     /// Runs the preflight checks: policy, hooks, pointer and screen.
     pub(super) async fn preflight(
         &mut self,
-        index: usize,
         attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-    ) -> RunResult<Preflight> {
-        let intended = attempt.intended(index, resolved);
-        if let ActionPermission::Withheld = self.permission(intended).await? {
-            return Ok(Preflight::Blocked);
+        resolved: ResolvedAction,
+    ) -> RunResult<AttemptStage> {
+        let (run, screen) = (&mut self.run, &mut self.screen);
+        if !self
+            .gate
+            .permission(run, screen, attempt, &resolved)
+            .await?
+        {
+            return Ok(AttemptStage::Ended);
         }
-        let hooks_are_asked = self.wants(HookPoint::BeforeAction);
-        if let ActionPermission::Withheld = self.before_action(&attempt.id, intended).await? {
-            return Ok(Preflight::Blocked);
+        let hooks_are_asked = run.wants(HookPoint::BeforeAction);
+        if !self
+            .gate
+            .hooks_permit(run, screen, attempt, &resolved)
+            .await?
+        {
+            return Ok(AttemptStage::Ended);
         }
-        let baseline = self.view.as_ref().map(|view| view.latest_frame.clone());
+        let baseline = self.screen.latest_frame().cloned();
         let repeated = attempt.previous.clone().filter(ActionRecord::performed);
         // Checked before the pointer moves, because hover effects are no effect of the previous attempt.
         if let (Some(record), Some(baseline)) = (&repeated, &baseline)
-            && let Some(effect) = self.late_effect(record, baseline).await?
+            && let Some(effect) = self
+                .judge
+                .late_effect(&mut self.run, &mut self.screen, record, baseline)
+                .await?
         {
             let judged = Event::EffectJudged {
                 action_id: record.action_id.clone(),
                 effect: Box::new(effect),
             };
-            self.record(vec![judged]).await?;
-            return Ok(Preflight::Blocked);
+            self.run.record(vec![judged]).await?;
+            return Ok(AttemptStage::Ended);
         }
-        let is_approved = self.is_approved(index);
+        let is_approved = is_approved(self.run.task(), attempt.index);
         let point = pointer::check_point(
             &attempt.planned,
             &resolved.action,
@@ -146,150 +145,157 @@ impl Runner {
         );
         if let Some(point) = point
             && !self
-                .position_pointer(&attempt.id, &attempt.planned, point, resolved.target)
+                .actuator
+                .position_pointer(
+                    &mut self.run,
+                    &mut self.screen,
+                    &attempt.id,
+                    &attempt.planned,
+                    point,
+                    resolved.target,
+                )
                 .await?
         {
-            return Ok(Preflight::Blocked);
+            return Ok(AttemptStage::Ended);
         }
         if attempt.is_repeated() || !machine::expects_effect(&resolved.action) {
-            return Ok(Preflight::Passed);
+            return Ok(AttemptStage::Permitted(resolved));
         }
         if let (Some(_), Some(before)) = (point, &baseline)
             && pointer::is_critical(&attempt.planned, is_approved)
         {
-            self.wait_for_hover_response(before, resolved).await?;
+            wait_for_hover_response(&mut self.run, before, &resolved).await?;
             // The settled hover state becomes the baseline: it is neither background motion nor an effect of the click.
-            self.refresh_baseline().await?;
+            self.screen.refresh_baseline(&mut self.run).await?;
         }
         let lights_up = match (point, baseline) {
-            (Some(_), Some(before)) => self.differs_since(&before, resolved).await?,
+            (Some(_), Some(before)) => {
+                differs_since(&mut self.run, &self.screen, &before, &resolved).await?
+            }
             _ => false,
         };
-        let took_time = point.is_some() || hooks_are_asked || self.may_judge_slowly(index);
-        let changed = took_time && self.has_changed_at(resolved, ChangeScope::Target).await?;
+        let took_time = point.is_some()
+            || hooks_are_asked
+            || self
+                .gate
+                .may_judge_slowly(&self.run, &self.screen, attempt.index);
+        let changed = took_time
+            && has_changed_at(
+                &mut self.run,
+                &mut self.screen,
+                &resolved,
+                ChangeScope::Target,
+            )
+            .await?;
         if !changed && !lights_up {
-            return Ok(Preflight::Passed);
+            return Ok(AttemptStage::Permitted(resolved));
         }
         // Parsing takes long enough for the target to change meanwhile, so it is compared once more.
         let is_the_same = point.is_some()
-            && self.has_same_text(intended).await?
-            && !self.has_changed_at(resolved, ChangeScope::Target).await?;
+            && self
+                .gate
+                .has_same_text(&mut self.run, &mut self.screen, attempt, &resolved)
+                .await?
+            && !has_changed_at(
+                &mut self.run,
+                &mut self.screen,
+                &resolved,
+                ChangeScope::Target,
+            )
+            .await?;
         Ok(if is_the_same {
-            Preflight::Passed
+            AttemptStage::Permitted(resolved)
         } else {
-            Preflight::ScreenChanged
+            AttemptStage::Decided
         })
     }
+}
 
-    /// Waits until the application's reaction to the pointer at the target has settled, or until it is clear that there
-    /// is none. The next checks judge the result.
-    async fn wait_for_hover_response(
-        &mut self,
-        before: &Frame,
-        resolved: &ResolvedAction,
-    ) -> RunResult {
-        let Some(place) = target_area(resolved, self.task.pointed_at()) else {
-            return Ok(());
-        };
-        let began = Instant::now();
-        let since_the_look_before = WaitForIdleRequest {
-            display: self.display(),
-            since_frame: Some(before.id.clone()),
-            first_change_timeout: HOVER_RESPONSE_TIMEOUT,
-            // An earlier change may be unrelated to the pointer, or only the beginning of the reaction.
-            idle_duration: HOVER_RESPONSE_TIMEOUT,
-            timeout: HOVER_SETTLE_TIMEOUT,
-            ignore: outside(place, before.bounds()),
-            ..WaitForIdleRequest::default()
-        };
-        let from_now_on = WaitForIdleRequest {
-            since_frame: None,
-            ..since_the_look_before.clone()
-        };
-        for request in [since_the_look_before, from_now_on] {
-            let answered = self
-                .try_call("waiting for the reaction to the pointer", move |ports| {
-                    let request = request.clone();
-                    async move { ports.perception.wait_for_idle(request).await }
-                })
-                .await?;
-            match answered {
-                Ok(_) => break,
-                // Perception has dropped the baseline frame.
-                Err(report) if report.code == Code::NotFound => {}
-                Err(report) => return Err(halt("waiting for the reaction to the pointer", report)),
-            }
+/// Waits until the application's reaction to the pointer at the target has settled, or until it is clear that there
+/// is none. The next checks judge the result.
+async fn wait_for_hover_response(
+    run: &mut RunContext,
+    before: &Frame,
+    resolved: &ResolvedAction,
+) -> RunResult {
+    let Some(place) = target_area(resolved, run.task().pointed_at()) else {
+        return Ok(());
+    };
+    let began = Instant::now();
+    let since_the_look_before = WaitForIdleRequest {
+        display: run.display(),
+        since_frame: Some(before.id.clone()),
+        first_change_timeout: HOVER_RESPONSE_TIMEOUT,
+        // An earlier change may be unrelated to the pointer, or only the beginning of the reaction.
+        idle_duration: HOVER_RESPONSE_TIMEOUT,
+        timeout: HOVER_SETTLE_TIMEOUT,
+        ignore: outside(place, before.bounds()),
+        ..WaitForIdleRequest::default()
+    };
+    let from_now_on = WaitForIdleRequest {
+        since_frame: None,
+        ..since_the_look_before.clone()
+    };
+    for request in [since_the_look_before, from_now_on] {
+        let answered =
+            capture::wait_for_idle(run, "waiting for the reaction to the pointer", request).await?;
+        match answered {
+            Ok(_) => break,
+            // Perception has dropped the baseline frame.
+            Err(report) if report.code == Code::NotFound => {}
+            Err(report) => return Err(halt("waiting for the reaction to the pointer", report)),
         }
-        self.record_timing("pointer", began);
-        Ok(())
     }
+    run.record_timing("pointer", began);
+    Ok(())
+}
 
-    /// Makes the current screen the baseline for the next comparisons.
-    async fn refresh_baseline(&mut self) -> RunResult {
-        let hidden = self.task.secret_fields.boxes();
-        let now = self.capture_frame(&hidden).await?;
-        if let Some(view) = &mut self.view {
-            view.latest_frame = now;
-        }
-        Ok(())
-    }
+/// Returns whether the target area differs from before the pointer arrived.
+async fn differs_since(
+    run: &mut RunContext,
+    screen: &Screen,
+    before: &Frame,
+    resolved: &ResolvedAction,
+) -> RunResult<bool> {
+    let (Some(view), Some(place)) = (
+        screen.view(),
+        target_area(resolved, run.task().pointed_at()),
+    ) else {
+        return Ok(false);
+    };
+    let compare = CompareRequest {
+        ignore: run.task().secret_fields.boxes(),
+        ..CompareRequest::new(before.id.clone(), view.latest_frame.id.clone())
+    };
+    let compared = capture::compare(run, compare).await?;
+    // Without the baseline frame, a change has to be assumed.
+    Ok(compared.map_or(true, |compared| {
+        let mut regions = compared.change.regions.iter();
+        regions.any(|region| place.intersects(&region.bounds))
+    }))
+}
 
-    /// Returns whether the target area differs from before the pointer arrived.
-    async fn differs_since(
-        &mut self,
-        before: &Frame,
-        resolved: &ResolvedAction,
-    ) -> RunResult<bool> {
-        let (Some(view), Some(place)) = (&self.view, target_area(resolved, self.task.pointed_at()))
-        else {
-            return Ok(false);
-        };
-        let compare = CompareRequest {
-            ignore: self.task.secret_fields.boxes(),
-            ..CompareRequest::new(before.id.clone(), view.latest_frame.id.clone())
-        };
-        let compared = self.compare(compare).await?;
-        // Without the baseline frame, a change has to be assumed.
-        Ok(compared.map_or(true, |compared| {
-            let mut regions = compared.change.regions.iter();
-            regions.any(|region| place.intersects(&region.bounds))
-        }))
-    }
-
-    /// Returns whether the target still has the text that was judged. A target without text cannot be verified this
-    /// way.
-    async fn has_same_text(&mut self, intended: IntendedAction<'_>) -> RunResult<bool> {
-        let rules = self.config.policy.rules();
-        let judged = self.situation_on(&rules, intended, None, false);
-        if let Some(view) = &mut self.view {
-            view.stale = true;
-        }
-        self.refresh_stale_view().await?;
-        let now = self.situation_on(&rules, intended, None, false);
-        Ok(judged.is_some_and(|judged| !judged.text.is_empty() && Some(judged) == now))
-    }
-
-    /// Updates background motion, and returns whether the target area, or its surroundings, has changed. If so, the
-    /// view is marked stale.
-    async fn has_changed_at(
-        &mut self,
-        resolved: &ResolvedAction,
-        reach: ChangeScope,
-    ) -> RunResult<bool> {
-        let noise = self.background_motion_areas();
-        let change = self.update_background_motion().await?;
-        let Some(view) = &mut self.view else {
-            return Ok(false);
-        };
-        let place = target_area(resolved, self.task.pointed_at());
-        let scale = view.latest_frame.scale;
-        let around = |place| reach.of(place, scale);
-        let changed = depends_on_screen(resolved.action.kind())
-            && (change.is_none_or(|change| changes_at(&change, place, around, &noise))
-                || active_window(&view.latest_frame) != active_window(&view.observation.frame));
-        view.stale |= changed;
-        Ok(changed)
-    }
+/// Updates background motion, and returns whether the target area, or its surroundings, has changed. If so, the
+/// view is marked stale.
+async fn has_changed_at(
+    run: &mut RunContext,
+    screen: &mut Screen,
+    resolved: &ResolvedAction,
+    reach: ChangeScope,
+) -> RunResult<bool> {
+    let noise = screen.background_motion_areas();
+    let change = screen.update_background_motion(run).await?;
+    let Some(view) = screen.view() else {
+        return Ok(false);
+    };
+    let place = target_area(resolved, run.task().pointed_at());
+    let scale = view.latest_frame.scale;
+    let around = |place| reach.of(place, scale);
+    let changed = depends_on_screen(resolved.action.kind())
+        && (change.is_none_or(|change| changes_at(&change, place, around, &noise))
+            || active_window(&view.latest_frame) != active_window(&view.observation.frame));
+    screen.mark_stale_if(changed);
+    Ok(changed)
 }
 
 /// Returns whether the target or its surroundings changed. Known background motion counts only at the target itself.

@@ -1,73 +1,56 @@
 //! Preparation before the first step: leases the desktop, settles what a crash left open, and puts attachments.
 
 use motorium_proto::domain::effect::ActionResult;
-use motorium_proto::domain::id::{ActionId, DisplayId};
+use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{AcquireRequest, PutFile};
 use tonic::Code;
 
-use super::act::{outcome_of, retry_due};
-use super::lease_keeper::{LeaseKeeper, acquire_lease};
-use super::{Halt, RunResult, Runner, halt, is_transient};
+use super::actuator::{Actuator, outcome_of, retry_due};
+use super::context::RunContext;
+use super::decide::Planning;
+use super::lease_keeper::acquire_lease;
+use super::{Halt, RunResult, Runner, halt, hooks, is_transient};
 use crate::error::reason;
 use motorium_task::event::{Event, Failure};
 use motorium_task::spec::Attachment;
 
 impl Runner {
     pub(super) async fn prepare(&mut self) -> RunResult {
-        self.watch_for_commands();
-        let lease = self.acquire().await?;
-        let recovered = self.task.started_at.is_some();
-        self.lease_keeper = Some(LeaseKeeper::start(self, lease.display.clone(), lease.epoch));
-        self.desktop.display = Some(lease.display);
-        let desktop = self.desktop.name.clone();
+        self.background.listen_for_commands(&self.run);
+        let lease = acquire(&mut self.run).await?;
+        let recovered = self.run.task().started_at.is_some();
+        self.background.keep_leases(&self.run, &lease);
+        self.run.desktop.display = Some(lease.display);
+        let desktop = self.run.desktop.name.clone();
         let acquired = Event::DesktopAcquired {
             desktop: desktop.clone(),
             epoch: lease.epoch,
         };
         let begun = if recovered {
-            self.remember_screens().await;
-            self.recovery().await?
+            self.gate.provenance.remember_screens(&self.run).await;
+            recovery(&mut self.run, &self.actuator, &self.orchestrator).await?
         } else {
             self.start_events()
         };
-        self.record(
-            vec![acquired]
-                .into_iter()
-                .chain(begun)
-                .chain([Event::LiveFrame { desktop }])
-                .collect(),
-        )
-        .await?;
-        self.has_begun = true;
-        self.watch_human_input();
-        if self.task.cancel_requested.is_some() {
+        self.run
+            .record(
+                vec![acquired]
+                    .into_iter()
+                    .chain(begun)
+                    .chain([Event::LiveFrame { desktop }])
+                    .collect(),
+            )
+            .await?;
+        self.run.interrupts.has_begun = true;
+        self.background.watch_human_input(&self.run);
+        if self.run.task().cancel_requested.is_some() {
             return Ok(());
         }
-        self.before_run().await?;
-        self.load_backends().await?;
-        self.load_functions().await?;
-        self.put_attachments().await
-    }
-
-    async fn acquire(&mut self) -> RunResult<motorium_proto::domain::desktop::Lease> {
-        let request = AcquireRequest {
-            display: self.desktop.display.clone(),
-            holder: self.task.spec.name.to_string(),
-            ttl: AcquireRequest::DEFAULT_TTL,
-            take_over: false,
-        };
-        let lease = self
-            .try_call("leasing the desktop", move |ports| {
-                acquire_lease(ports, request.clone())
-            })
-            .await?;
-        lease.map_err(|report| match report.reason.as_str() {
-            "DESKTOP_LEASED" => Halt::DesktopBusy,
-            _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
-            // The task has not touched the desktop yet, so it can wait for this desktop or another one.
-            _ => Halt::OwnershipLost(report.message),
-        })
+        hooks::before_run(&mut self.run).await?;
+        self.planning.load_backends(&mut self.run).await?;
+        self.functions.load_functions(&mut self.run).await?;
+        put_attachments(&mut self.run).await
     }
 
     fn start_events(&self) -> Vec<Event> {
@@ -75,45 +58,16 @@ impl Runner {
             orchestrator: self.orchestrator.clone(),
         }]
     }
+}
 
-    /// Settles actions that a crash left open. The new lease fences off the old holder, and the Executor's journal
-    /// tells how far its actions came. Actions of which no input was sent are due again, with the rest of their step.
-    /// Actions with an unknown outcome are never repeated and end the step.
-    async fn recovery(&mut self) -> RunResult<Vec<Event>> {
-        let unfinished: Vec<ActionId> = self.task.unfinished_actions().cloned().collect();
-        let mut unknown = Vec::new();
-        let mut settled = Vec::new();
-        for action_id in unfinished {
-            let progress = self.look_up(action_id.clone()).await?;
-            let outcome = outcome_of(progress);
-            let never_happened = outcome.sent_nothing();
-            if outcome.result == ActionResult::Unknown {
-                unknown.push(action_id.clone());
-            }
-            settled.push(Event::ActionPerformed {
-                action_id: action_id.clone(),
-                outcome,
-            });
-            if never_happened {
-                settled.push(retry_due(action_id, self.task.spec.message_language()));
-            }
-        }
-        let orchestrator = self.orchestrator.clone();
-        let mut events = vec![Event::Recovered {
-            orchestrator,
-            unknown_actions: unknown,
-        }];
-        events.extend(settled);
-        Ok(events)
-    }
-
-    async fn load_backends(&mut self) -> RunResult {
-        let backends = self
+impl Planning {
+    async fn load_backends(&mut self, run: &mut RunContext) -> RunResult {
+        let backends = run
             .call("listing the planner's backends", |ports| async move {
                 ports.planner.list_backends().await
             })
             .await?;
-        let chosen = &self.task.spec.backends;
+        let chosen = &run.task().spec.backends;
         if let Some(unknown) = chosen
             .iter()
             .find(|name| !backends.iter().any(|backend| backend.name == **name))
@@ -132,8 +86,8 @@ impl Runner {
         self.needs_image = backends
             .iter()
             .any(|backend| backend.needs_image && asked(&backend.name));
-        let display = self.desktop.display.clone();
-        let capabilities = self
+        let display = run.desktop.display.clone();
+        let capabilities = run
             .call("reading the Executor's capabilities", move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_capabilities(display).await }
@@ -142,45 +96,96 @@ impl Runner {
         self.applications = capabilities.applications;
         Ok(())
     }
+}
 
-    async fn put_attachments(&mut self) -> RunResult {
-        let attachments = self.task.spec.attachments.clone();
-        for attachment in attachments {
-            if !self.task.attachments_put.contains(&attachment.name) {
-                self.put_attachment(attachment).await?;
-            }
+async fn acquire(run: &mut RunContext) -> RunResult<motorium_proto::domain::desktop::Lease> {
+    let request = AcquireRequest {
+        display: run.desktop.display.clone(),
+        holder: run.task().spec.name.to_string(),
+        ttl: AcquireRequest::DEFAULT_TTL,
+        take_over: false,
+    };
+    let lease = run
+        .try_call("leasing the desktop", move |ports| {
+            acquire_lease(ports, request.clone())
+        })
+        .await?;
+    lease.map_err(|report| match report.reason.as_str() {
+        "DESKTOP_LEASED" => Halt::DesktopBusy,
+        _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
+        // The task has not touched the desktop yet, so it can wait for this desktop or another one.
+        _ => Halt::OwnershipLost(report.message),
+    })
+}
+
+/// Settles actions that a crash left open. The new lease fences off the old holder, and the Executor's journal
+/// tells how far its actions came. Actions of which no input was sent are due again, with the rest of their step.
+/// Actions with an unknown outcome are never repeated and end the step.
+async fn recovery(
+    run: &mut RunContext,
+    actuator: &Actuator,
+    orchestrator: &str,
+) -> RunResult<Vec<Event>> {
+    let unfinished: Vec<ActionId> = run.task().unfinished_actions().cloned().collect();
+    let mut unknown = Vec::new();
+    let mut settled = Vec::new();
+    for action_id in unfinished {
+        let progress = actuator.look_up(run, action_id.clone()).await?;
+        let outcome = outcome_of(progress);
+        let never_happened = outcome.sent_nothing();
+        if outcome.result == ActionResult::Unknown {
+            unknown.push(action_id.clone());
         }
-        Ok(())
+        settled.push(Event::ActionPerformed {
+            action_id: action_id.clone(),
+            outcome,
+        });
+        if never_happened {
+            settled.push(retry_due(action_id, run.task().spec.message_language()));
+        }
     }
+    let orchestrator = orchestrator.to_owned();
+    let mut events = vec![Event::Recovered {
+        orchestrator,
+        unknown_actions: unknown,
+    }];
+    events.extend(settled);
+    Ok(events)
+}
 
-    async fn put_attachment(&mut self, attachment: Attachment) -> RunResult {
-        let Some((_, epoch)) = self.task.desktop.clone() else {
-            return Ok(());
-        };
-        let file = PutFile {
-            display: self.desktop.display.clone(),
-            epoch,
-            name: attachment.name,
-            overwrite: true,
-            content: attachment.data,
-        };
-        let info = self
-            .call("putting a file on the desktop", move |ports| {
-                let file = file.clone();
-                async move { ports.executor.put_file(file).await }
-            })
-            .await?;
-        let event = Event::AttachmentPut {
-            name: info.name,
-            size_bytes: info.size_bytes,
-            path: info.path,
-        };
-        self.record(vec![event]).await
+async fn put_attachments(run: &mut RunContext) -> RunResult {
+    let attachments = run.task().spec.attachments.clone();
+    for attachment in attachments {
+        if !run.task().attachments_put.contains(&attachment.name) {
+            put_attachment(run, attachment).await?;
+        }
     }
+    Ok(())
+}
 
-    pub(super) fn display(&self) -> Option<DisplayId> {
-        self.desktop.display.clone()
-    }
+async fn put_attachment(run: &mut RunContext, attachment: Attachment) -> RunResult {
+    let Some((_, epoch)) = run.task().desktop.clone() else {
+        return Ok(());
+    };
+    let file = PutFile {
+        display: run.desktop.display.clone(),
+        epoch,
+        name: attachment.name,
+        overwrite: true,
+        content: attachment.data,
+    };
+    let info = run
+        .call("putting a file on the desktop", move |ports| {
+            let file = file.clone();
+            async move { ports.executor.put_file(file).await }
+        })
+        .await?;
+    let event = Event::AttachmentPut {
+        name: info.name,
+        size_bytes: info.size_bytes,
+        path: info.path,
+    };
+    run.record(vec![event]).await
 }
 
 /// Returns whether the error is the desktop's fault: it is unreachable, or cannot store its lease. The task is then

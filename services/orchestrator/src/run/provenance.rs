@@ -6,12 +6,13 @@
 use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::service::Observation;
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
 
-use super::Runner;
+use super::context::RunContext;
 use motorium_policy::context;
-use motorium_policy::provenance::{Origin, TaintedSpan, TextSources};
+use motorium_policy::provenance::{Origin, ScreenTexts, TaintedSpan, TextSources};
 use motorium_task::{ActionRecord, StepRecord, Task};
 
 /// Key chords that copy to the clipboard.
@@ -19,33 +20,51 @@ const COPY_CHORDS: [&str; 4] = ["ctrl+c", "ctrl+x", "ctrl+shift+c", "ctrl+insert
 /// Menu labels that copy to the clipboard.
 const COPY_MENU_LABELS: [&str; 4] = ["copy", "cut", "复制", "剪切"];
 
-impl Runner {
+/// Text that the task's screens have shown.
+#[derive(Debug, Default)]
+pub(super) struct Provenance {
+    observed_text: ScreenTexts,
+}
+
+impl Provenance {
+    /// Adds the text of an observed screen.
+    pub(super) fn record_observation(&mut self, observation: &Observation) {
+        self.observed_text.record_scene(&observation.scene);
+        for window in &observation.frame.windows {
+            self.observed_text.record_text(&window.title);
+        }
+    }
+
     /// Returns the untrusted parts of what an action enters or navigates to.
-    pub(super) fn foreign_in_action(&self, action: &Action<CapturePoint>) -> Vec<TaintedSpan> {
+    pub(super) fn foreign_in_action(
+        &self,
+        task: &Task,
+        action: &Action<CapturePoint>,
+    ) -> Vec<TaintedSpan> {
         if context::pastes(action) || context::pastes_selection(action) {
-            let known = pasted(&self.task).filter(|_| context::pastes(action));
+            let known = pasted(task).filter(|_| context::pastes(action));
             let Some(pasted) = known else {
                 let (text, origin) = (String::new(), Origin::Clipboard);
                 return vec![TaintedSpan { text, origin }];
             };
             return self
-                .sources()
-                .tainted_spans(&text_entered_before(&self.task), pasted);
+                .sources(task)
+                .tainted_spans(&text_entered_before(task), pasted);
         }
         let (argument, is_secret) = context::argument(action);
         if argument.is_empty() || is_secret {
             return Vec::new();
         }
         let before = match literal(action) {
-            Some(_) => text_entered_before(&self.task),
+            Some(_) => text_entered_before(task),
             None => String::new(),
         };
-        self.sources().tainted_spans(&before, &argument)
+        self.sources(task).tainted_spans(&before, &argument)
     }
 
     /// Returns the untrusted parts of a call's arguments.
-    pub(super) fn foreign_in_call(&self, arguments_json: &str) -> Vec<TaintedSpan> {
-        let sources = self.sources();
+    pub(super) fn foreign_in_call(&self, task: &Task, arguments_json: &str) -> Vec<TaintedSpan> {
+        let sources = self.sources(task);
         let mut found: Vec<TaintedSpan> = Vec::new();
         for value in context::values(arguments_json) {
             for part in sources.tainted_spans("", &value) {
@@ -57,41 +76,36 @@ impl Runner {
         found
     }
 
-    fn sources(&self) -> TextSources<'_> {
+    fn sources<'a>(&'a self, task: &'a Task) -> TextSources<'a> {
         TextSources {
             screen_texts: &self.observed_text,
-            external_texts: self.task.steps.iter().flat_map(external_texts).collect(),
-            user_texts: self.task.user_texts().collect(),
+            external_texts: task.steps.iter().flat_map(external_texts).collect(),
+            user_texts: task.user_texts().collect(),
         }
     }
 
     /// Loads the text of screens shown to earlier runs. Text that was not stored (without recording) or cannot be read
     /// is ignored.
-    pub(super) async fn remember_screens(&mut self) {
-        for step in &self.task.steps {
+    pub(super) async fn remember_screens(&mut self, run: &RunContext) {
+        for step in &run.task().steps {
             for title in &step.window_titles {
                 self.observed_text.record_text(title);
             }
             let Some(stored) = &step.scene else {
                 continue;
             };
-            match self.blobs.get(stored.sha256).await {
+            match run.recorder.blobs().get(stored.sha256).await {
                 Ok(scene) => texts_of(scene)
                     .iter()
                     .for_each(|text| self.observed_text.record_text(text)),
                 Err(error) => {
                     tracing::warn!(
-                        task = %self.task.spec.name, step = step.number, %error,
+                        task = %run.task().spec.name, step = step.number, %error,
                         "the text of an earlier screen could not be loaded"
                     );
                 }
             }
         }
-    }
-
-    /// Returns what a paste would enter, if the task itself set the clipboard.
-    pub(super) fn pasted(&self) -> Option<&str> {
-        pasted(&self.task)
     }
 }
 
@@ -124,7 +138,7 @@ fn text_entered_before(task: &Task) -> String {
 }
 
 /// Returns what the task last put into the clipboard; `None` if something else may be in it.
-fn pasted(task: &Task) -> Option<&str> {
+pub(super) fn pasted(task: &Task) -> Option<&str> {
     let last = performed(task)
         .filter(|record| sets_clipboard(record))
         .last()?;

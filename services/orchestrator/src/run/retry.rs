@@ -6,8 +6,10 @@ use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::{CaptureArea, ParseOptions};
 
-use super::act::ResolvedAction;
-use super::{RunResult, Runner};
+use super::attempt::ResolvedAction;
+use super::context::RunContext;
+use super::screen::Screen;
+use super::{RunResult, capture};
 use motorium_task::ActionRecord;
 use motorium_task::retry::{self, RetryStrategy};
 use motorium_task::screen::bounds_on_display;
@@ -19,89 +21,89 @@ const SEARCH_MARGIN_PX: i32 = 80;
 // Twice the size makes small text readable for the recogniser.
 const MAGNIFICATION: u32 = 2;
 
-impl Runner {
-    /// Returns the action for its next attempt, or why there is none.
-    pub(super) async fn resolve_retry(
-        &mut self,
-        record: &ActionRecord,
-    ) -> RunResult<Result<ResolvedAction, String>> {
-        let Some(point) = record.point() else {
-            return Ok(Ok(ResolvedAction {
-                action: retry::reversed(record.action.clone()),
-                target: record.target,
-            }));
-        };
-        Ok(match record.retry_due {
-            Some(RetryStrategy::ReversedScroll) => Ok(ResolvedAction {
-                action: retry::reversed(record.action.clone()),
-                target: record.target,
-            }),
-            Some(RetryStrategy::OtherPoint) => {
-                let other = record
-                    .target
-                    .and_then(|target| retry::other_point(point, target));
-                Ok(ResolvedAction::at(
-                    record,
-                    other.unwrap_or(point),
-                    record.target,
-                ))
-            }
-            Some(RetryStrategy::RelocatedTarget) => self.resolve_magnified(record).await?,
-            _ => {
-                let moved = retry::offset_point(point, record.target);
-                Ok(ResolvedAction::at(record, moved, record.target))
-            }
-        })
-    }
+/// Returns the action for its next attempt, or why there is none.
+pub(super) async fn resolve_retry(
+    run: &mut RunContext,
+    screen: &Screen,
+    record: &ActionRecord,
+) -> RunResult<Result<ResolvedAction, String>> {
+    let Some(point) = record.point() else {
+        return Ok(Ok(ResolvedAction {
+            action: retry::reversed(record.action.clone()),
+            target: record.target,
+        }));
+    };
+    Ok(match record.retry_due {
+        Some(RetryStrategy::ReversedScroll) => Ok(ResolvedAction {
+            action: retry::reversed(record.action.clone()),
+            target: record.target,
+        }),
+        Some(RetryStrategy::OtherPoint) => {
+            let other = record
+                .target
+                .and_then(|target| retry::other_point(point, target));
+            Ok(ResolvedAction::at(
+                record,
+                other.unwrap_or(point),
+                record.target,
+            ))
+        }
+        Some(RetryStrategy::RelocatedTarget) => resolve_magnified(run, screen, record).await?,
+        _ => {
+            let moved = retry::offset_point(point, record.target);
+            Ok(ResolvedAction::at(record, moved, record.target))
+        }
+    })
+}
 
-    /// Searches the magnified surroundings of the old target for the element that was aimed at.
-    async fn resolve_magnified(
-        &mut self,
-        record: &ActionRecord,
-    ) -> RunResult<Result<ResolvedAction, String>> {
-        let Some(old) = record.target else {
-            return Ok(Err(self.task.text(Message::RetryWithoutElement {
-                intent: &record.planned.intent,
-            })));
-        };
-        let content = self.content_at(old);
-        let Some(frame) = self.view.as_ref().map(|view| &view.latest_frame) else {
-            return Ok(Err(self.task.text(Message::ScreenNotObserved)));
-        };
-        let around = old
-            .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
-            .intersection(&frame.bounds());
-        let area = around.map_or(CaptureArea::Display, CaptureArea::Region);
-        let closer = ParseOptions {
-            magnification: Some(MAGNIFICATION),
-            ..ParseOptions::default()
-        };
-        let seen = self.observe_area(area, closer).await?;
-        let bounds = |id: ElementId| {
-            let element = seen.scene.element(id)?;
-            Some(bounds_on_display(element, &seen.frame))
-        };
-        let found = retry::relocate(&seen.scene, bounds, &content, old)
-            .and_then(|id| Some((seen.scene.element(id)?, bounds(id)?)));
-        Ok(match found {
-            Some((element, bounds)) => {
-                let point = element.centre + seen.frame.origin.to_vector();
-                Ok(ResolvedAction::at(record, point, Some(bounds)))
-            }
-            None => Err(self.task.text(Message::RetryTargetLost {
-                intent: &record.planned.intent,
-            })),
-        })
-    }
+/// Searches the magnified surroundings of the old target for the element that was aimed at.
+async fn resolve_magnified(
+    run: &mut RunContext,
+    screen: &Screen,
+    record: &ActionRecord,
+) -> RunResult<Result<ResolvedAction, String>> {
+    let Some(old) = record.target else {
+        return Ok(Err(run.task().text(Message::RetryWithoutElement {
+            intent: &record.planned.intent,
+        })));
+    };
+    let content = content_at(screen, old);
+    let Some(frame) = screen.latest_frame() else {
+        return Ok(Err(run.task().text(Message::ScreenNotObserved)));
+    };
+    let around = old
+        .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
+        .intersection(&frame.bounds());
+    let area = around.map_or(CaptureArea::Display, CaptureArea::Region);
+    let closer = ParseOptions {
+        magnification: Some(MAGNIFICATION),
+        ..ParseOptions::default()
+    };
+    let seen = capture::observe_area(run, area, closer).await?;
+    let bounds = |id: ElementId| {
+        let element = seen.scene.element(id)?;
+        Some(bounds_on_display(element, &seen.frame))
+    };
+    let found = retry::relocate(&seen.scene, bounds, &content, old)
+        .and_then(|id| Some((seen.scene.element(id)?, bounds(id)?)));
+    Ok(match found {
+        Some((element, bounds)) => {
+            let point = element.centre + seen.frame.origin.to_vector();
+            Ok(ResolvedAction::at(record, point, Some(bounds)))
+        }
+        None => Err(run.task().text(Message::RetryTargetLost {
+            intent: &record.planned.intent,
+        })),
+    })
+}
 
-    /// Returns the text of the element at this place when the step began.
-    fn content_at(&self, place: CaptureRect) -> String {
-        let Some(view) = &self.view else {
-            return String::new();
-        };
-        let (scene, frame) = (&view.observation.scene, &view.observation.frame);
-        let is_there = |element: &&Element| bounds_on_display(element, frame) == place;
-        let element = scene.elements.iter().find(is_there);
-        element.map_or(String::new(), |element| element.content.clone())
-    }
+/// Returns the text of the element at this place when the step began.
+fn content_at(screen: &Screen, place: CaptureRect) -> String {
+    let Some(view) = screen.view() else {
+        return String::new();
+    };
+    let (scene, frame) = view.scene();
+    let is_there = |element: &&Element| bounds_on_display(element, frame) == place;
+    let element = scene.elements.iter().find(is_there);
+    element.map_or(String::new(), |element| element.content.clone())
 }

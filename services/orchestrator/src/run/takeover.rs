@@ -17,7 +17,9 @@ use motorium_proto::service::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{RunResult, Runner};
+use super::actuator::Actuator;
+use super::context::RunContext;
+use super::{RunResult, capture};
 use motorium_task::event::Event;
 use motorium_task::screen::bounds_on_display;
 
@@ -33,96 +35,91 @@ type PendingObservation = AbortOnDropHandle<Option<Observation>>;
 /// Stream of a person's inputs.
 pub(super) type HumanInputStream = ResultStream<HumanInput>;
 
-impl Runner {
-    /// Records a person's inputs until the desktop is handed back.
-    pub(super) async fn watch_operator(&mut self) -> RunResult {
-        // Stops an action that was still running at the take-over.
-        self.release_inputs().await;
-        let mut deeds = self.human_input();
-        let mut glance = self.observe_when_idle();
-        while self.task.is_taken_over() {
-            tokio::select! {
-                biased;
-                stop = self.stop.requested() => return Err(stop.into()),
-                deed = deeds.next() => {
-                    match deed {
-                        Some(Ok(input)) => glance = self.record_human_input(&input, glance).await?,
-                        Some(Err(report)) => {
-                            tracing::info!(task = %self.task.spec.name, %report, "human input cannot be watched");
-                        }
-                        None => {}
+/// Records a person's inputs until the desktop is handed back.
+pub(super) async fn watch_operator(run: &mut RunContext, actuator: &Actuator) -> RunResult {
+    // Stops an action that was still running at the take-over.
+    actuator.release_inputs(run).await;
+    let mut deeds = human_input(run);
+    let mut glance = observe_when_idle(run);
+    while run.task().is_taken_over() {
+        tokio::select! {
+            biased;
+            stop = run.interrupts.stop.requested() => return Err(stop.into()),
+            deed = deeds.next() => {
+                match deed {
+                    Some(Ok(input)) => glance = record_human_input(run, &input, glance).await?,
+                    Some(Err(report)) => {
+                        tracing::info!(task = %run.task().spec.name, %report, "human input cannot be watched");
                     }
-                    // The other branch may have been dropped right after a notification.
-                    self.journal.merge_foreign_events(&mut self.task).await?;
+                    None => {}
                 }
-                changed = self.journal.wait_for_change(&mut self.task) => changed?,
+                // The other branch may have been dropped right after a notification.
+                run.journal.merge_foreign_events().await?;
             }
+            changed = run.journal.wait_for_change() => changed?,
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Returns the person's inputs. The stream is reopened when it breaks, and never ends.
-    pub(super) fn human_input(&self) -> HumanInputStream {
-        let (executor, display) = (self.ports.executor.clone(), self.display());
-        let watched = futures::stream::unfold(true, move |is_first| {
-            let (executor, display) = (executor.clone(), display.clone());
-            async move {
-                if !is_first {
-                    tokio::time::sleep(RECONNECT_DELAY).await;
-                }
-                let deeds = executor.watch_human_input(display).await;
-                let deeds = deeds.unwrap_or_else(|report| {
-                    Box::pin(futures::stream::once(async { Err(report) })) as HumanInputStream
-                });
-                Some((deeds, false))
+/// Returns the person's inputs. The stream is reopened when it breaks, and never ends.
+pub(super) fn human_input(run: &RunContext) -> HumanInputStream {
+    let (executor, display) = (run.ports.executor.clone(), run.display());
+    let watched = futures::stream::unfold(true, move |is_first| {
+        let (executor, display) = (executor.clone(), display.clone());
+        async move {
+            if !is_first {
+                tokio::time::sleep(RECONNECT_DELAY).await;
             }
-        });
-        Box::pin(watched.flatten())
-    }
+            let deeds = executor.watch_human_input(display).await;
+            let deeds = deeds.unwrap_or_else(|report| {
+                Box::pin(futures::stream::once(async { Err(report) })) as HumanInputStream
+            });
+            Some((deeds, false))
+        }
+    });
+    Box::pin(watched.flatten())
+}
 
-    /// Records an input and starts a new observation. Pointer moves are not recorded.
-    async fn record_human_input(
-        &mut self,
-        input: &HumanInput,
-        glance: PendingObservation,
-    ) -> RunResult<PendingObservation> {
-        // An unfinished observation may already show the result of this input.
-        let seen = if glance.is_finished() {
-            glance.await.ok().flatten()
-        } else if matches!(input.kind, HumanInputKind::Move { .. }) {
-            return Ok(glance);
-        } else {
-            None
-        };
-        let Some((description, at)) = description_of(
-            &input.kind,
-            seen.as_ref(),
-            self.task.spec.message_language(),
-        ) else {
-            let known = tokio::spawn(std::future::ready(seen));
-            return Ok(AbortOnDropHandle::new(known));
-        };
-        self.record(vec![Event::HumanActed { description, at }])
-            .await?;
-        Ok(self.observe_when_idle())
-    }
+/// Records an input and starts a new observation. Pointer moves are not recorded.
+async fn record_human_input(
+    run: &mut RunContext,
+    input: &HumanInput,
+    glance: PendingObservation,
+) -> RunResult<PendingObservation> {
+    // An unfinished observation may already show the result of this input.
+    let seen = if glance.is_finished() {
+        glance.await.ok().flatten()
+    } else if matches!(input.kind, HumanInputKind::Move { .. }) {
+        return Ok(glance);
+    } else {
+        None
+    };
+    let language = run.task().spec.message_language();
+    let Some((description, at)) = description_of(&input.kind, seen.as_ref(), language) else {
+        let known = tokio::spawn(std::future::ready(seen));
+        return Ok(AbortOnDropHandle::new(known));
+    };
+    run.record(vec![Event::HumanActed { description, at }])
+        .await?;
+    Ok(observe_when_idle(run))
+}
 
-    /// Observes the screen as soon as it is idle.
-    fn observe_when_idle(&self) -> PendingObservation {
-        let perception = self.background_perception.0.clone();
-        let request = self.whole_screen(false, self.redactions_in(&CaptureArea::Display));
-        let quiet = WaitForIdleRequest {
-            display: self.display(),
-            first_change_timeout: Duration::from_millis(100),
-            timeout: Duration::from_secs(1),
-            ..WaitForIdleRequest::default()
-        };
-        let looking = tokio::spawn(async move {
-            perception.wait_for_idle(quiet).await.ok()?;
-            perception.observe(request).await.ok()
-        });
-        AbortOnDropHandle::new(looking)
-    }
+/// Observes the screen as soon as it is idle.
+fn observe_when_idle(run: &RunContext) -> PendingObservation {
+    let perception = run.background_perception.0.clone();
+    let request = capture::whole_screen(run, false, run.redactions_in(&CaptureArea::Display));
+    let quiet = WaitForIdleRequest {
+        display: run.display(),
+        first_change_timeout: Duration::from_millis(100),
+        timeout: Duration::from_secs(1),
+        ..WaitForIdleRequest::default()
+    };
+    let looking = tokio::spawn(async move {
+        perception.wait_for_idle(quiet).await.ok()?;
+        perception.observe(request).await.ok()
+    });
+    AbortOnDropHandle::new(looking)
 }
 
 /// Describes the element at a point by its text. The content of a text field is not included.

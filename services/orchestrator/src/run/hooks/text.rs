@@ -1,112 +1,109 @@
 //! Hooks around texts for the user.
 
-use super::{RunResult, Runner};
+use motorium_messages::{Language, Message};
+
+use super::RunResult;
 use crate::hooks::event::{HookText, HookTextKind};
 use crate::hooks::{HookDenial, HookEvent, HookPoint};
-use motorium_messages::{Language, Message};
+use crate::run::context::RunContext;
 use motorium_task::Lifecycle;
 use motorium_task::event::{Event, Failure, UserRequest};
 
-impl Runner {
-    /// Adds a progress line.
-    pub(in crate::run) async fn show_progress(&mut self, text: String) -> RunResult {
-        let text = self.before_text(HookTextKind::Progress, text).await?;
-        let shown = self.copy_for_hooks(&text);
-        self.journal
-            .defer(&mut self.task, Event::ProgressAdded { text });
-        self.after_text(HookTextKind::Progress, shown).await;
-        Ok(())
-    }
+/// Adds a progress line.
+pub(in crate::run) async fn show_progress(run: &mut RunContext, text: String) -> RunResult {
+    let text = before_text(run, HookTextKind::Progress, text).await?;
+    let shown = copy_for_hooks(run, &text);
+    run.defer(Event::ProgressAdded { text });
+    after_text(run, HookTextKind::Progress, shown).await;
+    Ok(())
+}
 
-    /// Asks the user, after recording these events.
-    pub(in crate::run) async fn ask_user(
-        &mut self,
-        before: Vec<Event>,
-        request: UserRequest,
-    ) -> RunResult {
-        let message = self
-            .before_text(HookTextKind::Question, request.message)
-            .await?;
-        let shown = self.copy_for_hooks(&message);
-        let asked = Event::UserAsked(UserRequest { message, ..request });
-        self.record(before.into_iter().chain([asked]).collect())
-            .await?;
-        self.after_text(HookTextKind::Question, shown).await;
-        Ok(())
-    }
+/// Asks the user, after recording these events.
+pub(in crate::run) async fn ask_user(
+    run: &mut RunContext,
+    before: Vec<Event>,
+    request: UserRequest,
+) -> RunResult {
+    let message = before_text(run, HookTextKind::Question, request.message).await?;
+    let shown = copy_for_hooks(run, &message);
+    let asked = Event::UserAsked(UserRequest { message, ..request });
+    run.record(before.into_iter().chain([asked]).collect())
+        .await?;
+    after_text(run, HookTextKind::Question, shown).await;
+    Ok(())
+}
 
-    /// Returns the final event with the text that may be shown. A cancellation keeps the user's own reason.
-    pub(in crate::run) async fn before_answer(&mut self, event: Event) -> Event {
-        match event {
-            Event::Succeeded { answer } => Event::Succeeded {
-                answer: self.final_text(answer).await,
-            },
-            Event::Failed(failure) => Event::Failed(Failure {
-                message: self.final_text(failure.message).await,
-                ..failure
-            }),
-            other => other,
+/// Returns the final event with the text that may be shown. A cancellation keeps the user's own reason.
+pub(in crate::run) async fn before_answer(run: &mut RunContext, event: Event) -> Event {
+    match event {
+        Event::Succeeded { answer } => Event::Succeeded {
+            answer: final_text(run, answer).await,
+        },
+        Event::Failed(failure) => Event::Failed(Failure {
+            message: final_text(run, failure.message).await,
+            ..failure
+        }),
+        other => other,
+    }
+}
+
+/// Notifies the hooks of the final text.
+pub(in crate::run) async fn after_answer(run: &mut RunContext) {
+    let shown = match &run.task().lifecycle {
+        Lifecycle::Succeeded { answer } => copy_for_hooks(run, answer),
+        Lifecycle::Failed(failure) => copy_for_hooks(run, &failure.message),
+        _ => None,
+    };
+    after_text(run, HookTextKind::Answer, shown).await;
+}
+
+async fn before_text(run: &mut RunContext, kind: HookTextKind, text: String) -> RunResult<String> {
+    if !run.wants(HookPoint::BeforeText) {
+        return Ok(text);
+    }
+    let mut happening = HookEvent::BeforeText(HookText { kind, text });
+    let denial = run.ask_hooks(&mut happening, None).await?;
+    let language = run.task().spec.message_language();
+    Ok(shown_text(happening, denial, language))
+}
+
+/// Runs the final text past the hooks, even when the task's time is up. Text that the hooks did not approve is
+/// withheld.
+async fn final_text(run: &mut RunContext, text: String) -> String {
+    if !run.wants(HookPoint::BeforeText) {
+        return text;
+    }
+    let kind = HookTextKind::Answer;
+    let mut happening = HookEvent::BeforeText(HookText { kind, text });
+    let asked = run
+        .hooks
+        .dispatch(run.recording(), run.task(), &mut happening, None);
+    let passage = tokio::select! {
+        biased;
+        passage = asked => Some(passage),
+        _ = run.interrupts.stop.requested() => {
+            run.recording().stopped();
+            None
         }
-    }
-
-    /// Notifies the hooks of the final text.
-    pub(in crate::run) async fn after_answer(&mut self) {
-        let shown = match &self.task.lifecycle {
-            Lifecycle::Succeeded { answer } => self.copy_for_hooks(answer),
-            Lifecycle::Failed(failure) => self.copy_for_hooks(&failure.message),
-            _ => None,
-        };
-        self.after_text(HookTextKind::Answer, shown).await;
-    }
-
-    async fn before_text(&mut self, kind: HookTextKind, text: String) -> RunResult<String> {
-        if !self.wants(HookPoint::BeforeText) {
-            return Ok(text);
+    };
+    match passage {
+        Some(passage) => {
+            let denial = run.record_interventions(passage);
+            shown_text(happening, denial, run.task().spec.message_language())
         }
-        let mut happening = HookEvent::BeforeText(HookText { kind, text });
-        let denial = self.ask_hooks(&mut happening, None).await?;
-        Ok(shown_text(
-            happening,
-            denial,
-            self.task.spec.message_language(),
-        ))
+        None => run.task().text(Message::TextWithheld),
     }
+}
 
-    /// Runs the final text past the hooks, even when the task's time is up. Text that the hooks did not approve is
-    /// withheld.
-    async fn final_text(&mut self, text: String) -> String {
-        if !self.wants(HookPoint::BeforeText) {
-            return text;
-        }
-        let kind = HookTextKind::Answer;
-        let mut happening = HookEvent::BeforeText(HookText { kind, text });
-        let passage = tokio::select! {
-            biased;
-            passage = self.dispatch_hooks(&mut happening, None) => Some(passage),
-            _ = self.stop.requested() => {
-                self.recording.stopped();
-                None
-            }
-        };
-        match passage {
-            Some(passage) => {
-                let denial = self.record_interventions(passage);
-                shown_text(happening, denial, self.task.spec.message_language())
-            }
-            None => self.task.text(Message::TextWithheld),
-        }
-    }
+/// Returns a copy if a hook wants it.
+fn copy_for_hooks(run: &RunContext, text: &str) -> Option<String> {
+    run.wants(HookPoint::AfterText).then(|| text.to_owned())
+}
 
-    /// Returns a copy if a hook wants it.
-    fn copy_for_hooks(&self, text: &str) -> Option<String> {
-        self.wants(HookPoint::AfterText).then(|| text.to_owned())
-    }
-
-    async fn after_text(&mut self, kind: HookTextKind, shown: Option<String>) {
-        if let Some(text) = shown {
-            let words = HookText { kind, text };
-            self.tell_hooks(HookEvent::AfterText(words), None).await;
-        }
+async fn after_text(run: &mut RunContext, kind: HookTextKind, shown: Option<String>) {
+    if let Some(text) = shown {
+        let words = HookText { kind, text };
+        run.tell_hooks(HookEvent::AfterText(words), None).await;
     }
 }
 

@@ -1,0 +1,295 @@
+//! Everything that each part of a run needs: the journal with the task, the services, the hooks, and the recorder.
+//!
+//! It owns no state of the loop itself: the screen, the gate, the actuator and the judge have their own.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::desktop::Desktop;
+use motorium_proto::domain::frame::Image;
+use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::id::DisplayId;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::{BackendAttempt, CaptureArea, Perception, Redaction, Result};
+use tokio::time::Instant;
+
+use super::interrupts::Interrupts;
+use super::recorder::{PendingArtifact, StepRecorder};
+use super::run_hooks::RunHooks;
+use super::{INITIAL_BACKOFF, Journal, RETRY_TIMEOUT, RunConfig, RunResult, halt, is_transient};
+use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
+use motorium_recording::ports::Ports;
+use motorium_recording::recording::{RecordingMode, recording_ports};
+use motorium_task::Task;
+use motorium_task::event::{Artifact, Event};
+
+/// Unrecorded handle to Perception, for work beside the loop.
+#[derive(Clone)]
+pub(super) struct BackgroundPerception(pub(super) Arc<dyn Perception>);
+
+impl std::fmt::Debug for BackgroundPerception {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BackgroundPerception")
+            .finish_non_exhaustive()
+    }
+}
+
+/// The environment of one run.
+#[derive(Debug)]
+pub(super) struct RunContext {
+    pub(super) journal: Journal,
+    pub(super) interrupts: Interrupts,
+    pub(super) recorder: StepRecorder,
+    pub(super) hooks: RunHooks,
+    pub(super) ports: Ports,
+    /// For work beside the loop, which is recorded separately.
+    pub(super) background_perception: BackgroundPerception,
+    pub(super) desktop: Desktop,
+    pub(super) config: RunConfig,
+}
+
+impl RunContext {
+    /// Records the ports' exchanges and the times of events, or replays them.
+    pub(super) fn record_to(&mut self, mode: RecordingMode) {
+        if !matches!(mode, RecordingMode::Off) {
+            self.ports = recording_ports(self.ports.clone(), &mode);
+        }
+        self.journal.set_clock(mode.clone());
+        self.interrupts.recording = mode;
+    }
+
+    pub(super) fn task(&self) -> &Task {
+        self.journal.task()
+    }
+
+    pub(super) fn recording(&self) -> &RecordingMode {
+        &self.interrupts.recording
+    }
+
+    pub(super) fn display(&self) -> Option<DisplayId> {
+        self.desktop.display.clone()
+    }
+
+    pub(super) fn now(&self) -> SystemTime {
+        self.interrupts.now()
+    }
+
+    // === Events and files ===
+
+    /// Applies an event now and stores it with the next recorded one.
+    pub(super) fn defer(&mut self, event: Event) {
+        self.journal.defer(event);
+    }
+
+    /// Appends events to the log immediately.
+    pub(super) async fn record(&mut self, events: Vec<Event>) -> RunResult {
+        for event in events {
+            self.journal.defer(event);
+        }
+        self.flush().await
+    }
+
+    /// Records that the open step's target or action is refused; the planner is told why.
+    pub(super) async fn refuse(&mut self, message: String) -> RunResult {
+        self.record(vec![Event::TargetNotResolved { message }])
+            .await
+    }
+
+    /// Writes deferred events.
+    pub(super) async fn flush(&mut self) -> RunResult {
+        self.journal.flush().await
+    }
+
+    pub(super) fn record_timing(&mut self, stage: &str, since: Instant) {
+        self.recorder.record_timing(stage, since);
+    }
+
+    /// Stores all present artifacts in one batch.
+    pub(super) async fn store<const N: usize>(
+        &self,
+        unstored: [Option<PendingArtifact>; N],
+    ) -> RunResult<[Option<Artifact>; N]> {
+        let (interrupts, task) = (&self.interrupts, self.task());
+        self.recorder.store(interrupts, task, unstored).await
+    }
+
+    pub(super) async fn store_image(
+        &self,
+        image: Option<&Image>,
+        name: &str,
+    ) -> RunResult<Option<Artifact>> {
+        let [stored] = self.store([PendingArtifact::image(image, name)]).await?;
+        Ok(stored)
+    }
+
+    // === Services ===
+
+    /// Awaits `work` until the task is stopped, taken over or out of time.
+    pub(super) async fn guard<T>(&self, work: impl Future<Output = T>) -> RunResult<T> {
+        self.interrupts.guard(self.task(), work).await
+    }
+
+    /// As [`RunContext::guard`], and also until the task is paused.
+    pub(super) async fn guard_unless_paused<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> RunResult<T> {
+        self.interrupts.guard_unless_paused(self.task(), work).await
+    }
+
+    /// Waits for as long as the recording says.
+    pub(super) async fn sleep(&self, pause: Duration) -> RunResult {
+        self.guard(self.recording().sleep(pause)).await
+    }
+
+    /// Calls a service and retries while it is unavailable, for up to [`RETRY_TIMEOUT`]. Only for calls without side
+    /// effects, so not for performing actions.
+    pub(super) async fn call<T, F>(
+        &mut self,
+        what: &'static str,
+        call: impl Fn(Ports) -> F,
+    ) -> RunResult<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let answer = self.try_call(what, call).await?;
+        answer.map_err(|report| halt(what, report))
+    }
+
+    /// As [`RunContext::call`], but returns permanent errors to the caller.
+    pub(super) async fn try_call<T, F>(
+        &mut self,
+        what: &'static str,
+        call: impl Fn(Ports) -> F,
+    ) -> RunResult<Result<T>>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let began = self.recording().start_timer();
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            let report = match self.guard(call(self.ports.clone())).await? {
+                Ok(value) => return Ok(Ok(value)),
+                Err(report) => report,
+            };
+            self.count_failed(what, &report).await;
+            let elapsed = self.recording().elapsed(began);
+            if !is_transient(&report) || elapsed + pause > RETRY_TIMEOUT {
+                return Ok(Err(report));
+            }
+            tracing::warn!(task = %self.task().spec.name, what, %report, "service is unavailable; retrying");
+            if pause == INITIAL_BACKOFF {
+                let message = format!("{what}: {}", report.message);
+                self.record(vec![Event::TransientFailure {
+                    reason: report.reason,
+                    message,
+                }])
+                .await?;
+            }
+            self.sleep(pause).await?;
+            pause *= 2;
+        }
+    }
+
+    /// Records the usage of a failed call.
+    async fn count_failed(&mut self, what: &str, report: &ErrorReport) {
+        let usage = report.usage();
+        if usage.calls > 0 {
+            self.count_without_result(what, &report.reason, &report.message, usage);
+            self.after_usage(usage).await;
+        }
+    }
+
+    /// Records the usage of a call without a result that is used.
+    pub(super) fn count_without_result(
+        &mut self,
+        what: &str,
+        reason: &str,
+        message: &str,
+        usage: Usage,
+    ) {
+        self.defer(Event::BackendSkipped(BackendAttempt {
+            backend: what.to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            usage,
+        }));
+    }
+
+    /// Notifies the hooks of a call's usage, once it is part of the task's total.
+    pub(super) async fn after_usage(&mut self, added: Usage) {
+        if self.wants(HookPoint::Usage) {
+            self.tell_hooks(HookEvent::Usage(added), None).await;
+        }
+    }
+
+    // === Hooks ===
+
+    /// Returns the redactions of a capture of the whole display: these boxes and those of hooks.
+    pub(super) fn redactions(&self, boxes: &[CaptureRect]) -> Vec<Redaction> {
+        self.hooks.redactions(boxes)
+    }
+
+    /// Returns the redactions of a capture of this area: fields with secrets and those of hooks.
+    pub(super) fn redactions_in(&self, area: &CaptureArea) -> Vec<Redaction> {
+        self.hooks.redactions_in(&self.task().secret_fields, area)
+    }
+
+    pub(super) fn wants(&self, point: HookPoint) -> bool {
+        self.hooks.wants(self.recording(), point)
+    }
+
+    /// Asks the hooks about an event. Returns `None` if it is allowed.
+    pub(super) async fn ask_hooks(
+        &mut self,
+        event: &mut HookEvent<'_>,
+        id: Option<&str>,
+    ) -> RunResult<Option<HookDenial>> {
+        let asked = self
+            .hooks
+            .dispatch(self.recording(), self.task(), event, id);
+        let outcome = self.guard_unless_paused(asked).await?;
+        Ok(self.record_interventions(outcome))
+    }
+
+    /// Notifies the hooks of an event. A hook's immediate work is done even if the task is being stopped.
+    pub(super) async fn tell_hooks(&mut self, mut event: HookEvent<'_>, id: Option<&str>) {
+        let told = self
+            .hooks
+            .dispatch(self.recording(), self.task(), &mut event, id);
+        let outcome = tokio::select! {
+            biased;
+            outcome = told => outcome,
+            () = self.interrupts.interrupted() => {
+                self.recording().stopped();
+                return;
+            }
+        };
+        self.record_interventions(outcome);
+    }
+
+    /// Records interventions while the log accepts events, and returns the denial.
+    pub(super) fn record_interventions(&mut self, outcome: HookChainOutcome) -> Option<HookDenial> {
+        for intervention in outcome.interventions {
+            let HookIntervention {
+                hook,
+                point,
+                message,
+                denied,
+            } = intervention;
+            tracing::info!(
+                task = %self.task().spec.name, hook, point = point.as_str(), denied, message, "a hook intervened"
+            );
+            if !self.task().lifecycle.is_terminal() {
+                self.defer(Event::HookIntervened {
+                    hook,
+                    point: point.as_str().to_owned(),
+                    message,
+                    denied,
+                });
+            }
+        }
+        outcome.denial
+    }
+}

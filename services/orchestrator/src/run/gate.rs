@@ -1,0 +1,603 @@
+//! Decides whether an action may be performed or a function called, by policy and, where required, by approval.
+//!
+//! An approval covers one action at one place on one screen, for the policy rules that required it
+//! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
+//! differs, the approval is invalidated and the planner sees the current screen. Nothing is performed here.
+
+use std::time::Duration;
+
+use motorium_messages::{Language, Message, join_clauses, join_list};
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{FunctionCall, SafetyCheck};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::ReadPageRequest;
+use motorium_proto::v1::common as wire;
+use prost::Message as _;
+
+use super::approval_evidence::{ApprovalEvidence, ApprovalScope, area_fingerprint, evidence_for};
+use super::attempt::{ActionAttempt, ResolvedAction};
+use super::context::RunContext;
+use super::provenance::{Provenance, pasted};
+use super::screen::Screen;
+use super::{RunConfig, RunResult, hooks};
+use crate::hooks::HookPoint;
+use motorium_policy::provenance::TaintedSpan;
+use motorium_policy::{
+    ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule, PolicySource,
+};
+use motorium_task::event::{Event, UserRequest, UserRequestKind};
+use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task};
+
+/// Half the side of the area around a point without a known element, in pixels.
+// About the size of a button, so that the approval covers what a click would hit.
+const POINT_TARGET_RADIUS_PX: i32 = 24;
+/// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
+// Shows the row or dialog around the target, so that a person recognises the place.
+const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
+/// Timeout for reading a page's URL; without it, the address bar on the screen is used.
+// The action waits for it, and a page that hangs must not delay every action.
+const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
+/// Maximum number of characters of a function's arguments shown to the approver.
+const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
+/// Maximum number of parts from untrusted sources listed in a reason.
+const MAX_SHOWN_FOREIGN_PARTS: usize = 8;
+/// Rule id for safety checks of a model's provider.
+const PROVIDER_RULE_ID: &str = "provider";
+
+/// Decision about a function call.
+pub(super) enum CallPermission {
+    Granted,
+    /// Approval was requested.
+    PendingApproval,
+    /// The call is not made, for this reason.
+    Refused(String),
+}
+
+/// A function call that is about to be made.
+#[derive(Clone, Copy)]
+pub(super) struct IntendedFunctionCall<'a> {
+    pub(super) index: usize,
+    pub(super) call: &'a FunctionCall,
+    /// Name of the function as its tool knows it.
+    pub(super) tool_function_name: &'a str,
+    /// True if the tool declares it destructive.
+    pub(super) destructive: bool,
+    /// Name of the tool for messages.
+    pub(super) tool: &'a str,
+}
+
+/// Reasons for requesting approval.
+struct ApprovalReasons {
+    rules: Vec<PolicyRule>,
+    safety_checks: Vec<SafetyCheck>,
+    /// Parts that come from untrusted sources.
+    foreign: Vec<TaintedSpan>,
+}
+
+/// Decides about actions and function calls.
+#[derive(Debug)]
+pub(super) struct Gate {
+    policy: PolicySource,
+    /// Time within which an approval has to be given.
+    approval_timeout: Duration,
+    pub(super) provenance: Provenance,
+}
+
+impl Gate {
+    pub(super) fn new(config: &RunConfig) -> Self {
+        Self {
+            policy: config.policy.clone(),
+            approval_timeout: config.approval_timeout,
+            provenance: Provenance::default(),
+        }
+    }
+
+    /// Applies the policy and requests approval where required. Returns whether the action is permitted; if not, a
+    /// recorded event tells why, or what is pending.
+    pub(super) async fn permission(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<bool> {
+        let rules = self.policy.rules();
+        let foreign = self
+            .provenance
+            .foreign_in_action(run.task(), &resolved.action);
+        let tainted = !foreign.is_empty();
+        let Some(situation) = self
+            .situation(run, screen, &rules, attempt, resolved, tainted)
+            .await
+        else {
+            let message = run.task().text(Message::ScreenNotObservedForPolicy);
+            run.refuse(message).await?;
+            return Ok(false);
+        };
+        let name = run.task().spec.name.to_string();
+        let ruling = rules.evaluate(&name, &run.task().spec.labels, &situation);
+        let safety_checks = safety_checks(run.task());
+        let concern = match ruling {
+            PolicyDecision::Deny(rules) => {
+                hooks::after_policy_denial(run, &rules).await;
+                let message = refusal(run.task(), &attempt.planned.intent, &rules);
+                run.refuse(message).await?;
+                return Ok(false);
+            }
+            PolicyDecision::Allow
+                if safety_checks.is_empty() && !is_approved(run.task(), attempt.index) =>
+            {
+                return Ok(true);
+            }
+            PolicyDecision::Allow => ApprovalReasons {
+                rules: Vec::new(),
+                safety_checks,
+                foreign,
+            },
+            PolicyDecision::RequireApproval(rules) => ApprovalReasons {
+                rules,
+                safety_checks,
+                foreign,
+            },
+        };
+        let matter = ApprovalScope {
+            index: attempt.index,
+            subject: ApprovalSubject::Action(attempt.planned.clone()),
+            target_area: target_area(resolved, run.task().pointed_at()),
+            keyboard_focus: situation.keyboard_target,
+            nearby_text: situation.context_texts,
+            content: wire::Action::from(resolved.action.clone()).encode_to_vec(),
+            is_repeated: attempt.is_repeated(),
+        };
+        self.with_approval(run, screen, &matter, &rules, concern)
+            .await
+    }
+
+    /// Asks the hooks about an action that the policy allows. An approval is compared with the screen once more, because
+    /// the hooks may have taken time.
+    pub(super) async fn hooks_permit(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<bool> {
+        let ActionAttempt {
+            id, index, planned, ..
+        } = attempt;
+        if !run.wants(HookPoint::BeforeAction) {
+            return Ok(true);
+        }
+        let denial = hooks::before_action(run, id, planned, &resolved.action).await?;
+        if let Some(denial) = denial {
+            let message = run.task().text(Message::HookDeniesAction {
+                intent: &planned.intent,
+                denial: &denial.message(run.task().spec.message_language()),
+            });
+            run.refuse(message).await?;
+            return Ok(false);
+        }
+        let step = run.task().open_step().map_or(0, |step| step.number);
+        match run.task().approval_for(step, *index) {
+            Some(_) => self.permission(run, screen, attempt, resolved).await,
+            None => Ok(true),
+        }
+    }
+
+    /// As [`Gate::permission`], for a function call.
+    pub(super) async fn permission_to_call(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        intended: IntendedFunctionCall<'_>,
+    ) -> RunResult<CallPermission> {
+        let step = run.task().open_step().map_or(0, |step| step.number);
+        let asked = run.task().approval_for(step, intended.index).cloned();
+        // A pending approval is requested again: the task was paused before anyone could answer.
+        if let Some(asked) = &asked
+            && !matches!(
+                asked.state,
+                ApprovalState::Approved | ApprovalState::Pending
+            )
+        {
+            return Ok(CallPermission::Refused(
+                asked.planner_message(run.task().spec.message_language()),
+            ));
+        }
+        let rules = self.policy.rules();
+        let name = run.task().spec.name.to_string();
+        let foreign = self
+            .provenance
+            .foreign_in_call(run.task(), &intended.call.arguments_json);
+        let situation = self.situation_of_call(run, &rules, intended, !foreign.is_empty());
+        let safety_checks = safety_checks(run.task());
+        let wanted = match rules.evaluate(&name, &run.task().spec.labels, &situation) {
+            PolicyDecision::Deny(rules) => {
+                hooks::after_policy_denial(run, &rules).await;
+                let name = &intended.call.name;
+                let call = run.task().text(Message::CallingFunction { name });
+                let message = refusal(run.task(), &call, &rules);
+                return Ok(CallPermission::Refused(message));
+            }
+            PolicyDecision::Allow if safety_checks.is_empty() && asked.is_none() => {
+                return Ok(CallPermission::Granted);
+            }
+            PolicyDecision::Allow => Vec::new(),
+            PolicyDecision::RequireApproval(rules) => rules,
+        };
+        let concern = ApprovalReasons {
+            rules: wanted,
+            safety_checks,
+            foreign,
+        };
+        let matter = ApprovalScope {
+            index: intended.index,
+            subject: ApprovalSubject::Call {
+                intent: intended.words(run.task().spec.message_language()),
+            },
+            target_area: None,
+            keyboard_focus: None,
+            nearby_text: Vec::new(),
+            content: wire::FunctionCall::from(intended.call.clone()).encode_to_vec(),
+            is_repeated: false,
+        };
+        match self
+            .with_approval(run, screen, &matter, &rules, concern)
+            .await?
+        {
+            true => Ok(CallPermission::Granted),
+            false => Ok(CallPermission::PendingApproval),
+        }
+    }
+
+    /// Returns whether the target still has the text that was judged. A target without text cannot be verified this
+    /// way.
+    pub(super) async fn has_same_text(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<bool> {
+        let rules = self.policy.rules();
+        let judged = situation_on(run, screen, &rules, attempt, resolved, None, false);
+        screen.mark_stale_if(true);
+        screen.refresh_if_stale(run).await?;
+        let now = situation_on(run, screen, &rules, attempt, resolved, None, false);
+        Ok(judged.is_some_and(|judged| !judged.text.is_empty() && Some(judged) == now))
+    }
+
+    async fn with_approval(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: ApprovalReasons,
+    ) -> RunResult<bool> {
+        let step = run.task().open_step().map_or(0, |step| step.number);
+        let given = run.task().approval_for(step, matter.index).cloned();
+        match given {
+            Some(given) if given.state == ApprovalState::Approved => {
+                self.use_approval(run, screen, &given, matter, rules, &concern)
+                    .await
+            }
+            _ => {
+                self.ask_for_approval(run, screen, step, matter, rules, concern)
+                    .await
+            }
+        }
+    }
+
+    /// Uses an approval: once, before it expires, for unchanged evidence and no additional rules.
+    async fn use_approval(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        given: &Approval,
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: &ApprovalReasons,
+    ) -> RunResult<bool> {
+        let look = area_fingerprint(run, screen, matter, rules).await?;
+        let wants_more = concern
+            .names()
+            .iter()
+            .any(|name| !given.rules.contains(name));
+        let problem = if matter.is_repeated {
+            Message::ApprovalNotRepeated
+        } else if run.now() >= given.expires_at {
+            Message::ApprovalUsedTooLate
+        } else if !look.agrees_with(&given.fingerprint) {
+            Message::ApprovalScreenChanged
+        } else if wants_more {
+            Message::ApprovalMoreRules
+        } else {
+            return Ok(true);
+        };
+        let problem = run.task().text(problem);
+        let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, &problem);
+        run.record(vec![Event::ApprovalResolved(Box::new(lapsed))])
+            .await?;
+        Ok(false)
+    }
+
+    async fn ask_for_approval(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        step: u32,
+        matter: &ApprovalScope,
+        rules: &Policy,
+        concern: ApprovalReasons,
+    ) -> RunResult<bool> {
+        let before = run.task().approvals.iter();
+        let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
+        let id = Approval::id(step, matter.index, number);
+        let ApprovalEvidence { fingerprint, shown } =
+            evidence_for(run, screen, matter, rules).await?;
+        let picture = run
+            .store_image(shown.image.as_ref(), &format!("approval-{id}"))
+            .await?;
+        let now = run.now();
+        let approval = Approval {
+            state: ApprovalState::Pending,
+            subject: matter.subject.clone(),
+            rules: concern.names(),
+            reason: reason(run.task(), &concern),
+            safety_checks: concern.safety_checks,
+            evidence: picture,
+            fingerprint,
+            created_at: now,
+            expires_at: now + self.approval_timeout,
+            resolved_by: String::new(),
+            message: String::new(),
+            id: id.clone(),
+        };
+        let asked = UserRequest {
+            kind: UserRequestKind::Approval,
+            message: run.task().text(Message::WithDetail {
+                text: approval.subject.intent(),
+                detail: &approval.reason,
+            }),
+            approval: Some(id),
+        };
+        let requested = Event::ApprovalRequested(Box::new(approval));
+        hooks::ask_user(run, vec![requested], asked).await?;
+        Ok(false)
+    }
+
+    /// Returns the situation that the policy judges; `None` without an observation.
+    async fn situation(
+        &self,
+        run: &mut RunContext,
+        screen: &Screen,
+        rules: &Policy,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        tainted: bool,
+    ) -> Option<ActionContext> {
+        let url = self.page_url(run, screen, rules).await;
+        situation_on(
+            run,
+            screen,
+            rules,
+            attempt,
+            resolved,
+            url.as_deref(),
+            tainted,
+        )
+    }
+
+    fn situation_of_call(
+        &self,
+        run: &RunContext,
+        rules: &Policy,
+        intended: IntendedFunctionCall<'_>,
+        tainted: bool,
+    ) -> ActionContext {
+        let IntendedFunctionCall {
+            call,
+            tool_function_name: own_name,
+            destructive: may_destroy,
+            ..
+        } = intended;
+        ActionContext::of_call(
+            rules.lexicon(),
+            &CallInputs {
+                name: &call.name,
+                own_name,
+                may_destroy,
+                arguments: &call.arguments_json,
+                labels: &run.task().spec.labels,
+                tainted,
+                suspected_injection: suspects_injection(run.task()),
+            },
+        )
+    }
+
+    /// Returns the page's URL from the browser driver, if a browser is in front.
+    ///
+    /// It is read right before the action and not while the planner thinks, although that would cost no time: the page
+    /// may navigate meanwhile, and an outdated URL would permit an action on the wrong page.
+    async fn page_url(&self, run: &RunContext, screen: &Screen, rules: &Policy) -> Option<String> {
+        if !is_in_a_browser(screen, rules) {
+            return None;
+        }
+        let request = ReadPageRequest {
+            display: run.display(),
+            max_characters: 1,
+        };
+        let asked = run.ports.executor.read_page(request);
+        let page = tokio::time::timeout(PAGE_URL_TIMEOUT, asked).await;
+        Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
+    }
+
+    /// Returns whether judging the action calls another service, so that the screen may change meanwhile.
+    pub(super) fn may_judge_slowly(&self, run: &RunContext, screen: &Screen, index: usize) -> bool {
+        is_approved(run.task(), index) || is_in_a_browser(screen, &self.policy.rules())
+    }
+}
+
+/// As [`Gate::situation`], for a page with this URL.
+fn situation_on(
+    run: &RunContext,
+    screen: &Screen,
+    rules: &Policy,
+    attempt: &ActionAttempt,
+    resolved: &ResolvedAction,
+    url: Option<&str>,
+    tainted: bool,
+) -> Option<ActionContext> {
+    let observation = screen.observation()?;
+    let action = &resolved.action;
+    Some(ActionContext::of(
+        rules.lexicon(),
+        &ActionInputs {
+            planned: &attempt.planned,
+            action,
+            target: resolved.target,
+            pointed_at: run.task().pointed_at(),
+            keyboard: &run.task().keyboard(),
+            frame: &observation.frame,
+            scene: &observation.scene,
+            url,
+            labels: &run.task().spec.labels,
+            pasted: pasted(run.task()),
+            tainted,
+            suspected_injection: suspects_injection(run.task()),
+        },
+    ))
+}
+
+/// Returns whether the action was approved. An approval stays bound to what the approver saw, even if the policy
+/// would allow the current screen without one.
+pub(super) fn is_approved(task: &Task, index: usize) -> bool {
+    let step = task.open_step().map_or(0, |step| step.number);
+    let asked = task.approval_for(step, index);
+    asked.is_some_and(|asked| asked.state == ApprovalState::Approved)
+}
+
+/// Records that an approval expired.
+pub(super) async fn expire(run: &mut RunContext, approval: &Approval) -> RunResult {
+    let expired = approval.resolved(ApprovalState::Expired, "", "");
+    run.record(vec![Event::ApprovalResolved(Box::new(expired))])
+        .await
+}
+
+/// Returns the provider's safety checks on the open step's decision. They apply to each of its actions, because
+/// approving one does not show where the next one goes.
+fn safety_checks(task: &Task) -> Vec<SafetyCheck> {
+    let step = task.open_step();
+    let decision = step.and_then(|step| step.decision.as_ref());
+    decision.map_or_else(Vec::new, |decision| decision.safety_checks.clone())
+}
+
+/// Returns whether a prompt injection is suspected on any of the task's screens.
+fn suspects_injection(task: &Task) -> bool {
+    let step = task.open_step();
+    let decision = step.and_then(|step| step.decision.as_ref());
+    task.suspected_injection
+        || decision.is_some_and(|decision| !decision.suspected_injections.is_empty())
+}
+
+fn is_in_a_browser(screen: &Screen, rules: &Policy) -> bool {
+    let frame = screen.view().map(|view| &view.observation.frame);
+    let window = frame.and_then(|frame| frame.active_window());
+    let applications = window.map(|window| rules.lexicon().applications(&window.application));
+    applications.is_some_and(|kinds| kinds.contains("browser"))
+}
+
+fn refusal(task: &Task, what: &str, rules: &[PolicyRule]) -> String {
+    let language = task.spec.message_language();
+    let names: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+    let why: Vec<&str> = rules.iter().map(|rule| rule.reason(language)).collect();
+    let message = Message::PolicyDenial {
+        action: what,
+        rules: &join_list(&names, language),
+        reasons: &join_clauses(&why, language),
+    };
+    message.text(language)
+}
+
+/// Returns the reason shown to the approver.
+fn reason(task: &Task, concern: &ApprovalReasons) -> String {
+    let language = task.spec.message_language();
+    let rules = concern
+        .rules
+        .iter()
+        .map(|rule| rule.reason(language).to_owned());
+    let checks = concern.safety_checks.iter().map(|check| {
+        let warning = Message::ProviderWarning {
+            code: &check.code,
+            message: check.message.trim(),
+        };
+        warning.text(language)
+    });
+    let foreign = concern.foreign.iter().take(MAX_SHOWN_FOREIGN_PARTS);
+    let foreign = foreign.map(|part| part.description(language));
+    let reasons = rules.chain(checks).chain(foreign);
+    join_clauses(&reasons.collect::<Vec<_>>(), language)
+}
+
+impl IntendedFunctionCall<'_> {
+    /// Returns the call as shown to the approver, with truncated arguments.
+    fn words(&self, language: Language) -> String {
+        let FunctionCall {
+            name,
+            arguments_json,
+            ..
+        } = self.call;
+        let mut shown: String = arguments_json
+            .chars()
+            .take(MAX_SHOWN_ARGUMENT_CHARS)
+            .collect();
+        if shown.len() < arguments_json.len() {
+            shown += " …";
+        }
+        let message = Message::CallWithArguments {
+            name,
+            tool: self.tool,
+            arguments: &shown,
+        };
+        message.text(language)
+    }
+}
+
+impl ApprovalReasons {
+    fn names(&self) -> Vec<String> {
+        let provider = (!self.safety_checks.is_empty()).then(|| PROVIDER_RULE_ID.to_owned());
+        let rules = self.rules.iter().map(|rule| rule.id.clone());
+        rules.chain(provider).collect()
+    }
+}
+
+/// Returns the area with a margin that lets a person recognise the place.
+pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
+    area.inflate(EVIDENCE_MARGIN_PX.0, EVIDENCE_MARGIN_PX.1)
+}
+
+/// Returns the bounding box in which an action takes place, if any. A click without a target goes to the pointer's
+/// position.
+pub(super) fn target_area(
+    resolved: &ResolvedAction,
+    pointed_at: Option<CaptureRect>,
+) -> Option<CaptureRect> {
+    if matches!(resolved.action, Action::Click { at: None, .. }) {
+        return pointed_at;
+    }
+    let around = |point: CapturePoint| {
+        CaptureRect::new(
+            CapturePoint::new(
+                point.x - POINT_TARGET_RADIUS_PX,
+                point.y - POINT_TARGET_RADIUS_PX,
+            ),
+            CapturePoint::new(
+                point.x + POINT_TARGET_RADIUS_PX,
+                point.y + POINT_TARGET_RADIUS_PX,
+            ),
+        )
+    };
+    let point = resolved.action.targets().last().copied();
+    point.map(|point| resolved.target.unwrap_or_else(|| around(point)))
+}

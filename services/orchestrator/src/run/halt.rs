@@ -1,0 +1,53 @@
+//! Reasons for leaving the loop, and which errors of services lead to them.
+
+use std::time::Duration;
+
+use motorium_proto::error::ErrorReport;
+
+use super::StopReason;
+use motorium_task::event::Failure;
+
+/// Maximum time for which calls to an unavailable service are retried before the task fails.
+// Covers the restart of a service; a longer outage is better reported to the user.
+pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Backoff before the first retry of an unavailable service; doubled for each further retry.
+pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+
+/// Reason for leaving the loop.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The loop has to evaluate the task again: it was cancelled, interrupted, or its time is up.
+    Reevaluate,
+    /// This process shuts down; another one will continue the task.
+    Shutdown,
+    /// Another process owns the task now, or the store is unavailable: nothing more may be written.
+    OwnershipLost(String),
+    /// The desktop is leased to another holder.
+    DesktopBusy,
+    /// The task fails.
+    Fail(Failure),
+}
+
+pub(super) type RunResult<T = ()> = std::result::Result<T, Halt>;
+
+impl From<StopReason> for Halt {
+    fn from(stop: StopReason) -> Self {
+        match stop {
+            StopReason::Cancelled => Halt::Reevaluate,
+            StopReason::Shutdown => Halt::Shutdown,
+            StopReason::LeaseLost(reason) => Halt::OwnershipLost(reason),
+        }
+    }
+}
+
+/// Converts a service error into a halt. On a lost lease the task is released, and the next run leases the desktop
+/// again.
+pub(super) fn halt(what: &str, report: ErrorReport) -> Halt {
+    if report.reason.starts_with("LEASE_") {
+        return Halt::OwnershipLost(report.message);
+    }
+    Halt::Fail(Failure {
+        message: format!("{what} failed: {}", report.message),
+        reason: report.reason,
+    })
+}

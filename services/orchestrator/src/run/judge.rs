@@ -1,0 +1,417 @@
+//! Waits until the screen has settled after an action, and judges the action's effect.
+
+use std::time::Duration;
+
+use motorium_messages::Message;
+use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ActionId;
+use motorium_proto::error::ErrorReport;
+use motorium_proto::service::{
+    CaptureArea, CompareRequest, Comparison, IdleReport, ParseOptions, Result, WaitForIdleRequest,
+};
+use tokio::time::Instant;
+use tonic::Code;
+
+use super::attempt::{ActionAttempt, ResolvedAction};
+use super::context::RunContext;
+use super::screen::Screen;
+use super::{RunConfig, RunResult, capture, halt};
+use motorium_task::ActionRecord;
+use motorium_task::effect::{self, EffectCriterion, Evidence};
+use motorium_task::event::Event;
+use motorium_task::retry::{self, RetryStrategy};
+
+/// Factor by which the timeouts grow when an effect is checked a second time.
+const RECHECK_TIMEOUT_FACTOR: u32 = 2;
+
+/// Timeouts for the screen to settle after an action.
+struct SettleTimeouts {
+    first_change: Duration,
+    total: Duration,
+}
+
+/// Returns the timeouts for an action kind.
+// Applications and pages take longer to start than a button to react. The first-change timeouts are also the no-effect
+// windows: no action is repeated before they are over.
+fn settle_timeouts(kind: ActionKind) -> SettleTimeouts {
+    let (first_change, altogether) = match kind {
+        ActionKind::OpenApplication | ActionKind::OpenUrl => (5000, 10_000),
+        ActionKind::GoToUrl | ActionKind::GoBack | ActionKind::GoForward | ActionKind::Refresh => {
+            (2000, 5000)
+        }
+        ActionKind::Click | ActionKind::FocusWindow | ActionKind::MouseUp | ActionKind::Drag => {
+            (1000, 2500)
+        }
+        ActionKind::KeyChord | ActionKind::HoldKey | ActionKind::TypeText | ActionKind::Paste => {
+            (600, 2500)
+        }
+        _ => (300, 2000),
+    };
+    SettleTimeouts {
+        first_change: Duration::from_millis(first_change),
+        total: Duration::from_millis(altogether),
+    }
+}
+
+/// Judges the effects of actions.
+#[derive(Debug)]
+pub(super) struct Judge {
+    criterion: EffectCriterion,
+    /// Retry a scroll that has reached the end in the other direction.
+    reverse_scroll_at_end: bool,
+}
+
+impl Judge {
+    pub(super) fn new(config: &RunConfig) -> Self {
+        Self {
+            criterion: config.effect_rule,
+            reverse_scroll_at_end: config.reverse_scroll_at_end,
+        }
+    }
+
+    /// Judges an action, records its effect, and schedules a retry if one is due.
+    pub(super) async fn settle(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult {
+        let began = Instant::now();
+        let before = screen
+            .latest_frame()
+            .cloned()
+            .expect("an action follows an observation");
+        let effect = self
+            .judge(run, screen, attempt, resolved, &before, 1)
+            .await?;
+        let mut way = self.record_effect(run, screen, &attempt.id, effect);
+        if way == Some(RetryStrategy::ReobservedEffect) {
+            self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
+            let effect = self
+                .judge(
+                    run,
+                    screen,
+                    attempt,
+                    resolved,
+                    &before,
+                    RECHECK_TIMEOUT_FACTOR,
+                )
+                .await?;
+            way = self.record_effect(run, screen, &attempt.id, effect);
+        }
+        if let Some(way) = way {
+            screen.cancel_next_observation();
+            self.record_retry(run, &attempt.id, way);
+        }
+        run.record_timing("settle", began);
+        Ok(())
+    }
+
+    /// Judges the last action of the open step if the run that performed it did not. Needs the frame from before the
+    /// action, which Perception may have dropped.
+    pub(super) async fn judge_pending(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+    ) -> RunResult {
+        let Some(step) = run.task().open_step() else {
+            return Ok(());
+        };
+        let Some(record) = step.actions.last().cloned() else {
+            return Ok(());
+        };
+        // Effects of earlier actions of the step would be attributed to it, so only a single first attempt can be
+        // judged.
+        let before = step
+            .frame
+            .clone()
+            .filter(|_| step.actions.len() == 1 && record.retries == 0);
+        screen.ensure_observed(run, false).await?;
+        let Some(before) = before else {
+            let effect = effect::unknown(run.task().text(Message::EffectNotObserved));
+            self.record_effect(run, screen, &record.action_id, effect);
+            return Ok(());
+        };
+        screen.set_latest_frame(*before);
+        let attempt = ActionAttempt::performed_earlier(&record);
+        let resolved = ResolvedAction {
+            action: record.action.clone(),
+            target: record.target,
+        };
+        self.settle(run, screen, &attempt, &resolved).await
+    }
+
+    /// Records the effect and returns the retry strategy that follows.
+    fn record_effect(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        id: &ActionId,
+        effect: Effect,
+    ) -> Option<RetryStrategy> {
+        let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
+        screen.mark_stale_if(changed);
+        let record = run.task().open_step().and_then(|step| step.actions.last());
+        let way = record
+            .and_then(|record| retry::next_strategy(record, &effect, self.reverse_scroll_at_end));
+        let judged = Event::EffectJudged {
+            action_id: id.clone(),
+            effect: Box::new(effect),
+        };
+        run.defer(judged);
+        way
+    }
+
+    fn record_retry(&self, run: &mut RunContext, id: &ActionId, way: RetryStrategy) {
+        let record = run.task().open_step().and_then(|step| step.actions.last());
+        let attempts = record.map_or(0, |record| record.retries) + 1;
+        let retried = Event::ActionRetried {
+            action_id: id.clone(),
+            attempts,
+            reason: retry::reason(way, attempts, run.task().spec.message_language()),
+            way,
+        };
+        run.defer(retried);
+    }
+
+    async fn judge(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        before: &Frame,
+        times: u32,
+    ) -> RunResult<Effect> {
+        let ResolvedAction { action, target } = resolved;
+        let target = *target;
+        // Redacted areas cannot be judged, and background motion is no effect.
+        let hidden = run.task().secret_fields.boxes_while_judging(action);
+        let stirring = screen.background_motion_areas();
+        let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
+        let SettleTimeouts {
+            first_change,
+            total,
+        } = settle_timeouts(action.kind());
+        let request = WaitForIdleRequest {
+            display: run.display(),
+            since_frame: Some(before.id.clone()),
+            first_change_timeout: first_change * times,
+            timeout: total * times,
+            ignore: ignore.clone(),
+            ..WaitForIdleRequest::default()
+        };
+        let what = "waiting for the screen to settle";
+        let quiet = match capture::wait_for_idle(run, what, request).await? {
+            Ok(quiet) => quiet,
+            Err(report) => return self.cannot_judge(screen, report),
+        };
+        let near = target.map(effect::near_area);
+        let noise = [quiet.background_motion.as_slice(), &ignore].concat();
+        let (after, comparison) = match self
+            .compare_after(run, screen, attempt, resolved, before, noise)
+            .await?
+        {
+            Ok(compared) => compared,
+            Err(report) => return self.cannot_judge(screen, report),
+        };
+        screen.set_latest_frame(after.clone());
+        let judged = effect::judge(
+            Evidence {
+                action,
+                target,
+                before,
+                after: &after,
+                comparison,
+                idle: &quiet,
+                background_motion: &stirring,
+                language: run.task().spec.message_language(),
+            },
+            self.criterion,
+        );
+        let may_be_hidden = match near {
+            Some(near) => hidden.iter().any(|field| field.intersects(&near)),
+            None => action.entered_secret().is_some() && !hidden.is_empty(),
+        };
+        if may_be_hidden && judged.verdict == Verdict::NoEffect {
+            return Ok(Effect {
+                settle_time: judged.settle_time,
+                ..effect::unknown(run.task().text(Message::EffectRedacted))
+            });
+        }
+        let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        if !is_nothing || stirring.is_empty() {
+            return Ok(judged);
+        }
+        // A clock's change is never an effect, wherever it is.
+        let everything = CompareRequest {
+            ignore: [hidden, screen.clocks()].concat(),
+            ..CompareRequest::new(before.id.clone(), after.id)
+        };
+        self.recheck_without_ignores(run, screen, judged, action, near, everything)
+            .await
+    }
+
+    /// Reconsiders a missing effect when background motion was ignored: it may have hidden the effect.
+    async fn recheck_without_ignores(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        judged: Effect,
+        action: &Action<CapturePoint>,
+        near: Option<CaptureRect>,
+        request: CompareRequest,
+    ) -> RunResult<Effect> {
+        let Ok(everything) = capture::compare(run, request.clone()).await? else {
+            return Ok(judged);
+        };
+        if !effect::is_obscured(action, near, &everything.change)
+            || self
+                .matches_idle_frame(run, screen, action, near, &request)
+                .await?
+        {
+            return Ok(judged);
+        }
+        match near {
+            Some(near) => self.judge_by_text(run, screen, judged, near).await,
+            None => Ok(effect::obscured(judged, run.task().spec.message_language())),
+        }
+    }
+
+    /// Returns whether the screen equals a frame from before the action: periodic motion, such as a caret, is back
+    /// where it was.
+    async fn matches_idle_frame(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        action: &Action<CapturePoint>,
+        near: Option<CaptureRect>,
+        request: &CompareRequest,
+    ) -> RunResult<bool> {
+        for before in screen.idle_frames().to_vec() {
+            let request = CompareRequest {
+                before,
+                ..request.clone()
+            };
+            // A dropped frame proves nothing.
+            if let Ok(comparison) = capture::compare(run, request).await?
+                && !effect::is_obscured(action, near, &comparison.change)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the effect of an action that was judged to have none, if one has appeared since.
+    pub(super) async fn late_effect(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        record: &ActionRecord,
+        baseline: &Frame,
+    ) -> RunResult<Option<Effect>> {
+        let hidden = run.task().secret_fields.boxes();
+        let now = capture::capture_frame(run, &hidden).await?;
+        let stirring = screen.background_motion_areas();
+        let compare = CompareRequest {
+            ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
+            measured_regions: record.target.map(effect::near_area).into_iter().collect(),
+            ..CompareRequest::new(baseline.id.clone(), now.id.clone())
+        };
+        let comparison = match capture::compare(run, compare).await? {
+            Ok(comparison) => comparison,
+            Err(report) => return self.cannot_judge(screen, report).map(Some),
+        };
+        let judged = effect::judge(
+            Evidence {
+                action: &record.action,
+                target: record.target,
+                before: baseline,
+                after: &now,
+                comparison,
+                idle: &IdleReport {
+                    settled: true,
+                    changed: true,
+                    elapsed: Duration::ZERO,
+                    first_change_after: None,
+                    still_changing: Vec::new(),
+                    background_motion: Vec::new(),
+                },
+                background_motion: &stirring,
+                language: run.task().spec.message_language(),
+            },
+            EffectCriterion::ChangedRegions,
+        );
+        let came = !matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        screen.set_latest_frame(now);
+        screen.mark_stale_if(came);
+        Ok(came.then_some(judged))
+    }
+
+    /// Captures the screen and compares it with the frame before the action. If the step may end with this action, the
+    /// observation for the next step starts at the same time.
+    async fn compare_after(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        before: &Frame,
+        noise: Vec<CaptureRect>,
+    ) -> RunResult<Result<(Frame, Comparison)>> {
+        // The redacted area of an entered secret is known only after judging, so the observation must not start
+        // earlier.
+        if attempt.is_last && resolved.action.entered_secret().is_none() {
+            screen.start_next_observation(run).await?;
+        }
+        let hidden = run
+            .task()
+            .secret_fields
+            .boxes_while_judging(&resolved.action);
+        let after = capture::capture_frame(run, &hidden).await?;
+        let compare = CompareRequest {
+            ignore: noise,
+            measured_regions: resolved.target.map(effect::near_area).into_iter().collect(),
+            ..CompareRequest::new(before.id.clone(), after.id.clone())
+        };
+        let comparison = capture::compare(run, compare).await?;
+        Ok(comparison.map(|comparison| (after, comparison)))
+    }
+
+    /// Judges an action by the text at its target when background motion makes the pixels there meaningless.
+    async fn judge_by_text(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        judged: Effect,
+        near: CaptureRect,
+    ) -> RunResult<Effect> {
+        let Some(view) = screen.view() else {
+            return Ok(judged);
+        };
+        let (scene, frame) = view.scene();
+        let before = effect::text_within(scene, frame, near);
+        let Some(area) = near.intersection(&view.latest_frame.bounds()) else {
+            return Ok(judged);
+        };
+        let area = CaptureArea::Region(area);
+        let seen = capture::observe_area(run, area, ParseOptions::default()).await?;
+        let after = effect::text_within(&seen.scene, &seen.frame, near);
+        let language = run.task().spec.message_language();
+        Ok(effect::judge_text_change(judged, &before, &after, language))
+    }
+
+    /// Returns an unknown effect if the frame before the action is gone: Perception was restarted or has dropped it.
+    fn cannot_judge(&self, screen: &mut Screen, report: ErrorReport) -> RunResult<Effect> {
+        if report.code != Code::NotFound {
+            return Err(halt("judging an action", report));
+        }
+        screen.forget_view();
+        Ok(effect::unknown(report.message))
+    }
+}

@@ -1,0 +1,122 @@
+//! Keeps what a run produces besides events: stored files and the times of a step's stages.
+
+use bytes::Bytes;
+use motorium_proto::domain::frame::{Image, ImageContent};
+use motorium_proto::service::StageTiming;
+use motorium_store::{BlobId, BlobStore};
+use tokio::time::Instant;
+
+use super::interrupts::Interrupts;
+use super::{INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, halt};
+use motorium_task::Task;
+use motorium_task::event::Artifact;
+
+/// Stored files and stage times of one run.
+#[derive(Debug)]
+pub(super) struct StepRecorder {
+    blobs: BlobStore,
+    /// Times of the open step's stages.
+    timings: Vec<StageTiming>,
+}
+
+/// Content to be stored and its metadata.
+pub(super) struct PendingArtifact {
+    pub(super) bytes: Bytes,
+    pub(super) media_type: String,
+    pub(super) file_name: String,
+}
+
+impl StepRecorder {
+    pub(super) fn new(blobs: BlobStore) -> Self {
+        Self {
+            blobs,
+            timings: Vec::new(),
+        }
+    }
+
+    pub(super) fn blobs(&self) -> &BlobStore {
+        &self.blobs
+    }
+
+    /// Adds the time since `since` to a stage of the open step.
+    pub(super) fn record_timing(&mut self, stage: &str, since: Instant) {
+        let elapsed = since.elapsed();
+        match self.timings.iter_mut().find(|timing| timing.stage == stage) {
+            Some(timing) => timing.elapsed += elapsed,
+            None => self.timings.push(StageTiming {
+                stage: stage.to_owned(),
+                elapsed,
+            }),
+        }
+    }
+
+    /// Returns the times of the step that ends.
+    pub(super) fn take_timings(&mut self) -> Vec<StageTiming> {
+        std::mem::take(&mut self.timings)
+    }
+
+    /// Stores all present artifacts in one batch.
+    pub(super) async fn store<const N: usize>(
+        &self,
+        interrupts: &Interrupts,
+        task: &Task,
+        unstored: [Option<PendingArtifact>; N],
+    ) -> RunResult<[Option<Artifact>; N]> {
+        let contents = unstored.iter().flatten();
+        let contents = contents.map(|one| one.bytes.clone()).collect();
+        let mut names = self.put(interrupts, task, contents).await?.into_iter();
+        Ok(unstored.map(|one| Some(one?.stored_as(names.next()?))))
+    }
+
+    async fn put(
+        &self,
+        interrupts: &Interrupts,
+        task: &Task,
+        contents: Vec<Bytes>,
+    ) -> RunResult<Vec<BlobId>> {
+        let began = Instant::now();
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            let error = match self.blobs.put_all(contents.clone()).await {
+                Ok(names) => return Ok(names),
+                Err(error) => error,
+            };
+            // A full disk may have space again, so storing is retried.
+            if began.elapsed() + pause > RETRY_TIMEOUT {
+                return Err(halt("storing an image", error.report()));
+            }
+            tracing::warn!(task = %task.spec.name, %error, "storing an image failed; retrying");
+            interrupts.guard(task, tokio::time::sleep(pause)).await?;
+            pause *= 2;
+        }
+    }
+}
+
+impl PendingArtifact {
+    /// Returns an image as an artifact to be stored, or `None` if it is missing or kept elsewhere.
+    pub(super) fn image(image: Option<&Image>, name: &str) -> Option<Self> {
+        let Some(Image {
+            content: ImageContent::Bytes(bytes),
+            media_type,
+            ..
+        }) = image
+        else {
+            return None;
+        };
+        let extension = media_type.rsplit('/').next().unwrap_or("bin");
+        Some(Self {
+            bytes: bytes.clone(),
+            media_type: media_type.clone(),
+            file_name: format!("{name}.{extension}"),
+        })
+    }
+
+    fn stored_as(self, name: BlobId) -> Artifact {
+        Artifact {
+            sha256: name.sha256(),
+            media_type: self.media_type,
+            size_bytes: self.bytes.len() as u64,
+            file_name: self.file_name,
+        }
+    }
+}

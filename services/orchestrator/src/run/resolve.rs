@@ -1,0 +1,85 @@
+//! Resolves the targets of actions to points on the current screen.
+
+use motorium_messages::Message;
+use motorium_proto::domain::action::{ActionKind, Target};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{ResolveRequest, TargetQuery};
+
+use super::attempt::ResolvedAction;
+use super::context::RunContext;
+use super::screen::Screen;
+use super::{RunResult, halt, is_transient};
+
+/// Resolves the targets of an action to points, or returns why that is impossible.
+pub(super) async fn resolve(
+    run: &mut RunContext,
+    screen: &mut Screen,
+    planned: &PlannedAction,
+) -> RunResult<Result<ResolvedAction, String>> {
+    let is_point = |target: &Target| matches!(target, Target::Point(_));
+    // The policy judges the element under the action, even if the action names none: an earlier click may have
+    // opened something.
+    if depends_on_screen(planned.action.kind()) || !planned.action.targets().all(is_point) {
+        screen.refresh_if_stale(run).await?;
+    }
+    // A click needs the element at its point; a drag's path has many points and no element.
+    let at_rest =
+        planned.action.kind() == ActionKind::Click && screen.view().is_some_and(|view| !view.stale);
+    let mut points = Vec::new();
+    let mut target_box = None;
+    for target in planned.action.targets() {
+        if let Target::Point(point) = target
+            && !at_rest
+        {
+            points.push(*point);
+            continue;
+        }
+        match locate(run, screen, target.clone()).await? {
+            Ok((point, bounds)) => {
+                points.push(point);
+                target_box = bounds;
+            }
+            Err(message) => return Ok(Err(message)),
+        }
+    }
+    let mut points = points.into_iter();
+    let with_points = planned.action.clone().try_map(|_| points.next().ok_or(()));
+    let action = with_points.expect("one point was found for each target");
+    Ok(Ok(ResolvedAction {
+        action,
+        target: target_box,
+    }))
+}
+
+async fn locate(
+    run: &mut RunContext,
+    screen: &Screen,
+    target: Target,
+) -> RunResult<Result<(CapturePoint, Option<CaptureRect>), String>> {
+    let Some(view) = screen.view() else {
+        return Ok(Err(run.task().text(Message::ScreenNotObserved)));
+    };
+    let request = ResolveRequest {
+        target: TargetQuery::Target(target),
+        frame: view.observation.frame.clone(),
+        scene: view.observation.scene.clone(),
+    };
+    let resolved = run
+        .try_call("finding a target", move |ports| {
+            let request = request.clone();
+            async move { ports.planner.resolve_target(request).await }
+        })
+        .await?;
+    match resolved {
+        Ok(resolved) => Ok(Ok((resolved.point, Some(resolved.bounds)))),
+        Err(report) if is_transient(&report) => Err(halt("finding a target", report)),
+        Err(report) => Ok(Err(report.message)),
+    }
+}
+
+/// Returns whether an action depends on what is on the screen, so that the policy has to judge its target.
+pub(super) fn depends_on_screen(kind: ActionKind) -> bool {
+    use ActionKind::{Move, Scroll, SetClipboard, Wait};
+    !matches!(kind, Move | Scroll | SetClipboard | Wait)
+}
