@@ -146,7 +146,7 @@ fn configuration(environment: &BTreeMap<String, String>) -> String {
         format = "json"
         [orchestrator]
         listen = ANY_PORT
-        rules = "free"
+        policy = "free"
         [perception]
         listen = ANY_PORT
         [planner]

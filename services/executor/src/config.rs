@@ -762,7 +762,7 @@ mod tests {
         let other = "rules.forbidden_chords = [\"alt+f4\"]";
         started.reload(resolve(other)).unwrap();
         assert_eq!(chords().await, ["alt+f4"]);
-        let error = started.reload(resolve("largest_file = 7")).unwrap_err();
+        let error = started.reload(resolve("max_file_bytes = 7")).unwrap_err();
         assert!(error.to_string().contains("max_file_bytes"), "{error}");
         assert_eq!(chords().await, ["alt+f4"]);
     }

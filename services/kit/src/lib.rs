@@ -32,6 +32,7 @@ mod secret;
 pub mod server;
 pub mod shutdown;
 pub mod telemetry;
+mod text_format;
 mod values;
 
 use std::error::Error as StdError;

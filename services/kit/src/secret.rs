@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use subtle::ConstantTimeEq as _;
 
-crate::config::text_format!(Secret, "secret");
+crate::text_format::text_format!(Secret, "secret");
 
 /// Text shown in place of a secret.
 pub const MASK: &str = "<secret>";

@@ -121,8 +121,8 @@ macro_rules! as_text {
 }
 
 as_text!(ListenAddress, HumanDuration);
-crate::config::text_format!(ListenAddress, "address");
-crate::config::text_format!(HumanDuration, "duration");
+crate::text_format::text_format!(ListenAddress, "address");
+crate::text_format::text_format!(HumanDuration, "duration");
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_wake_up_ends_one_wait() {
         let waker = Waker::new().unwrap();
-        waker.clone().wake();
+        waker.wake();
         wait_readable(&[waker.as_fd()], None).unwrap();
         waker.clear();
         // Nothing is pending: without the limit this would not return.

@@ -27,9 +27,10 @@ enum Kind {
 }
 
 /// All crates, from the bottom up. A crate may depend on shared crates above its own line only.
-pub(crate) const LAYERS: [Layer; 19] = [
+pub(crate) const LAYERS: [Layer; 20] = [
     layer("motorium-proto", "proto", Kind::Shared),
     layer("motorium-text", "services/text", Kind::Shared),
+    layer("motorium-messages", "services/messages", Kind::Shared),
     layer("motorium-imaging", "services/imaging", Kind::Shared),
     layer("motorium-kit", "services/kit", Kind::Shared),
     layer("motorium-x11", "services/x11", Kind::Shared),

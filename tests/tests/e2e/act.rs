@@ -54,7 +54,7 @@ async fn exit_codes_of_performed_refused_and_failed_actions() {
     check(
         &act(&["type", &"x".repeat(100_001)]).await,
         2,
-        "at most 100000",
+        "exceeds the maximum of 100000",
     );
     check(
         &act(&["key", "ctrl+flurb"]).await,

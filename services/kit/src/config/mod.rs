@@ -30,7 +30,6 @@ use common::CommonSettings;
 pub use common::{ClientSettings, Common, ServerSettings};
 pub use environment::Environment;
 pub use error::Error;
-pub(crate) use reference::text_format;
 use reference::{Example, TableReference};
 
 /// Top-level keys of all parts of Motorium. One file may configure all of them.

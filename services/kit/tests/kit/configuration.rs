@@ -245,7 +245,7 @@ fn errors_name_the_key_and_its_source() {
         &["log.level", "=loud="],
     );
     check(
-        &complaint("[server]\ngrace = 3", [], &[]),
+        &complaint("[server]\ngrace_period = 3", [], &[]),
         &["`server.grace_period`", "motorium.toml"],
     );
     check(

@@ -115,7 +115,7 @@ mod tests {
             names(written).unwrap(),
             ["image_retention", "audit", "guard", "ledger", "redaction"]
         );
-        let own = "[[hooks]]\nkind = \"image_retention\"\nname = \"few\"\nimages = 1";
+        let own = "[[hooks]]\nkind = \"image_retention\"\nname = \"few\"\nmax_images = 1";
         assert_eq!(names(own).unwrap(), ["few"]);
     }
 

@@ -167,7 +167,8 @@ async fn list_functions(
     let name = run.task().spec.name.to_string();
     let mut pause = INITIAL_BACKOFF;
     loop {
-        let problem = match run.guard(link.list(&name)).await? {
+        // Boxed: the future of a client of MCP is large.
+        let problem = match run.guard(Box::pin(link.list(&name))).await? {
             Ok(functions) => return Ok(functions),
             Err(problem) => problem,
         };

@@ -38,7 +38,7 @@ pub(super) struct ObservedMotion {
 
 impl ObservedMotion {
     /// Converts to the recorded form.
-    pub(super) fn to_record(self) -> MotionObservation {
+    pub(super) fn into_record(self) -> MotionObservation {
         let changed = |places: Vec<CaptureRect>| ChangedPlaces {
             places: into_messages(places),
         };

@@ -293,7 +293,7 @@ impl Screen {
         let Some(monitor) = self.motion_monitor.take() else {
             return;
         };
-        let seen = recording.motion(|| monitor.finish().to_record());
+        let seen = recording.motion(|| monitor.finish().into_record());
         let observed = ObservedMotion::from_record(seen);
         for changed in &observed.changes {
             self.background_motion.add(changed);

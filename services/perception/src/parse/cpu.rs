@@ -4,12 +4,13 @@
 /// overflow.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn has_vnni() -> bool {
-    std::arch::is_x86_feature_detected!("avx512vnni")
-        || std::arch::is_x86_feature_detected!("avxvnni")
+    let wide = std::arch::is_x86_feature_detected!("avx512vnni");
+    let narrow = std::arch::is_x86_feature_detected!("avxvnni");
+    wide || narrow
 }
 
 /// Returns false: int8 has not been measured on other architectures.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn multiplies_bytes() -> bool {
+pub(super) fn has_vnni() -> bool {
     false
 }

@@ -359,7 +359,7 @@ impl PerceptionService {
             size,
             prompt_lines: shown.elements.iter().map(prompt::line).collect(),
             scene: shown,
-            annotated_image: annotated_image,
+            annotated_image,
             timings: clock.timings,
         })
     }

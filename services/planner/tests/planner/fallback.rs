@@ -22,7 +22,7 @@ impl Setup {
             r#"
             backends = ["claude_computer", "opencua"]
             retry = {{ max_retries = 1, initial_backoff = "1ms" }}
-            rest = {{ failures = 2, time = "1h" }}
+            circuit_breaker = {{ failure_threshold = 2, open_duration = "1h" }}
 
             [backend.claude_computer]
             provider = "anthropic"

@@ -212,7 +212,7 @@ fn addresses_that_nothing_can_be_posted_to() {
         ),
         (
             "base_url = \"http://127.0.0.1:1\"\nca_file = \"/nowhere/ca.pem\"",
-            "planner.providers.own: the certificates in /nowhere/ca.pem cannot be read",
+            "planner.providers.own: cannot read the certificates in /nowhere/ca.pem",
         ),
     ] {
         check(&own(provider), &[part]);

@@ -312,7 +312,7 @@ fn what_cannot_be_done_is_said_and_not_put_right() {
     );
     wrong(
         action(json!({"action": "press_keys", "keys": "a", "amount": 5000})),
-        "at most 1000",
+        "exceeds the maximum of 1000",
     );
     wrong(
         action(json!({"action": "drag", "path": []})),
