@@ -1,6 +1,6 @@
 //! Performs actions: stores the intent, acts, and determines the outcome.
 //!
-//! Whether an action may be performed is decided before ([`super::gate`]); its effect is judged after
+//! The permission of an action is decided before ([`super::gate`]); its effect is judged after
 //! ([`super::judge`]).
 
 use motorium_messages::Language;

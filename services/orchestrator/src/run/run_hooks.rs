@@ -1,6 +1,6 @@
 //! Calls the hooks of one run, records their answers, and replays them.
 //!
-//! What the loop asks them at its hook points is in [`super::hooks`]; what hooks may decide is in [`crate::hooks`].
+//! The calls that the loop makes at its hook points are in [`super::hooks`]; the decisions of hooks are in [`crate::hooks`].
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

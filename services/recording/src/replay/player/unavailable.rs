@@ -11,11 +11,11 @@ use crate::ports::Ports;
 
 /// Returns services for requests that are not in the recording: they never respond.
 pub fn unavailable_services() -> Ports {
-    let nobody = Arc::new(UnavailableServices);
+    let unavailable = Arc::new(UnavailableServices);
     Ports {
-        perception: nobody.clone(),
-        planner: nobody.clone(),
-        executor: nobody,
+        perception: unavailable.clone(),
+        planner: unavailable.clone(),
+        executor: unavailable,
     }
 }
 
