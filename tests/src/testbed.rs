@@ -26,7 +26,7 @@ pub struct Testbed {
     pub services: Services,
     /// The scripted planner.
     pub script: ScriptedPlanner,
-    /// The desktop, showing `stubborn.html`.
+    /// The desktop, showing the page.
     pub desktop: TestDesktop,
     /// The server that the page reports to.
     pub site: PageServer,
@@ -45,11 +45,16 @@ pub struct TaskRun {
 }
 
 impl Testbed {
-    /// Starts the desktop, the page, the services and the planner.
+    /// Starts the desktop, the page `stubborn.html`, the services and the planner.
     pub async fn start() -> Self {
+        Self::start_with_page("stubborn.html").await
+    }
+
+    /// Starts the desktop, a page, the services and the planner.
+    pub async fn start_with_page(page: &str) -> Self {
         let mut desktop = TestDesktop::start().await;
         let site = PageServer::serve().await;
-        desktop.open_page(&site.url("stubborn.html"));
+        desktop.open_page(&site.url(page));
         let (services, script) = Services::start_with_script(&desktop).await;
         site.wait_until_loaded().await;
         Self {

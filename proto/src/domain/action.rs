@@ -346,6 +346,24 @@ impl<T> Action<T> {
         }
     }
 
+    /// Returns whether the action may be sent again after it had no effect.
+    ///
+    /// A single plain click that comes twice does little harm. A double click, a click with a modifier or with another button
+    /// opens, selects or pastes once more; keys, text and drags act twice.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Click {
+                button,
+                count,
+                modifiers,
+                ..
+            } => *button == Button::Left && *count == 1 && modifiers.is_empty(),
+            Self::Move { .. } | Self::Scroll { .. } | Self::Wait { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Returns the name of the secret that the action types, if any.
     #[must_use]
     pub fn entered_secret(&self) -> Option<&str> {

@@ -133,6 +133,7 @@ effect-elsewhere = { $pixels ->
    *[other] { $pixels } pixels
 } changed, but not at the target
 effect-none = nothing changed
+effect-own-look = nothing came of it; only the look under the pointer changed
 effect-end-reached = nothing moved: the end is reached
 effect-not-settled = the screen did not settle in time
 effect-obscured = background motion on the screen may hide the effect

@@ -131,6 +131,7 @@ messages! {
     EffectAtTarget = "effect-at-target" { pixels: u64 },
     EffectElsewhere = "effect-elsewhere" { pixels: u64 },
     EffectNone = "effect-none",
+    EffectOwnLook = "effect-own-look",
     EffectEndReached = "effect-end-reached",
     EffectNotSettled = "effect-not-settled",
     EffectObscured = "effect-obscured",

@@ -9,7 +9,7 @@ use motorium_proto::service::Observation;
 use serde_json::Value;
 
 use super::fold::Task;
-use super::screen::folded;
+use super::screen::{contains_words, folded};
 use super::spec::Expectation;
 
 /// The last observed screen.
@@ -29,33 +29,31 @@ impl<'a> LastScreen<'a> {
         }
     }
 
-    /// Returns true if it shows a text, in one element or across consecutive elements.
+    /// Returns true if it shows these words, in one element or across consecutive elements.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
-        let wanted = folded(text);
-        let lines = self
-            .scene
-            .elements
-            .iter()
-            .map(|element| folded(&element.content));
-        let lines: Vec<String> = lines.collect();
-        lines.iter().any(|line| line.contains(&wanted)) || lines.concat().contains(&wanted)
+        let elements = self.scene.elements.iter();
+        contains_words(elements.map(|element| element.content.as_str()), text)
     }
 
-    /// Returns true if the active window's title contains this text.
+    /// Returns true if the active window's title contains these words.
     #[must_use]
     pub fn is_titled(&self, title: &str) -> bool {
         self.frame
             .active_window()
-            .is_some_and(|window| folded(&window.title).contains(&folded(title)))
+            .is_some_and(|window| contains_words([window.title.as_str()], title))
     }
 
     /// Returns true if the screen shows a piece of evidence: all of it, or a part it quotes.
     fn supports(&self, evidence: &str) -> bool {
-        let seen =
-            |text: &str| !folded(text).is_empty() && (self.shows(text) || self.is_titled(text));
+        let seen = |text: &str| is_telling(text) && (self.shows(text) || self.is_titled(text));
         seen(evidence) || quotes(evidence).any(seen)
     }
+}
+
+/// Returns true if a text is long enough to be evidence. A single letter or digit is on nearly every screen.
+fn is_telling(text: &str) -> bool {
+    folded(text).chars().count() > 1
 }
 
 /// Returns the parts in quotation marks, English or Chinese.

@@ -61,11 +61,12 @@ fn is_unchanged(effect: &Effect) -> bool {
     unchanged && !effect.window_changed && effect.settled
 }
 
-/// Returns true for clicks that the planner marked repeatable and that are not risky. Typing, keys and drags are not safe,
+/// Returns true for single plain clicks that the planner marked repeatable and that are not risky. Typing, keys and drags are not safe,
 /// because a late effect would apply them twice.
 fn is_safe_to_repeat(record: &ActionRecord) -> bool {
     record.planned.repeatable
         && record.action.kind() == ActionKind::Click
+        && record.action.is_repeatable()
         && risk::assess(&record.planned).is_none()
 }
 
@@ -216,6 +217,7 @@ mod tests {
     use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState};
     use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
     use motorium_proto::domain::id::{ActionId, FrameId};
+    use motorium_proto::domain::key::Key;
     use proptest::prelude::*;
 
     use super::*;
@@ -355,10 +357,24 @@ mod tests {
             text: Text::Literal("a".into()),
             control_characters: ControlCharacters::AsKeys,
         };
+        let with = |button, count, modifiers| {
+            let at = Some(Target::Element(ElementId(1)));
+            let action = Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            };
+            record(action, "open", true)
+        };
         for record in [
             click("click \"Send\"", true),
             click("open", false),
             record(typing, "type", true),
+            with(Button::Left, 2, vec![]),
+            with(Button::Left, 3, vec![]),
+            with(Button::Right, 1, vec![]),
+            with(Button::Left, 1, vec![Key::Control]),
         ] {
             assert_eq!(
                 climb(record, Verdict::NoEffect, true),

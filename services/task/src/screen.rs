@@ -7,6 +7,7 @@ use motorium_imaging::space::denormalise;
 use motorium_proto::domain::element::{Element, ElementState, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_text::characters::is_ideograph;
 use motorium_text::fold::width_and_case;
 use sha2::{Digest as _, Sha256};
 
@@ -106,6 +107,36 @@ pub fn folded(text: &str) -> String {
         .collect()
 }
 
+/// Returns true if the texts, read one after the other, contain these words: whole words, in any case, width and spacing. A text
+/// that ends within a longer word is not contained: "saved" is not in "Unsaved".
+pub fn contains_words<'a>(texts: impl IntoIterator<Item = &'a str>, wanted: &str) -> bool {
+    let wanted: Vec<char> = folded(wanted).chars().collect();
+    let mut characters = Vec::new();
+    // True where a word may begin or end: before each character, and at the end.
+    let mut boundaries = Vec::new();
+    for text in texts {
+        let mut before = None;
+        for character in width_and_case(text) {
+            if !character.is_whitespace() {
+                boundaries.push(before.is_none_or(|before| !is_within_word(before, character)));
+                characters.push(character);
+            }
+            before = Some(character);
+        }
+    }
+    boundaries.push(true);
+    characters
+        .windows(wanted.len().max(1))
+        .enumerate()
+        .any(|(at, found)| found == wanted && boundaries[at] && boundaries[at + wanted.len()])
+}
+
+/// Returns true if no word ends between two characters.
+fn is_within_word(before: char, after: char) -> bool {
+    let is_letter = |character: char| character.is_alphanumeric() && !is_ideograph(character);
+    is_letter(before) && is_letter(after)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -150,6 +181,21 @@ mod tests {
             windows: vec![],
         };
         Fingerprint::of(&scene, &frame)
+    }
+
+    #[test]
+    fn only_whole_words_are_contained() {
+        let contains = |text: &str, wanted: &str| contains_words([text], wanted);
+        assert!(!contains("Unsaved changes", "saved"));
+        assert!(!contains("Order 4512", "45"));
+        assert!(contains("It is SAVED.", "saved"));
+        assert!(contains("Form saved", "form  saved"));
+        assert!(contains("Formsaved", "form saved"), "a space was not read");
+        assert!(contains("文件已保存到桌面", "已保存"));
+        assert!(contains("(3)", "(3)"));
+        assert!(!contains("anything", ""));
+        assert!(contains_words(["Your order", "is on its way"], "order is"));
+        assert!(!contains_words(["sa", "ved"], "av"));
     }
 
     #[test]

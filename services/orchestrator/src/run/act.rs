@@ -109,8 +109,11 @@ impl Runner {
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
     ) -> RunResult<AttemptStage> {
-        let (run, screen) = (&mut self.run, &mut self.screen);
-        let judged = self.judge.settle(run, screen, attempt, resolved).await;
+        let (run, screen, actuator) = (&mut self.run, &mut self.screen, &mut self.actuator);
+        let judged = self
+            .judge
+            .settle(run, screen, actuator, attempt, resolved)
+            .await;
         hooks::after_action(&mut self.run, &attempt.id).await;
         judged?;
         Ok(AttemptStage::Ended)

@@ -7,7 +7,7 @@ use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
-use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::id::{ActionId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     CaptureArea, CompareRequest, Comparison, IdleReport, ParseOptions, Result, WaitForIdleRequest,
@@ -15,8 +15,10 @@ use motorium_proto::service::{
 use tokio::time::Instant;
 use tonic::Code;
 
+use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
+use super::look::{self, LookCheck};
 use super::screen::Screen;
 use super::{RunConfig, RunResult, capture, halt};
 use motorium_task::ActionRecord;
@@ -27,11 +29,45 @@ use motorium_task::retry::{self, RetryStrategy};
 /// Factor by which the timeouts grow when an effect is checked a second time.
 const RECHECK_TIMEOUT_FACTOR: u32 = 2;
 
+/// Factor by which the timeouts of a retried action are longer.
+// It went without effect for one window already. If the application is only slow, its answer to the first attempt must come
+// before there is a third: answers within four seconds of a click lead to one repeated click at most.
+const RETRY_TIMEOUT_FACTOR: u32 = 3;
+/// Factor by which the timeouts are longer once the target has reacted to the pointer.
+// The click has arrived and is not repeated, so patience costs nothing but time.
+const REACTION_TIMEOUT_FACTOR: u32 = 3;
+
 /// Timeouts for the screen to settle after an action.
+#[derive(Debug, Clone, Copy)]
 struct SettleTimeouts {
+    /// Time within which an effect has to begin: the no-effect window.
     first_change: Duration,
     total: Duration,
 }
+
+impl SettleTimeouts {
+    fn times(self, factor: u32) -> Self {
+        Self {
+            first_change: self.first_change * factor,
+            total: self.total * factor,
+        }
+    }
+
+    /// Returns what is left after a wait, or `None` if the no-effect window is over.
+    fn after(self, waited: Duration) -> Option<Self> {
+        // A wait of no time would be repeated for ever.
+        let waited = waited.max(MIN_WAIT);
+        let first_change = self.first_change.checked_sub(waited)?;
+        let left = Self {
+            first_change,
+            total: self.total.checked_sub(waited)?,
+        };
+        (!first_change.is_zero()).then_some(left)
+    }
+}
+
+/// Shortest wait that is counted.
+const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// Returns the timeouts for an action kind.
 // Applications and pages take longer to start than a button to react. The first-change timeouts are also the no-effect
@@ -77,6 +113,7 @@ impl Judge {
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
+        actuator: &mut Actuator,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
     ) -> RunResult {
@@ -85,8 +122,13 @@ impl Judge {
             .latest_frame()
             .cloned()
             .expect("an action follows an observation");
+        let factor = match attempt.number {
+            0 => 1,
+            _ => RETRY_TIMEOUT_FACTOR,
+        };
+        let timeouts = settle_timeouts(resolved.action.kind()).times(factor);
         let effect = self
-            .judge(run, screen, attempt, resolved, &before, 1)
+            .judge(run, screen, actuator, attempt, resolved, &before, timeouts)
             .await?;
         let mut way = self.record_effect(run, screen, &attempt.id, effect);
         if way == Some(RetryStrategy::ReobservedEffect) {
@@ -95,10 +137,11 @@ impl Judge {
                 .judge(
                     run,
                     screen,
+                    actuator,
                     attempt,
                     resolved,
                     &before,
-                    RECHECK_TIMEOUT_FACTOR,
+                    timeouts.times(RECHECK_TIMEOUT_FACTOR),
                 )
                 .await?;
             way = self.record_effect(run, screen, &attempt.id, effect);
@@ -117,6 +160,7 @@ impl Judge {
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
+        actuator: &mut Actuator,
     ) -> RunResult {
         let Some(step) = run.task().open_step() else {
             return Ok(());
@@ -142,7 +186,8 @@ impl Judge {
             action: record.action.clone(),
             target: record.target,
         };
-        self.settle(run, screen, &attempt, &resolved).await
+        self.settle(run, screen, actuator, &attempt, &resolved)
+            .await
     }
 
     /// Records the effect and returns the retry strategy that follows.
@@ -178,37 +223,116 @@ impl Judge {
         run.defer(retried);
     }
 
+    /// Judges an action. A click that only changed the look of its target is given more time to show an effect.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a run that the judgement of one action touches"
+    )]
     async fn judge(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        actuator: &mut Actuator,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        before: &Frame,
+        timeouts: SettleTimeouts,
+    ) -> RunResult<Effect> {
+        let judged = self
+            .judge_within(run, screen, attempt, resolved, before, timeouts)
+            .await?;
+        let Some(check) = LookCheck::of(screen, resolved, before, &judged) else {
+            return Ok(judged);
+        };
+        let moving = screen.background_motion_areas();
+        let hidden = run.task().secret_fields.boxes();
+        let ignore = [moving, hidden].concat();
+        let is_only_look = check
+            .is_only_look(run, screen, actuator, attempt, before, &ignore)
+            .await?;
+        let Some(lit) = screen.latest_frame().cloned().filter(|_| is_only_look) else {
+            return Ok(judged);
+        };
+        let patience = timeouts.times(REACTION_TIMEOUT_FACTOR);
+        let patience = patience.after(judged.settle_time).unwrap_or(timeouts);
+        let later = self
+            .judge_within(run, screen, attempt, resolved, &lit, patience)
+            .await?;
+        Ok(match later.verdict {
+            Verdict::NoEffect => look::without_effect(run, judged),
+            _ => later,
+        })
+    }
+
+    /// Judges an action by what changes within the timeouts.
+    async fn judge_within(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
         before: &Frame,
-        times: u32,
+        timeouts: SettleTimeouts,
     ) -> RunResult<Effect> {
+        let mut timeouts = timeouts;
+        let mut since = before.id.clone();
+        let mut waited = Duration::ZERO;
+        loop {
+            let (judged, passed) = self
+                .judge_once(run, screen, attempt, resolved, before, since, timeouts)
+                .await?;
+            waited += judged.settle_time;
+            let judged = Effect {
+                settle_time: waited,
+                ..judged
+            };
+            // A change that passed, such as a pressed look, is no effect, and does not mean that none will come.
+            let rest = timeouts.after(judged.settle_time).filter(|_| passed);
+            match (rest, screen.latest_frame()) {
+                (Some(rest), Some(latest)) => {
+                    timeouts = rest;
+                    since = latest.id.clone();
+                    screen.cancel_next_observation();
+                }
+                _ => return Ok(judged),
+            }
+        }
+    }
+
+    /// Waits once until the screen has settled, and judges the action. Returns `true` as well if something changed that is as
+    /// before again.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a run that the judgement of one action touches"
+    )]
+    async fn judge_once(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        before: &Frame,
+        since: FrameId,
+        timeouts: SettleTimeouts,
+    ) -> RunResult<(Effect, bool)> {
         let ResolvedAction { action, target } = resolved;
         let target = *target;
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);
         let stirring = screen.background_motion_areas();
         let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
-        let SettleTimeouts {
-            first_change,
-            total,
-        } = settle_timeouts(action.kind());
         let request = WaitForIdleRequest {
             display: run.display(),
-            since_frame: Some(before.id.clone()),
-            first_change_timeout: first_change * times,
-            timeout: total * times,
+            since_frame: Some(since),
+            first_change_timeout: timeouts.first_change,
+            timeout: timeouts.total,
             ignore: ignore.clone(),
             ..WaitForIdleRequest::default()
         };
         let what = "waiting for the screen to settle";
         let quiet = match capture::wait_for_idle(run, what, request).await? {
             Ok(quiet) => quiet,
-            Err(report) => return self.cannot_judge(screen, report),
+            Err(report) => return Ok((self.cannot_judge(screen, report)?, false)),
         };
         let near = target.map(effect::near_area);
         let noise = [quiet.background_motion.as_slice(), &ignore].concat();
@@ -217,7 +341,7 @@ impl Judge {
             .await?
         {
             Ok(compared) => compared,
-            Err(report) => return self.cannot_judge(screen, report),
+            Err(report) => return Ok((self.cannot_judge(screen, report)?, false)),
         };
         screen.set_latest_frame(after.clone());
         let judged = effect::judge(
@@ -238,22 +362,28 @@ impl Judge {
             None => action.entered_secret().is_some() && !hidden.is_empty(),
         };
         if may_be_hidden && judged.verdict == Verdict::NoEffect {
-            return Ok(Effect {
+            let redacted = Effect {
                 settle_time: judged.settle_time,
                 ..effect::unknown(run.task().text(Message::EffectRedacted))
-            });
+            };
+            return Ok((redacted, false));
         }
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        let is_as_before = judged.change.regions.is_empty();
+        let passed = judged.verdict == Verdict::NoEffect && is_as_before && quiet.changed;
         if !is_nothing || stirring.is_empty() {
-            return Ok(judged);
+            return Ok((judged, passed));
         }
         // A clock's change is never an effect, wherever it is.
         let everything = CompareRequest {
             ignore: [hidden, screen.clocks()].concat(),
             ..CompareRequest::new(before.id.clone(), after.id)
         };
-        self.recheck_without_ignores(run, screen, judged, action, near, everything)
-            .await
+        let judged = self
+            .recheck_without_ignores(run, screen, judged, action, near, everything)
+            .await?;
+        let passed = passed && judged.verdict == Verdict::NoEffect;
+        Ok((judged, passed))
     }
 
     /// Reconsiders a missing effect when background motion was ignored: it may have hidden the effect.

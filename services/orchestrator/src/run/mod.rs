@@ -39,6 +39,7 @@ mod interrupts;
 mod journal;
 mod judge;
 mod lease_keeper;
+mod look;
 mod motion_monitor;
 mod observe;
 mod pointer;
@@ -298,7 +299,7 @@ impl Runner {
             Directive::Act { index } => self.act(index).await,
             Directive::Judge => {
                 self.judge
-                    .judge_pending(&mut self.run, &mut self.screen)
+                    .judge_pending(&mut self.run, &mut self.screen, &mut self.actuator)
                     .await
             }
             Directive::Refuse { message } => self.run.refuse(message).await,

@@ -185,7 +185,7 @@ impl Actuator {
 
     /// Moves the pointer and returns its position, or why it was not moved. Each move has an id of its own, also when a
     /// check is repeated: the Executor ignores known ids.
-    async fn move_pointer(
+    pub(super) async fn move_pointer(
         &mut self,
         run: &mut RunContext,
         action_id: &ActionId,

@@ -52,6 +52,17 @@ async fn an_effect_that_comes_late_keeps_the_click_from_being_repeated() {
 }
 
 #[tokio::test]
+async fn a_change_that_passes_does_not_end_the_wait_for_an_effect() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.come_late();
+    cluster.world.flicker();
+    let story = cluster.carry_out().await;
+    assert_eq!(ways(&story), [], "the answer comes within the window");
+    assert_eq!(cluster.world.done().len(), 1);
+    assert_ne!(story.verdicts(), [EffectVerdict::NoEffect]);
+}
+
+#[tokio::test]
 async fn after_three_ways_the_planner_is_told() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster.world.ignore_actions(4);

@@ -73,19 +73,11 @@ fn planned(action: Action<Target>, words: &str) -> PlannedAction {
         words.to_owned()
     };
     PlannedAction {
-        repeatable: is_repeatable(&action),
+        repeatable: action.is_repeatable(),
         verify_pointer: false,
         intent,
         action,
     }
-}
-
-/// Returns whether the action may safely be repeated after its first execution had no effect.
-fn is_repeatable(action: &Action<Target>) -> bool {
-    matches!(
-        action,
-        Action::Move { .. } | Action::Click { .. } | Action::Scroll { .. } | Action::Wait { .. }
-    )
 }
 
 /// Parses text to enter: `secret:NAME` is a reference to a secret, everything else is literal text.

@@ -6,6 +6,7 @@
 
 mod background_motion;
 mod clock;
+pub mod look;
 
 use std::time::Duration;
 
@@ -143,6 +144,16 @@ pub fn is_obscured(
         None => !is_caret(region),
     };
     change.regions.iter().any(may_be)
+}
+
+/// Returns the effect of a click that changed nothing but the look of its own target.
+#[must_use]
+pub fn only_own_look(effect: Effect, language: Language) -> Effect {
+    Effect {
+        verdict: Verdict::NoEffect,
+        explanation: Message::EffectOwnLook.text(language),
+        ..effect
+    }
 }
 
 /// Returns the effect as unknown because background motion may hide it.

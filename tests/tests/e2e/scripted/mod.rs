@@ -6,6 +6,7 @@
 mod endings;
 mod functions;
 mod hooks;
+mod late_answers;
 mod pointer;
 mod retries;
 mod stop_latency;

@@ -126,6 +126,8 @@ struct State {
     extractions: VecDeque<Result<&'static str>>,
     hides_when_closer: bool,
     turns_pages: bool,
+    /// Number of waits in which something changes and is as before afterwards.
+    flickers: u32,
     /// An ignored action takes effect after this many comparisons.
     comes_late: Option<u32>,
 }
@@ -323,6 +325,11 @@ impl SimulatedDesktop {
         state.in_vain = 1;
         // One comparison before the action, and one for its effect.
         state.comes_late = Some(2);
+    }
+
+    /// Makes something change and change back while the loop waits for the next effect.
+    pub(crate) fn flicker(&self) {
+        self.state().flickers = 1;
     }
 
     /// Makes observations of a part of the screen return no elements.
@@ -762,7 +769,10 @@ impl Perception for FakeServices {
         drop(state);
         let since = request.since_frame.as_ref();
         let before = since.map(|since| self.0.changes_at(since)).transpose()?;
-        let changed = before.is_some_and(|before| before != self.0.state().changes);
+        let mut state = self.0.state();
+        let flickers = state.flickers > 0;
+        state.flickers = state.flickers.saturating_sub(1);
+        let changed = flickers || before.is_some_and(|before| before != state.changes);
         Ok(IdleReport {
             settled: true,
             changed,

@@ -75,13 +75,7 @@ impl<'a> ScreenshotContext<'a> {
         PlannedAction {
             intent: IntentDescriber::new(self.scene, self.frame, self.language).of(&action),
             verify_pointer: false,
-            repeatable: matches!(
-                action,
-                Action::Move { .. }
-                    | Action::Click { .. }
-                    | Action::Scroll { .. }
-                    | Action::Wait { .. }
-            ),
+            repeatable: action.is_repeatable(),
             action,
         }
     }

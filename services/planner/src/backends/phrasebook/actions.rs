@@ -11,13 +11,13 @@ use motorium_proto::domain::key::Key;
 
 use motorium_phrasebook::grammar::Direction;
 
-/// Returns an action that may be retried if it had no effect.
+/// Returns an action that is retried if it had no effect, as far as its kind allows that.
 pub(super) fn repeatable(action: Action<Target>, intent: &str) -> PlannedAction {
     PlannedAction {
+        repeatable: action.is_repeatable(),
         action,
         intent: intent.to_owned(),
         verify_pointer: false,
-        repeatable: true,
     }
 }
 

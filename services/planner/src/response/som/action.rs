@@ -57,18 +57,9 @@ pub(super) fn read(
             intent
         },
         verify_pointer: fields.flag("verify_pointer"),
-        repeatable: is_repeatable(&action),
+        repeatable: action.is_repeatable(),
         action,
     })
-}
-
-/// Returns whether the action may safely be repeated after its first execution had no effect.
-fn is_repeatable(action: &Action<Target>) -> bool {
-    match action {
-        Action::Click { count, .. } => *count == 1,
-        Action::Move { .. } | Action::Scroll { .. } | Action::Wait { .. } => true,
-        _ => false,
-    }
 }
 
 #[derive(Clone, Copy)]

@@ -1,0 +1,137 @@
+//! Tells what a click did from the look that its target takes on under the pointer.
+//!
+//! A dead button lights up, is pressed and keeps a focus ring, all within its own box; a toggle changes there as well. The pointer
+//! is moved to a free spot beside the target: what goes with it was only a look. It is moved back afterwards, because the next
+//! action may refer to its position. Other targets than clicks are not examined.
+
+use std::time::Duration;
+
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::effect::Effect;
+use motorium_proto::domain::element::Element;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
+use motorium_task::effect::{self, look};
+use motorium_task::screen::bounds_on_display;
+
+use super::actuator::Actuator;
+use super::attempt::{ActionAttempt, ResolvedAction};
+use super::context::RunContext;
+use super::screen::Screen;
+use super::{RunResult, capture};
+
+/// Time within which a control begins to change its look when the pointer comes or goes.
+// Pages delay highlights by up to two frames; a transition that has begun is waited for.
+const LOOK_TIMEOUT: Duration = Duration::from_millis(120);
+/// Maximum time for the look to settle.
+// Most transitions of highlights take 150 to 300 ms.
+const LOOK_SETTLE_TIMEOUT: Duration = Duration::from_millis(600);
+
+/// A click whose only visible change may be the look of its target.
+#[derive(Debug)]
+pub(super) struct LookCheck {
+    /// Point of the click.
+    point: CapturePoint,
+    target: CaptureRect,
+    /// Point beside the target where the pointer touches nothing.
+    spot: CapturePoint,
+}
+
+impl LookCheck {
+    /// Returns the check that a judged click needs, or `None` if its effect is certain or cannot be examined.
+    pub(super) fn of(
+        screen: &Screen,
+        resolved: &ResolvedAction,
+        before: &Frame,
+        judged: &Effect,
+    ) -> Option<Self> {
+        let Action::Click {
+            at: Some(point), ..
+        } = resolved.action
+        else {
+            return None;
+        };
+        let target = resolved.target?;
+        // With the pointer on the target already, its look is part of the frame from before.
+        let was_elsewhere = !target.contains(before.cursor?.position);
+        if !was_elsewhere || !look::is_own_look(judged, target) {
+            return None;
+        }
+        let (scene, frame) = screen.view()?.scene();
+        let is_target = |element: &&Element| bounds_on_display(element, frame) == target;
+        let kind = scene.elements.iter().find(is_target)?.kind;
+        if look::shows_state_in_itself(kind) {
+            return None;
+        }
+        let spot = look::free_spot(scene, frame, target)?;
+        Some(Self {
+            point,
+            target,
+            spot,
+        })
+    }
+
+    /// Returns whether the change goes when the pointer does. The pointer is back on the target afterwards. Returns `false` if that
+    /// cannot be told.
+    pub(super) async fn is_only_look(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        actuator: &mut Actuator,
+        attempt: &ActionAttempt,
+        before: &Frame,
+        ignore: &[CaptureRect],
+    ) -> RunResult<bool> {
+        // It would show the pointer elsewhere.
+        screen.cancel_next_observation();
+        if actuator
+            .move_pointer(run, &attempt.id, self.spot)
+            .await?
+            .is_err()
+        {
+            return Ok(false);
+        }
+        settle_look(run, ignore).await?;
+        let hidden = run.task().secret_fields.boxes();
+        let away = capture::capture_frame(run, &hidden).await?;
+        let compare = CompareRequest {
+            ignore: ignore.to_vec(),
+            measured_regions: look::core(self.target).into_iter().collect(),
+            ..CompareRequest::new(before.id.clone(), away.id)
+        };
+        let compared = capture::compare(run, compare).await?;
+        if actuator
+            .move_pointer(run, &attempt.id, self.point)
+            .await?
+            .is_ok()
+        {
+            settle_look(run, ignore).await?;
+        }
+        screen.refresh_baseline(run).await?;
+        Ok(compared.is_ok_and(|compared| {
+            // A focus ring stays when the pointer goes, and touches only the edge.
+            compared.measured_shares.first() == Some(&0.0)
+        }))
+    }
+}
+
+/// Returns the effect of a click that changed nothing but the look of its target.
+pub(super) fn without_effect(run: &RunContext, judged: Effect) -> Effect {
+    effect::only_own_look(judged, run.task().spec.message_language())
+}
+
+/// Waits until the reaction to the pointer is over.
+async fn settle_look(run: &mut RunContext, ignore: &[CaptureRect]) -> RunResult {
+    let request = WaitForIdleRequest {
+        display: run.display(),
+        since_frame: None,
+        first_change_timeout: LOOK_TIMEOUT,
+        timeout: LOOK_SETTLE_TIMEOUT,
+        ignore: ignore.to_vec(),
+        ..WaitForIdleRequest::default()
+    };
+    // A screen that cannot be waited for cannot be compared either, which the comparison reports.
+    let _ = capture::wait_for_idle(run, "waiting for the look of the target", request).await?;
+    Ok(())
+}

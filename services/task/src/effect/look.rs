@@ -1,0 +1,190 @@
+//! Looks that a control takes on under a pointer, such as a highlight or a focus ring.
+//!
+//! Such a look shows that the pointer has arrived, not that the control did anything. It looks the same as the lasting change of
+//! a toggle, so pixels alone do not tell them apart: the Orchestrator moves the pointer away and sees which of them goes.
+
+use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::element::{ElementKind, Scene};
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+use crate::screen::bounds_on_display;
+
+/// Width of the band around a control that belongs to its look, in pixels. The focus rings of Chromium, GTK and Qt reach at most
+/// 5 px beyond the control; a detected box may be a pixel too small.
+const RING_MARGIN: i32 = 6;
+/// Width of the band inside the edge of a control in which a focus ring is drawn, in pixels.
+const RING_INSET: i32 = 3;
+/// Minimum distance of a free spot from every element, in pixels. More than the error of a detected box.
+const SPOT_CLEARANCE: i32 = 6;
+/// Distances of candidate spots from the edge of the control, in pixels, nearest first. Near spots stay in the same window; the
+/// farthest one leaves a dense toolbar.
+const SPOT_DISTANCES: [i32; 4] = [24, 48, 96, 192];
+
+/// Returns true if everything that changed is the look of the control that was clicked.
+#[must_use]
+pub fn is_own_look(effect: &Effect, target: CaptureRect) -> bool {
+    let own = target.inflate(RING_MARGIN, RING_MARGIN);
+    effect.verdict == Verdict::Confirmed
+        && !effect.window_changed
+        && !effect.change.size_differs
+        && effect
+            .change
+            .regions
+            .iter()
+            .all(|region| own.contains_box(&region.bounds))
+}
+
+/// Returns true for kinds that show within their own box what a click has done: their change is an effect.
+#[must_use]
+pub fn shows_state_in_itself(kind: ElementKind) -> bool {
+    matches!(
+        kind,
+        ElementKind::TextField
+            | ElementKind::Checkbox
+            | ElementKind::Radio
+            | ElementKind::Switch
+            | ElementKind::DropDown
+            | ElementKind::Slider
+            | ElementKind::SpinBox
+            | ElementKind::Tab
+            | ElementKind::ScrollBar
+    )
+}
+
+/// Returns the part of a control that no focus ring touches, or `None` if the control is too small to have one.
+#[must_use]
+pub fn core(target: CaptureRect) -> Option<CaptureRect> {
+    let core = target.inflate(-RING_INSET, -RING_INSET);
+    (!core.is_empty()).then_some(core)
+}
+
+/// Returns the nearest point beside the target that lies on no element, or `None` if there is none.
+#[must_use]
+pub fn free_spot(scene: &Scene, frame: &Frame, target: CaptureRect) -> Option<CapturePoint> {
+    let boxes: Vec<CaptureRect> = scene
+        .elements
+        .iter()
+        .map(|element| bounds_on_display(element, frame))
+        // The pane or dialog around the target is no obstacle.
+        .filter(|bounds| !bounds.contains_box(&target) || *bounds == target)
+        .map(|bounds| bounds.inflate(SPOT_CLEARANCE, SPOT_CLEARANCE))
+        .collect();
+    let screen = frame.bounds();
+    let is_free = |spot: &CapturePoint| {
+        screen.contains(*spot) && !boxes.iter().any(|bounds| bounds.contains(*spot))
+    };
+    SPOT_DISTANCES
+        .iter()
+        .flat_map(|&distance| beside(target, distance))
+        .find(is_free)
+}
+
+/// Returns the points at this distance below, above, left and right of a box.
+fn beside(target: CaptureRect, distance: i32) -> [CapturePoint; 4] {
+    let centre = target.center();
+    let across = target.width() / 2 + distance;
+    let along = target.height() / 2 + distance;
+    [(0, along), (0, -along), (-across, 0), (across, 0)]
+        .map(|(x, y)| CapturePoint::new(centre.x + x, centre.y + y))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use motorium_proto::domain::effect::ChangedRegion;
+    use motorium_proto::domain::element::{Element, ElementSource, ElementState};
+    use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
+    use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(
+            CapturePoint::new(x, y),
+            CapturePoint::new(x + width, y + height),
+        )
+    }
+
+    fn changed(bounds: CaptureRect) -> Effect {
+        let mut effect = super::super::unknown(String::new());
+        effect.verdict = Verdict::Confirmed;
+        effect.change.regions.push(ChangedRegion {
+            bounds,
+            changed_pixels: 100,
+        });
+        effect
+    }
+
+    fn frame() -> Frame {
+        Frame {
+            id: FrameId::new("f"),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: CaptureSize::new(1000, 800),
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: vec![],
+            windows: vec![],
+        }
+    }
+
+    fn scene(boxes: &[CaptureRect]) -> Scene {
+        let share = |point: CapturePoint| {
+            NormalisedPoint::new(f64::from(point.x) / 1000.0, f64::from(point.y) / 800.0)
+        };
+        let element = |(id, bounds): (u32, &CaptureRect)| Element {
+            id: ElementId(id),
+            kind: ElementKind::Button,
+            content: String::new(),
+            bounds: NormalisedRect::new(share(bounds.min), share(bounds.max)),
+            interactable: true,
+            confidence: 0.9,
+            centre: bounds.center(),
+            source: ElementSource::Both,
+            state: ElementState::default(),
+        };
+        Scene {
+            frame: FrameId::new("f"),
+            elements: (1..).zip(boxes).map(element).collect(),
+            relations: vec![],
+        }
+    }
+
+    #[test]
+    fn a_highlight_and_a_ring_are_the_look_and_a_change_beside_is_not() {
+        let target = rect(100, 100, 80, 30);
+        assert!(is_own_look(&changed(target), target), "highlight");
+        assert!(is_own_look(&changed(rect(95, 95, 90, 40)), target), "ring");
+        assert!(!is_own_look(&changed(rect(150, 100, 80, 30)), target));
+        let mut retitled = changed(target);
+        retitled.window_changed = true;
+        assert!(!is_own_look(&retitled, target));
+        assert_eq!(core(target), Some(rect(103, 103, 74, 24)));
+        assert_eq!(core(rect(0, 0, 6, 30)), None);
+    }
+
+    #[test]
+    fn a_spot_is_beside_the_target_and_on_nothing() {
+        let target = rect(400, 300, 80, 30);
+        let spot = |boxes: &[CaptureRect]| free_spot(&scene(boxes), &frame(), target);
+        assert_eq!(spot(&[target]), Some(CapturePoint::new(440, 354)));
+        let below = rect(380, 330, 120, 60);
+        assert_eq!(
+            spot(&[target, below]),
+            Some(CapturePoint::new(440, 276)),
+            "above instead"
+        );
+        let pane = rect(0, 0, 1000, 800);
+        assert_eq!(
+            spot(&[target, pane]),
+            Some(CapturePoint::new(440, 354)),
+            "the pane around the target is no obstacle"
+        );
+        let (before, after) = (rect(0, 0, 1000, 300), rect(0, 330, 1000, 470));
+        let beside = (rect(0, 300, 400, 30), rect(480, 300, 520, 30));
+        assert_eq!(spot(&[target, before, after, beside.0, beside.1]), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! Clicks on controls that answer late, or never: none is clicked again while its answer may still come, and a look under the
+//! pointer is not taken for an answer.
+
+use std::collections::BTreeMap;
+
+use motorium_proto::v1::common::EffectVerdict;
+use motorium_tests::scripted_planner::{act, click, done};
+use motorium_tests::testbed::{TaskRun, Testbed};
+
+use super::task;
+
+/// Clicks these buttons in order, a step each.
+async fn click_all(stage: &mut Testbed, names: &[&str]) -> TaskRun {
+    stage.site.reload_page().await;
+    let decisions = names.iter().map(|name| act(click(name)));
+    let told = stage
+        .run_task(task("click"), decisions.chain([done("all are clicked")]))
+        .await;
+    stage
+        .save_screenshots(&format!("late-{}", names[0]), &told.events)
+        .await;
+    stage.assert_clicks_match(&told.events).await;
+    told
+}
+
+/// Returns the number of clicks that each button received.
+fn click_counts(stage: &Testbed) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for entry in stage.site.inputs() {
+        if entry.kind == "click" {
+            *counts.entry(entry.target).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn is_effect(verdict: EffectVerdict) -> bool {
+    matches!(
+        verdict,
+        EffectVerdict::Confirmed | EffectVerdict::ChangedElsewhere
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_that_answers_late_is_clicked_once() {
+    let mut stage = Testbed::start_with_page("late.html").await;
+
+    // Within the no-effect window of a click, which is a second. The last is clicked twice, with the pointer already there.
+    let names = [
+        "Amber", "Birch", "Cedar", "Damson", "Elder", "Fennel", "Ginger", "Hazel", "Juniper",
+        "Saffron", "Fennel",
+    ];
+    let told = click_all(&mut stage, &names).await;
+    assert_eq!(
+        told.events.retry_strategies(),
+        [],
+        "\n{}",
+        told.events.text()
+    );
+    assert!(
+        told.events.verdicts().into_iter().all(is_effect),
+        "\n{}",
+        told.events.text()
+    );
+    let counts = click_counts(&stage);
+    assert_eq!(counts["fennel"], 2);
+    assert_eq!(counts.values().sum::<usize>(), names.len(), "{counts:?}");
+
+    // Beyond it: one more click at most, and the answer is found.
+    let names = ["Lavender", "Mulberry", "Nutmeg", "Orchid"];
+    let told = click_all(&mut stage, &names).await;
+    let counts = click_counts(&stage);
+    assert!(counts.values().all(|count| *count <= 2), "{counts:?}");
+    assert_eq!(
+        counts["orchid"], 1,
+        "the highlight shows that the click arrived"
+    );
+    let found = told
+        .events
+        .verdicts()
+        .into_iter()
+        .filter(|verdict| is_effect(*verdict));
+    assert_eq!(found.count(), names.len(), "\n{}", told.events.text());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_under_the_pointer_is_no_effect_and_a_toggle_is_one() {
+    let mut stage = Testbed::start_with_page("late.html").await;
+    let told = click_all(&mut stage, &["Pepper", "Quince", "Rosemary"]).await;
+    assert_eq!(
+        told.events.verdicts(),
+        [
+            EffectVerdict::NoEffect,
+            EffectVerdict::NoEffect,
+            EffectVerdict::Confirmed
+        ],
+        "\n{}",
+        told.events.text()
+    );
+    assert_eq!(
+        told.events.retry_strategies(),
+        [],
+        "\n{}",
+        told.events.text()
+    );
+    assert!(click_counts(&stage).values().all(|count| *count == 1));
+}
